@@ -2,4 +2,9 @@ module github.com/carillon-sched/carillon/proto
 
 go 1.26.0
 
-require google.golang.org/protobuf v1.36.12 // indirect
+require (
+	github.com/stretchr/testify v1.12.1
+	google.golang.org/protobuf v1.36.12
+)
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect

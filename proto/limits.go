@@ -1,0 +1,64 @@
+package proto
+
+import "time"
+
+// Version is the protocol version this package speaks; MinVersion is the
+// oldest one it still understands. The peers settle on the highest version
+// that both know (SPEC.md, "Versions").
+const (
+	Version    = 1
+	MinVersion = 1
+)
+
+// Preface opens every connection, before any frame and inside TLS if TLS is
+// used. It lets the admin refuse strangers (HTTP, port scanners) at once.
+const Preface = "CARILLON\x00\x01"
+
+// Limits. A peer that sends more than these is in error; the receiver closes
+// the session that sent it, and only that one.
+const (
+	// MaxHello bounds ClientHello and ServerHello, which are read before the
+	// peer is authenticated.
+	MaxHello = 4 << 10
+	// MaxFrame bounds the payload of every other frame.
+	MaxFrame = 1 << 20
+	// MaxInput bounds a run's input, MaxOutput its output, both in bytes of JSON.
+	MaxInput  = 256 << 10
+	MaxOutput = 256 << 10
+	// MaxErrorText bounds Result.error and Result.stack, each in bytes.
+	MaxErrorText = 16 << 10
+	// MaxLogLine bounds the message and the attributes of one log line together, in bytes.
+	MaxLogLine = 64 << 10
+	// MaxBatch bounds the items in one batch frame.
+	MaxBatch = 500
+	// MaxHandlers bounds the handlers that one instance registers.
+	MaxHandlers = 1000
+	// MaxName bounds names of handlers, jobs, executors, instances and labels, in bytes.
+	MaxName = 128
+)
+
+// Timing. The defaults of both sides; the admin announces the ones that it
+// may change in Registered. Sources: RELIABILITY section 6 figures, measured
+// on a real cut connection.
+const (
+	// HelloTimeout is how long the peer may take from connecting to a complete hello.
+	HelloTimeout = 5 * time.Second
+	// HeartbeatInterval is the pace of Heartbeat on the control stream.
+	HeartbeatInterval = 3 * time.Second
+	// HeartbeatTimeout is the silence after which the admin calls an instance silent.
+	HeartbeatTimeout = 12 * time.Second
+	// LeaseTTL is how long an instance's lease lasts after each renewal.
+	LeaseTTL = 15 * time.Second
+	// SelfFence is the silence after which the executor cancels what it runs:
+	// the lease's time less a margin.
+	SelfFence = 12 * time.Second
+	// AcceptTTL is how long an executor's acceptance stays valid; a grant that
+	// arrives later starts nothing.
+	AcceptTTL = 5 * time.Second
+	// OfferTTL is how long the admin waits for the answer to an offer. It is
+	// shorter than AcceptTTL, so that no grant can be valid after the admin gave up.
+	OfferTTL = 3 * time.Second
+	// KeepAliveInterval and WriteTimeout configure yamux on both sides.
+	KeepAliveInterval = 5 * time.Second
+	WriteTimeout      = 5 * time.Second
+)
