@@ -2,11 +2,13 @@ module github.com/carillon-sched/carillon/executor-sdk
 
 go 1.26.0
 
+require github.com/carillon-sched/carillon/proto v0.0.0
+
 require (
-	github.com/carillon-sched/carillon/proto v0.0.0
 	github.com/hashicorp/yamux v0.1.2 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
