@@ -59,8 +59,8 @@ type Journal struct {
 	segment int
 }
 
-// Append adds records. done, unless nil, is called once from Run's goroutine:
-// with nil when the records are durable, with an error when they could not be
+// Append adds records. done, unless nil, is called once from another goroutine,
+// in the order of the appends: with nil when the records are durable, with an error when they could not be
 // written. Without done the records are written with the next ones, or within
 // a second; losing them in a crash must be harmless.
 //
@@ -71,7 +71,7 @@ func (j *Journal) Append(records []Record, done func(error)) {
 	if j.closed {
 		j.mu.Unlock()
 		if done != nil {
-			done(ErrClosed)
+			go done(ErrClosed) // the caller may hold a lock that done takes
 		}
 		return
 	}
