@@ -72,7 +72,8 @@ type machine struct {
 	used     int             // slots taken
 	seen     map[int64]int64 // execution → highest fence that was taken
 	order    []Key           // of arrival in seen, for forgetting
-	links    []*linkState    // in the order they registered
+	maxSeen  int
+	links    []*linkState // in the order they registered
 
 	leaseTTL  time.Duration
 	renewedAt time.Time // when the heartbeat was sent that renewed it last
@@ -85,7 +86,7 @@ type machine struct {
 func newMachine(boot string, limits Limits, known func(string) bool) *machine {
 	return &machine{
 		limits: limits, boot: boot, known: known,
-		attempts: map[Key]*attempt{}, seen: map[int64]int64{},
+		attempts: map[Key]*attempt{}, seen: map[int64]int64{}, maxSeen: maxSeen,
 		leaseTTL: proto.LeaseTTL,
 	}
 }
@@ -151,7 +152,7 @@ func (m *machine) active() int {
 func (m *machine) remember(k Key) {
 	m.seen[k.Execution] = k.Fence
 	m.order = append(m.order, k)
-	if len(m.order) <= maxSeen {
+	if len(m.order) <= m.maxSeen {
 		return
 	}
 	oldest := m.order[0]
