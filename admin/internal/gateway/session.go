@@ -286,6 +286,28 @@ func (s *Session) Free() int {
 	return s.slots - max(len(s.inflight), s.reported)
 }
 
+// Closed reports whether the session has ended.
+func (s *Session) Closed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Offered returns the fences of the attempts that were offered here and have
+// not ended, by execution id.
+func (s *Session) Offered() map[int64]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[int64]int64, len(s.inflight))
+	for k := range s.inflight {
+		out[k.id] = k.fence
+	}
+	return out
+}
+
 // ended forgets attempts; it reports whether the session was full before.
 func (s *Session) ended(keys ...attemptKey) (wasFull bool) {
 	s.mu.Lock()
