@@ -36,7 +36,7 @@ func becomeOrphanMaker() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(server.home)
+	fmt.Fprintln(os.Stdout, server.home)
 	select {}
 }
 
