@@ -22,7 +22,7 @@ tally() { .cache/bin/tally "$@"; }
 
 # run -as KIND -name NAME -- COMMAND...
 run() {
-  printf '\n-- %s\n' "${*:5}"
+  printf '\n-- %s\n' "$4"
   tally run "$@" || status=1
 }
 

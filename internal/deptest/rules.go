@@ -21,6 +21,7 @@ const (
 	gormstore      = store + "/gormstore"
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
+	proof          = "internal/proof"
 )
 
 const (
@@ -75,6 +76,7 @@ func rooms() []Room {
 		{"cmd", []string{"admin", "executor-sdk", schedule}, whyCmd},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
+		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -87,8 +89,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, testenv, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -91,7 +93,19 @@ func (g *goTest) endPackage(e event) {
 		if !g.failed[e.Package] {
 			g.count.Failed++
 		}
+		g.showUnended(e.Package)
 		fmt.Fprint(g.to, output)
+	}
+}
+
+// showUnended shows what tests said that never ended, because the process did
+// first: os.Exit, a fatal error of the runtime, a signal.
+func (g *goTest) showUnended(pkg string) {
+	for _, key := range slices.Sorted(maps.Keys(g.output)) {
+		if strings.HasPrefix(key, pkg+"\n") {
+			fmt.Fprint(g.to, g.output[key])
+			delete(g.output, key)
+		}
 	}
 }
 

@@ -33,6 +33,10 @@ func TestGood(t *testing.T) {}
 import "testing"
 func TestCrash(t *testing.T) { var m map[int]int; m[1] = 1 }
 `,
+	"dies/dies_test.go": `package dies
+import ("fmt"; "os"; "testing")
+func TestDies(t *testing.T) { fmt.Println("last words"); os.Exit(1) }
+`,
 	"broken/broken_test.go": "package broken\nimport \"testing\"\nfunc TestX(t *testing.T) { undefined() }\n",
 	"empty/empty.go":        "package empty\n",
 }
@@ -54,6 +58,7 @@ func TestReadGoTest(t *testing.T) {
 		{"bad", count{Passed: 1, Failed: 2}, []string{"loud", "not today", "counts as failed: example/bad.TestSkip"}, []string{"TestGood"}},
 		{"exit", count{Passed: 1, Failed: 1}, []string{"FAIL\texample/exit"}, nil},
 		{"crash", count{Failed: 1}, []string{"assignment to entry in nil map"}, nil},
+		{"dies", count{Failed: 1}, []string{"last words"}, nil},
 		{"broken", count{Failed: 1}, []string{"undefined: undefined"}, nil},
 		{"empty", count{}, nil, []string{"example"}},
 	} {
