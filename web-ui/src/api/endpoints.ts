@@ -75,6 +75,9 @@ export const api = {
   cancelRun: (id: T.Id, reason?: string) => post<T.Run>(`/runs/${id}/cancel`, { reason: reason || undefined }),
   retryRun: (id: T.Id, body: { input?: T.Json }) => post<T.Run>(`/runs/${id}/retry`, body),
 
+  tenants: (signal?: AbortSignal) => get<T.Page<T.Tenant>>('/tenants', undefined, signal),
+  createTenant: (body: { name: string }) => post<T.Tenant>('/tenants', body),
+
   overview: (signal?: AbortSignal) => get<T.Overview>('/overview', undefined, signal),
   deliveries: (query?: Query, signal?: AbortSignal) => get<T.Page<T.Delivery>>('/deliveries', query, signal),
   nodes: (signal?: AbortSignal) => get<T.Page<T.Node>>('/nodes', undefined, signal),
