@@ -94,6 +94,8 @@ export class LogStore {
 
   private async open(signal: AbortSignal): Promise<void> {
     const page = await this.fetchPage({ after: 0, limit: PAGE }, signal)
+    // Another run() may have begun meanwhile; its answers count.
+    if (signal.aborted) return
     const around = this.target && this.target > PAGE ? this.target - TAIL / 4 : undefined
     if (page.lastLine <= OPEN_WHOLE) return this.append(page, 0)
     const after = Math.max(0, Math.min(around ?? page.lastLine - TAIL, page.lastLine - TAIL / 4))
@@ -107,6 +109,7 @@ export class LogStore {
       behind > 0 ? { after, limit: behind > PAGE ? BIG_PAGE : PAGE } : { after, limit: PAGE, wait: WAIT },
       signal,
     )
+    if (signal.aborted) return
     this.append(page, after)
   }
 

@@ -59,6 +59,29 @@ export function zoneOffset(instant: string | number, zone: string): string {
   return text === '' ? '+00:00' : text
 }
 
+function offsetMs(instantMs: number, zone: string): number {
+  const [, sign, hours, minutes] = /^([+-])(\d\d):(\d\d)/.exec(zoneOffset(instantMs, zone)) ?? []
+  return (sign === '-' ? -1 : 1) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000
+}
+
+/**
+ * The instant at which clocks of the zone show this wall time
+ * ("2026-03-08T02:30:00"). A time that a forward jump leaves out becomes the
+ * one as far after the jump; of a doubled hour the first is taken.
+ */
+export function wallToInstant(wall: string, zone: string): string {
+  const asUtc = Date.parse(`${wall}Z`)
+  const before = asUtc - offsetMs(asUtc - 86_400_000, zone)
+  const after = asUtc - offsetMs(asUtc + 86_400_000, zone)
+  const fits = (instant: number) => instant + offsetMs(instant, zone) === asUtc
+  return new Date(fits(before) || !fits(after) ? before : after).toISOString()
+}
+
+/** The wall time of an instant: "2026-11-21T12:00:00". */
+export function instantToWall(instant: string, zone: string): string {
+  return formatInstant(instant, zone).replace(' ', 'T')
+}
+
 let zones: string[] | undefined
 
 /** All IANA zones that the browser knows, UTC and our own first. */

@@ -177,7 +177,7 @@ export const jobs = {
   },
   conflict: {
     title: 'Somebody else saved this job meanwhile',
-    help: 'Revision {{n}} was saved by {{who}} {{when}}. Choose per field; nothing is overwritten until you save again.',
+    help: 'Revision {{n}} was saved by {{who}}. Choose per field; nothing is overwritten until you save again.',
     noneDiffer: 'The stored job has the same values as yours.',
     field: 'Field',
     mine: 'Yours',

@@ -179,7 +179,7 @@ export const jobs: typeof en = {
   },
   conflict: {
     title: '其他人刚刚保存过这个任务',
-    help: '版本 {{n}} 由 {{who}} 于{{when}}保存。请逐个字段选择；再次保存之前不会覆盖任何内容。',
+    help: '版本 {{n}} 由 {{who}} 保存。请逐个字段选择；再次保存之前不会覆盖任何内容。',
     noneDiffer: '已保存的内容与你的相同。',
     field: '字段',
     mine: '你的',
