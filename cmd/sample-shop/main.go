@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("sample-shop", flag.ContinueOnError)
 	data := flags.String("data", "shop-data", "folder for the shop's database, its reports and the executor's journal")
 	name := flags.String("name", "sample-shop", "executor name")
-	addresses := flags.String("executors", os.Getenv("CARILLON_EXECUTOR_ADDRESSES"), "addresses of admin nodes, comma separated (CARILLON_EXECUTOR_ADDRESSES)")
+	addresses := flags.String("executors", "", "addresses of admin nodes, comma separated (default: CARILLON_EXECUTOR_ADDRESSES)")
 	api := flags.String("api", os.Getenv("CARILLON_URL"), "address of Carillon's API (CARILLON_URL); empty: no new orders")
 	unpaid := flags.Duration("unpaid-after", time.Minute, "how long an order may stay unpaid")
 	if err := flags.Parse(args); err != nil {
@@ -49,7 +49,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer business.Close()
 	ex, err := executor.New(executor.Config{
-		Name: *name, Addresses: strings.Split(*addresses, ","), Token: executor.Secret(os.Getenv("CARILLON_EXECUTOR_TOKEN")),
+		// The join token, and the addresses unless given, come from CARILLON_EXECUTOR_….
+		Name: *name, Addresses: strings.FieldsFunc(*addresses, func(r rune) bool { return r == ',' }),
 		JournalDir: filepath.Join(*data, "journal"), Version: "1.0.0", Slots: 16,
 	})
 	if err != nil {

@@ -38,6 +38,16 @@ func (s *Stock) SyncInventory(ctx context.Context) (Synced, error) {
 		log.Warn("the supplier refused", "attempt", task.Attempt)
 		return Synced{}, errSupplierBusy
 	}
+	out, err := s.refill(ctx)
+	if err != nil {
+		return out, fmt.Errorf("sync inventory: %w", err)
+	}
+	log.Info("stock refilled", "products", out.Products, "units", out.Ordered)
+	return out, nil
+}
+
+// refill orders whatever is low from the supplier.
+func (s *Stock) refill(ctx context.Context) (Synced, error) {
 	var out Synced
 	err := s.Shop.inTx(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT id, stock FROM products WHERE stock < 40 AND supplier_stock > 0")
@@ -67,11 +77,7 @@ func (s *Stock) SyncInventory(ctx context.Context) (Synced, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return out, fmt.Errorf("sync inventory: %w", err)
-	}
-	log.Info("stock refilled", "products", out.Products, "units", out.Ordered)
-	return out, nil
+	return out, err
 }
 
 // Archived says how far ExportArchive came.
