@@ -117,10 +117,10 @@ func (n *node) do(method, path string, in, out any, status int) {
 // run is what the tests look at in a run.
 type run struct {
 	ID, State, Reason, Message, Cause, ErrorKind, Error string
-	FireAt                                             time.Time
-	Attempt                                            int
-	Output                                             json.RawMessage
-	Attempts                                           []struct {
+	FireAt                                              time.Time
+	Attempt                                             int
+	Output                                              json.RawMessage
+	Attempts                                            []struct {
 		Number int
 		State  string
 		Error  string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,7 +139,7 @@ func (n *node) logContains(id string, words ...string) {
 		text := fmt.Sprint(page.Lines)
 		found := page.Complete
 		for _, w := range words {
-			found = found && contains(text, w)
+			found = found && strings.Contains(text, w)
 		}
 		if found {
 			return
@@ -148,15 +149,6 @@ func (n *node) logContains(id string, words ...string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-}
-
-func contains(s, part string) bool {
-	for i := 0; i+len(part) <= len(s); i++ {
-		if s[i:i+len(part)] == part {
-			return true
-		}
-	}
-	return false
 }
 
 // TestSchedulesFireOnceOnSeveralNodes lets two nodes share a database and
