@@ -63,7 +63,7 @@ generate-check: $(PROTOC_GEN_GO) $(NPM_STAMP) ## fails if a generated file is no
 
 ##@ Change
 .PHONY: generate
-generate: $(PROTOC_GEN_GO) $(NPM_STAMP) ## writes all generated files: frames, go:generate lines, API types
+generate: $(PROTOC_GEN_GO) $(NPM_STAMP) ## writes all generated files: what go:generate lines ask for, and the UI's API types
 	@PROTOC_GEN_GO=$(PROTOC_GEN_GO) build/generate.sh
 
 .PHONY: fmt

@@ -68,12 +68,13 @@ func rooms() []Room {
 		{api, []string{domain, store, schedule, secret, auth}, whySide},
 
 		{"admin", []string{
-			"proto", "sql", "web-ui", domain, schedule, batch, secret, store, gormstore,
+			"proto", "sql", domain, schedule, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
 			alerting, mailChannel, webhookChannel, auth, api,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
-		{"cmd", []string{"admin", "executor-sdk", schedule}, whyCmd},
+		// The binary brings the pages, so that a server in a test needs none.
+		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule}, whyCmd},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},

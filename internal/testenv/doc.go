@@ -21,5 +21,6 @@
 // the calling package need no exception; the goroutines of SMTP and HTTPSink
 // end in the test's cleanup.
 //
-// Only tests import this package, and the commands below it.
+// It runs on Linux, as root too: it needs signals that report back, and /proc.
+// Only tests import this package, the commands below it, and internal/proof.
 package testenv
