@@ -2,6 +2,9 @@ module github.com/carillon-sched/carillon
 
 go 1.26.0
 
+// npm packages may hold Go files of their own; ./... is not for them.
+ignore ./web-ui/node_modules
+
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
