@@ -272,3 +272,30 @@ func TestRetryAfterBeatsTheDelay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, t0.Add(91*time.Second), e.NotBefore)
 }
+
+func TestLostAttemptIsRepeatedOnlyWhereAllowed(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		attempts int
+		lost     bool
+		want     State
+		alert    AlertKind
+	}{
+		{"forbidden, attempts left", 3, false, Lost, AlertRunLost},
+		{"allowed, attempts left", 3, true, RetryWait, ""},
+		{"allowed, last attempt", 1, true, Lost, AlertRunLost},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := retryPolicy(row.attempts, row.lost)
+			e := newExecution(row.attempts)
+			run(t, e, t0, p)
+			fx, err := e.Lose(t0.Add(20*time.Second), ReasonLeaseExpired, "silent", p)
+			require.NoError(t, err)
+			require.Equal(t, row.want, e.State)
+			require.Equal(t, row.alert, fx.Alert)
+			require.Equal(t, row.want == RetryWait, fx.Archive != nil)
+			require.Equal(t, ReasonLeaseExpired, e.Reason)
+			require.Equal(t, t0.Add(20*time.Second), e.FinishedAt)
+		})
+	}
+}
