@@ -151,7 +151,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 	for {
 		at := pick(spec.Routing, free, turn, random)
 		if at < 0 {
-			return choice{}, &waiter{execution: e, online: len(targets)}
+			return choice{}, &waiter{execution: e, handler: spec.Handler, online: len(targets)}
 		}
 		t := targets[at]
 		if !t.Reserve(e.ID, e.Fence+1) {
