@@ -48,10 +48,10 @@ lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint
 lint-go: $(GOLANGCI)
 	@unformatted=$$(find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -l {} +); \
 	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
-	@for module in $(MODULES); do \
+	@status=0; for module in $(MODULES); do \
 		echo "golangci-lint $$module"; \
-		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || status=1; \
+	done; exit $$status
 
 .PHONY: lint-ui
 lint-ui: $(NPM_STAMP)
