@@ -114,7 +114,7 @@ func (d *Dispatcher) recheck(waiters []waiter) {
 
 // Room tells that instances of an executor may have room for n more attempts.
 func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
-	d.due.Add(d.waiting.take(executor, n)...)
+	d.Fire(d.waiting.take(executor, n))
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told
