@@ -65,8 +65,8 @@ type Options struct {
 // Dispatcher sends due executions out. Create it with New, run it with Run.
 type Dispatcher struct {
 	// fixed after construction
-	opt     Options
-	log     *slog.Logger
+	opt Options
+	log *slog.Logger
 	// due has a queue per worker, by job: runs of one job are offered in order.
 	due     [offerWorkers]*batch.Queue[domain.Execution]
 	answers *batch.Queue[Answer]
@@ -112,7 +112,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 func (d *Dispatcher) Fire(due []domain.Execution) {
 	var parts [offerWorkers][]domain.Execution
 	for _, e := range due {
-		at := uint64(e.JobID) % offerWorkers
+		at := e.Partition % offerWorkers
 		parts[at] = append(parts[at], e)
 	}
 	for i, part := range parts {
