@@ -84,9 +84,9 @@ func readTimer(m *marker, g *Group, r *report) {
 
 // clockReader reads the options of one clock marker.
 type clockReader struct {
-	clock    Clock
-	at       map[string]option // the options that were given
-	r        *report
+	clock     Clock
+	at        map[string]option // the options that were given
+	r         *report
 	checkCron func(expr, dialect string) error
 }
 

@@ -58,7 +58,7 @@ func renderGo(p *Package) ([]byte, error) {
 			fmt.Fprintf(&out, "%q\n", path)
 		}
 	}
-	fmt.Fprintf(&out, "\n%q\n)\n", "github.com/carillon-sched/carillon/executor-sdk")
+	fmt.Fprintf(&out, "\nexecutor %q\n)\n", "github.com/carillon-sched/carillon/executor-sdk")
 	out.Write(w.body.Bytes())
 	code, err := format.Source(out.Bytes())
 	if err != nil {
