@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -48,6 +50,29 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		a.firstLogin = &Login{Username: first.Username, Password: first.Password}
 	}
 	return nil
+}
+
+// senders are the channels that are configured. Without a mail server, mails
+// fail with that reason in the delivery log.
+func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, error) {
+	language, err := alerting.ParseLanguage(a.config.Mail.Language)
+	if err != nil {
+		return nil, err
+	}
+	out := []alerting.Sender{webhook.New(webhook.Options{
+		AllowPrefixes: a.config.Webhook.AllowPrefixes, Opener: box, Language: language, UserAgent: "carillon/" + a.config.Version,
+	})}
+	if a.config.Mail.Host == "" {
+		return out, nil
+	}
+	m := a.config.Mail
+	sender, err := mail.New(mail.Config{
+		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(out, sender), nil
 }
 
 // runner lets the API begin and end runs.
