@@ -48,14 +48,15 @@ func (s *Service) send(ctx context.Context, j job) {
 	bounded, cancel := context.WithTimeout(ctx, j.sender.Timeout())
 	err := j.sender.Send(bounded, j.notice)
 	cancel()
-	s.metrics.duration.WithLabelValues(j.sender.Channel()).Observe(time.Since(began).Seconds())
+	took := time.Since(began)
+	s.metrics.duration.WithLabelValues(j.sender.Channel()).Observe(took.Seconds())
 	if err != nil && ctx.Err() != nil {
-		err = errStopped // says nothing about the receiver
+		err = errStopped                     // says nothing about the receiver
 		_ = s.putOff(ctx, j, 0, err.Error()) // logged; its claim runs out
 	} else {
 		_ = s.record(ctx, j, err) // as above
 	}
-	s.ended <- ending{j, err}
+	s.ended <- ending{j, took, err}
 }
 
 // nameInstance fills in the name of the run's instance; its id does when the

@@ -9,10 +9,18 @@ import (
 const (
 	// laneSends is how many tellings may be under way to one place.
 	laneSends = 4
-	// laneQueue is how many claimed deliveries may wait in memory for them.
-	// With the slowest channel (30 s) the last one starts 120 s after its
-	// claim, well within claimHold.
-	laneQueue = 16
+	// laneQueue is how many claimed deliveries may wait in memory for them, or
+	// more if they will be gone within laneDrain: a fast receiver gets a burst
+	// at once, a slow one does not keep the others' places. Those whose claim
+	// is nearly over when their turn comes are dropped, and come again by a
+	// later claim.
+	laneQueue = 64
+	laneDrain = 2 * time.Second
+	// unknownDrain stands for the time that a receiver needs which has not
+	// answered yet: it may be one that hangs.
+	unknownDrain = 5 * time.Second
+	// laneMemory is the weight of the last telling in a lane's average.
+	laneMemory = 0.2
 	// closeAfter is how many tellings in a row must go unanswered before a
 	// lane closes, closedFor how long it stays closed. Then one telling at a
 	// time tests it, and the first answer opens it.
@@ -34,7 +42,10 @@ type lane struct {
 	name      string
 	sending   int
 	queue     []job
-	misses    int // tellings in a row that nobody answered
+	average   time.Duration // of the tellings' durations, the last ones weighing most
+	proven    bool          // it has answered
+	deferred  int           // put off since the queue was last half empty
+	misses    int           // tellings in a row that nobody answered
 	closedAt  time.Time
 	lastError string
 }
@@ -44,7 +55,23 @@ func (l *lane) closed(now time.Time) bool {
 	return l.misses >= closeAfter && now.Before(l.closedAt.Add(closedFor))
 }
 
-func (l *lane) full() bool { return len(l.queue) >= laneQueue }
+func (l *lane) full() bool { return len(l.queue) >= laneQueue && l.drain() > laneDrain }
+
+func (l *lane) add(j job) {
+	if len(l.queue) < laneQueue/2 {
+		l.deferred = 0
+	}
+	l.queue = append(l.queue, j)
+}
+
+// drain is about how long it takes until all that is known of is told.
+func (l *lane) drain() time.Duration {
+	if !l.proven {
+		return unknownDrain
+	}
+	return l.average * time.Duration(len(l.queue)+l.sending+l.deferred) / laneSends
+}
+
 func (l *lane) idle() bool { return l.sending == 0 && len(l.queue) == 0 }
 
 // next takes the delivery that may be sent now, if there is one.
@@ -63,10 +90,11 @@ func (l *lane) next(now time.Time) (job, bool) {
 }
 
 // ended notes the end of a telling.
-func (l *lane) ended(err error, now time.Time) {
+func (l *lane) ended(err error, took time.Duration, now time.Time) {
 	l.sending--
+	l.average += time.Duration(laneMemory * float64(took-l.average))
 	if err == nil || !sendErrorOf(err).Unreachable {
-		l.misses = 0
+		l.misses, l.proven = 0, true
 		return
 	}
 	l.misses++

@@ -38,8 +38,10 @@ func retryWait(tries int, age, wish time.Duration, spread float64) (wait time.Du
 	return max(wait, min(wish, maxRetryAfter)), true
 }
 
-// crowdedWait is how long a delivery is put off whose lane is full: up to two
-// minutes, at random, so that a long queue returns in small portions.
-func crowdedWait() time.Duration {
-	return 10*time.Second + rand.N(110*time.Second) //nolint:gosec // spreads load, guards nothing
+// crowdedWait is how long a delivery is put off whose lane is full. drain is
+// the time that the lane needs for what it knows of; the wait is longer, at
+// random, so that what was put off together returns in small portions.
+func crowdedWait(drain time.Duration) time.Duration {
+	drain = min(max(drain, time.Second), 2*time.Minute)
+	return drain + rand.N(3*drain) //nolint:gosec // spreads load, guards nothing
 }

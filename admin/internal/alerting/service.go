@@ -17,8 +17,8 @@ const (
 	expandBatch = 100
 	// maxHeld is how many claimed deliveries this node keeps in memory,
 	// waiting or under way; maxSends of them are under way.
-	maxHeld  = 256
-	maxSends = 64
+	maxHeld  = 512
+	maxSends = 128
 	// claimHold hides a claimed delivery from other nodes. It exceeds the
 	// longest wait in a lane and the longest send together.
 	claimHold = 3 * time.Minute
@@ -71,8 +71,9 @@ type Service struct {
 
 // ending tells Run that a telling is over.
 type ending struct {
-	job job
-	err error
+	job  job
+	took time.Duration
+	err  error
 }
 
 // New returns a service. It starts nothing.
@@ -162,8 +163,8 @@ func (s *Service) pump(ctx context.Context) {
 			break // the database is slow or gone: the other claims run out by themselves
 		}
 	}
-	if n == expandBatch {
-		s.Nudge()
+	if n == expandBatch || s.starved && s.held() <= maxHeld/2 {
+		s.Nudge() // there is more, and room for it
 	}
 	s.forgetLanes(now)
 }
@@ -194,9 +195,10 @@ func (s *Service) admit(ctx context.Context, due store.DueDelivery, now time.Tim
 	case l.closed(now):
 		return s.record(ctx, j, errClosed(l))
 	case l.full():
-		return s.putOff(ctx, j, crowdedWait(), "not tried yet: many deliveries wait for the same receiver")
+		l.deferred++
+		return s.putOff(ctx, j, crowdedWait(l.drain()), "not tried yet: many deliveries wait for the same receiver")
 	default:
-		l.queue = append(l.queue, j)
+		l.add(j)
 		s.waiting++
 		return nil
 	}
@@ -208,7 +210,7 @@ func (s *Service) settle(ctx context.Context, e ending) {
 	now := time.Now()
 	l := e.job.lane
 	before := l.misses
-	l.ended(e.err, now)
+	l.ended(e.err, e.took, now)
 	if l.misses < closeAfter && before >= closeAfter {
 		s.log.Info("receiver of alerts answers again", "lane", l.name)
 	}

@@ -56,6 +56,8 @@ func (c *boundedConn) earlier(t time.Time) time.Time {
 	return c.end
 }
 
-func (c *boundedConn) SetDeadline(t time.Time) error      { return c.Conn.SetDeadline(c.earlier(t)) }
-func (c *boundedConn) SetReadDeadline(t time.Time) error  { return c.Conn.SetReadDeadline(c.earlier(t)) }
-func (c *boundedConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.earlier(t)) }
+func (c *boundedConn) SetDeadline(t time.Time) error     { return c.Conn.SetDeadline(c.earlier(t)) }
+func (c *boundedConn) SetReadDeadline(t time.Time) error { return c.Conn.SetReadDeadline(c.earlier(t)) }
+func (c *boundedConn) SetWriteDeadline(t time.Time) error {
+	return c.Conn.SetWriteDeadline(c.earlier(t))
+}
