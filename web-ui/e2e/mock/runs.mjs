@@ -78,8 +78,10 @@ function past() {
       log(run, 'ERROR', '\u001b[31mgateway failed\u001b[0m with <script>alert(1)</script>', { status: 502 }, at + 800)
       finish(run, 'failed', at + 1_200 + i, BOOM)
     } else if (i % 29 === 0) finish(run, 'timed_out', at + 15_000, { kind: 'timeout', text: 'ran longer than 15s' })
-    else if (i % 37 === 0) Object.assign(run, { state: 'lost', message: 'instance shop-0 went silent', finishedAt: iso(at + 30_000) }) && (logs.get(run.id).complete = true)
-    else finish(run, 'succeeded', at + 300 + ((i * 7919) % 4000))
+    else if (i % 37 === 0) {
+      Object.assign(run, { state: 'lost', message: 'instance shop-0 went silent', finishedAt: iso(at + 30_000) })
+      logs.get(run.id).complete = true
+    } else finish(run, 'succeeded', at + 300 + ((i * 7919) % 4000))
   }
   const late = addRun(jobs[4], 'schedule', now - 3_600_000)
   Object.assign(late, { state: 'missed', reason: 'misfire', message: 'fire time passed more than 5s ago while the job was paused', finishedAt: iso(now - 3_500_000) })
