@@ -185,9 +185,6 @@ func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInpu
 		return nil, err
 	}
 	jid := domain.JobID(a.deps.NewID())
-	if spec.Schedule.Kind == domain.ScheduleFixedRate && spec.Schedule.Anchor.IsZero() {
-		spec.Schedule.Anchor = anchorOf(spec.Schedule, now)
-	}
 	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, jid, &in.Body, nil); err != nil {
 		return nil, err
 	}
@@ -208,15 +205,6 @@ func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInpu
 	return a.jobAnswer(ctx, v)
 }
 
-// anchorOf is where a fixed rate counts from: its validity's begin, else the
-// full second of now.
-func anchorOf(s domain.ScheduleSpec, now time.Time) time.Time {
-	if !s.StartAt.IsZero() {
-		return s.StartAt
-	}
-	return now.Truncate(time.Second)
-}
-
 func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInput) (*jobOutput, error) {
 	v, err := a.job(ctx, id, in.ID)
 	if err != nil {
@@ -233,11 +221,8 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	if err != nil {
 		return nil, err
 	}
-	if spec.Schedule.Kind == domain.ScheduleFixedRate {
-		spec.Schedule.Anchor = v.Spec.Schedule.Anchor
-		if old := v.Spec.Schedule; old.Kind != spec.Schedule.Kind || old.Every != spec.Schedule.Every || !old.StartAt.Equal(spec.Schedule.StartAt) {
-			spec.Schedule.Anchor = anchorOf(spec.Schedule, a.deps.Now())
-		}
+	if old, now := v.Spec.Schedule, &spec.Schedule; now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
+		now.Anchor = old.Anchor // an edit of something else does not shift a fixed rate
 	}
 	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
 		return nil, err
@@ -300,20 +285,14 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowU
 		return domain.JobSpec{}, executor, err
 	}
 	var r reader
-	spec := w.spec(&r)
+	spec := w.spec(&r, a.deps.Now())
 	if len(r.fields) == 0 {
 		// The rules of domain speak of values that could be read.
 		if err := r.add(domain.CheckSpec(&spec)); err != nil {
 			return spec, executor, err
 		}
 	}
-	cronErr := checkSchedule(&r, "body.schedule", &spec.Schedule, a.deps.Now())
-	if cronErr != nil && len(r.fields) == 0 {
-		return spec, executor, cronErr
-	}
-	if cronErr != nil {
-		r.fields = append(r.fields, cronErr.Fields...)
-	}
+	compile(&r, "body.schedule", &spec.Schedule)
 	if err := r.err(); err != nil {
 		return spec, executor, err
 	}

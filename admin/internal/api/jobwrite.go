@@ -91,12 +91,12 @@ const (
 
 // spec reads a job's settings; what is wrong is collected in r. The webhook's
 // secret is left to the caller.
-func (w *JobWrite) spec(r *reader) domain.JobSpec {
+func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 	s := domain.JobSpec{
 		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
 		Labels:  r.labels("body.labels", w.Labels),
 		Handler: r.name("body.handler", w.Handler, domain.MaxNameLength), Input: r.json("body.input", w.Input),
-		Schedule: w.Schedule.read(r, "body.schedule"),
+		Schedule: w.Schedule.read(r, "body.schedule", now),
 		Misfire:  domain.Misfire{Policy: domain.MisfireSkip, Threshold: domain.DefaultMisfireThreshold},
 		Routing:  orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
 		Blocking: orDefault(domain.Blocking(w.Blocking), domain.BlockSerial), Parallelism: w.Parallelism,

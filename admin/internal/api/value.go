@@ -40,7 +40,11 @@ func durationText(d time.Duration) string {
 
 // reader collects what is wrong with a request, so that all of it is told at
 // once.
-type reader struct{ fields []domain.FieldError }
+type reader struct {
+	fields []domain.FieldError
+	// wrongCron: one of the fields is a cron expression that cannot be read.
+	wrongCron bool
+}
 
 func (r *reader) fail(location string, value any, format string, args ...any) {
 	r.fields = append(r.fields, domain.FieldError{
@@ -61,13 +65,18 @@ func (r *reader) add(err error) error {
 	return nil
 }
 
-// err returns everything collected as one error, or nil.
+// err returns everything collected as one error, or nil. A cron expression
+// that is the only fault has a code of its own.
 func (r *reader) err() error {
 	if len(r.fields) == 0 {
 		return nil
 	}
 	f := r.fields[0]
-	return &domain.Error{Code: domain.CodeInvalid, Message: f.Location + ": " + f.Message, Fields: r.fields}
+	code := domain.CodeInvalid
+	if r.wrongCron && len(r.fields) == 1 {
+		code = domain.CodeInvalidCron
+	}
+	return &domain.Error{Code: code, Message: f.Location + ": " + f.Message, Fields: r.fields}
 }
 
 // duration reads "1m30s"; empty gives fallback.
