@@ -22,8 +22,17 @@ UI_SOURCES := $(shell find web-ui -type f -not -path 'web-ui/node_modules/*' \
 
 ##@ Use
 .PHONY: build
-build: ui ## web UI and server in one file, bin/carillon, without cgo
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/carillon ./cmd/carillon
+build: ui ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
+
+.PHONY: demo
+demo: build ## an admin on SQLite and a sample application, until Ctrl-C; ARGS="--http 127.0.0.1:9000"
+	@bin/carillon demo $(ARGS)
+
+.PHONY: proof
+proof: ## two admins and two executors, one admin killed: what was missed, doubled, late; ARGS="-jobs 50 -for 30s"
+	@build/need.sh mariadb
+	go run ./internal/proof failover $(ARGS)
 
 .PHONY: ui
 ui: $(UI_STAMP) ## pages of the web UI, into web-ui/dist; only when its sources changed
@@ -48,10 +57,10 @@ lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint
 lint-go: $(GOLANGCI)
 	@unformatted=$$(find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -l {} +); \
 	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
-	@for module in $(MODULES); do \
+	@status=0; for module in $(MODULES); do \
 		echo "golangci-lint $$module"; \
-		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || status=1; \
+	done; exit $$status
 
 .PHONY: lint-ui
 lint-ui: $(NPM_STAMP)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -163,17 +164,27 @@ func (n *node) runNow(job string, in any) string {
 // until polls a run until it is in the state, and returns it.
 func (n *node) until(id, state string) run {
 	n.t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		var r run
+	var r run
+	reached := func() bool {
+		r = run{}
 		n.do(http.MethodGet, "/api/v1/runs/"+id, nil, &r, 200)
-		if r.State == state {
-			return r
-		}
+		return r.State == state
+	}
+	n.eventually(reached, func() string {
+		return fmt.Sprintf("run %s is %s (%s %s %s), want %s", id, r.State, r.Reason, r.Message, r.Error, state)
+	})
+	return r
+}
+
+// eventually polls until the condition holds, for at most a minute.
+func (n *node) eventually(holds func() bool, otherwise func() string) {
+	n.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			n.t.Fatalf("run %s is %s (%s %s %s), want %s", id, r.State, r.Reason, r.Message, r.Error, state)
+			n.t.Fatal(otherwise())
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -126,8 +126,8 @@ func TestTheWholePath(t *testing.T) {
 // logContains waits until the run's log is complete and shows the words.
 func (n *node) logContains(id string, words ...string) {
 	n.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
+	var text string
+	n.eventually(func() bool {
 		var page struct {
 			Lines []struct {
 				Msg   string
@@ -136,19 +136,14 @@ func (n *node) logContains(id string, words ...string) {
 			Complete bool
 		}
 		n.do(http.MethodGet, "/api/v1/runs/"+id+"/log", nil, &page, 200)
-		text := fmt.Sprint(page.Lines)
-		found := page.Complete
+		text = fmt.Sprint(page.Lines)
 		for _, w := range words {
-			found = found && strings.Contains(text, w)
+			if !strings.Contains(text, w) {
+				return false
+			}
 		}
-		if found {
-			return
-		}
-		if time.Now().After(deadline) {
-			n.t.Fatalf("the log of %s lacks %v: %s", id, words, text)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return page.Complete
+	}, func() string { return fmt.Sprintf("the log of %s lacks %v: %s", id, words, text) })
 }
 
 // TestSchedulesFireOnceOnSeveralNodes lets two nodes share a database and
@@ -203,7 +198,7 @@ func TestBlockingStrategies(t *testing.T) {
 			running++
 			most = max(most, running)
 			mu.Unlock()
-			time.Sleep(30 * time.Millisecond) // the work
+			<-time.After(30 * time.Millisecond) // the work
 			mu.Lock()
 			running--
 			mu.Unlock()

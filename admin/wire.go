@@ -113,15 +113,16 @@ func (k *sink) Left(s *gateway.Session) {
 	k.dispatch.Left(s.Tenant, s.Instance, offered)
 }
 
-// rejectVoid is the answer of an executor whose grant came too late, or never:
-// the attempt has not started and never will (SPEC.md, "Grants").
+// rejectVoid is said of offers and grants that the executor does not know, or
+// knows already. It moves nothing: an attempt that was accepted and not started
+// comes back as a result of its own (SPEC.md, "Grants"), and an offer that was
+// not taken expires.
 const rejectVoid = "void"
 
 func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 	out := make([]dispatch.Answer, 0, len(answers))
 	for _, a := range answers {
 		if !a.Accepted && a.RejectCode == rejectVoid {
-			k.neverStarted(s, a)
 			continue
 		}
 		out = append(out, dispatch.Answer{
@@ -130,18 +131,6 @@ func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 		})
 	}
 	k.dispatch.Answered(out...)
-}
-
-// neverStarted returns an attempt whose grant may have been committed. Its
-// acknowledgement is of no use to the executor, which has forgotten it.
-func (k *sink) neverStarted(s *gateway.Session, a *proto.Answer) {
-	k.completer.Finished(completer.Result{
-		AttemptReport: store.AttemptReport{Tenant: s.Tenant, Executor: s.Executor, Report: domain.Report{
-			ExecutionID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
-			Outcome: domain.OutcomeNeverStarted, Error: a.Message,
-		}},
-		From: target{s},
-	})
 }
 
 func (k *sink) Started(s *gateway.Session, list []*proto.Started) {

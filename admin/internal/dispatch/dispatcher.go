@@ -65,9 +65,10 @@ type Options struct {
 // Dispatcher sends due executions out. Create it with New, run it with Run.
 type Dispatcher struct {
 	// fixed after construction
-	opt     Options
-	log     *slog.Logger
-	due     *batch.Queue[domain.Execution]
+	opt Options
+	log *slog.Logger
+	// due has a queue per worker, by job: runs of one job are offered in order.
+	due     [offerWorkers]*batch.Queue[domain.Execution]
 	answers *batch.Queue[Answer]
 	backs   *batch.Queue[store.GiveBack]
 	turns   turns
@@ -87,7 +88,9 @@ func New(opt Options) *Dispatcher {
 		opt.Ended = func([]domain.Execution) {}
 	}
 	d := &Dispatcher{opt: opt, log: opt.Logger.With("component", "dispatch")}
-	d.due = batch.New(offerWorkers, offerBatch, d.offer)
+	for i := range d.due {
+		d.due[i] = batch.New(1, offerBatch, d.offer)
+	}
 	d.answers = batch.New(offerWorkers, offerBatch, d.grant)
 	d.backs = batch.New(1, offerBatch, d.giveBack)
 	return d
@@ -97,14 +100,25 @@ func New(opt Options) *Dispatcher {
 // other nodes, answers are still handled.
 func (d *Dispatcher) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	wg.Go(func() { d.due.Run(ctx) })
+	for _, q := range d.due {
+		wg.Go(func() { q.Run(ctx) })
+	}
 	wg.Go(func() { d.answers.Run(ctx) })
 	wg.Go(func() { d.backs.Run(ctx) })
 	wg.Wait()
 }
 
 // Fire takes executions that are due. It never blocks.
-func (d *Dispatcher) Fire(due []domain.Execution) { d.due.Add(due...) }
+func (d *Dispatcher) Fire(due []domain.Execution) {
+	var parts [offerWorkers][]domain.Execution
+	for _, e := range due {
+		at := e.Partition % offerWorkers
+		parts[at] = append(parts[at], e)
+	}
+	for i, part := range parts {
+		d.due[i].Add(part...)
+	}
+}
 
 // choice is one execution with the target it was given.
 type choice struct {
@@ -151,7 +165,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 	for {
 		at := pick(spec.Routing, free, turn, random)
 		if at < 0 {
-			return choice{}, &waiter{execution: e, online: len(targets)}
+			return choice{}, &waiter{execution: e, handler: spec.Handler, online: len(targets)}
 		}
 		t := targets[at]
 		if !t.Reserve(e.ID, e.Fence+1) {
@@ -190,8 +204,11 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
 			c.target.Release(c.execution.ID, reserved)
-			if r.Status == store.OfferDiscarded {
+			switch {
+			case r.Status == store.OfferDiscarded:
 				ended = append(ended, r.Execution)
+			case r.Status == store.OfferGone && !r.Execution.State.Terminal() && r.Execution.NotBefore.After(d.opt.Now()):
+				d.opt.Later(r.Execution) // the database's clock was set back
 			}
 			continue
 		}

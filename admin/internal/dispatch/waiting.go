@@ -13,6 +13,7 @@ import (
 // waiter is an execution for which no instance could be found.
 type waiter struct {
 	execution domain.Execution
+	handler   string
 	online    int // instances with a session here that serve the handler
 }
 
@@ -87,12 +88,33 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 	if err := d.opt.Store.RecordWaits(ctx, waits); err != nil {
 		d.log.Warn("waits could not be recorded", "count", len(waits), "err", err)
 	}
+	d.recheck(waiters)
 	d.tellOutages(ctx, waiters)
+}
+
+// recheck catches room that became free between the choice and the entry into
+// the waiting room: nobody would tell about it again.
+func (d *Dispatcher) recheck(waiters []waiter) {
+	seen := map[domain.ExecutorID]bool{}
+	for _, w := range waiters {
+		e := w.execution
+		if seen[e.Executor] {
+			continue
+		}
+		seen[e.Executor] = true
+		free := 0
+		for _, t := range d.opt.Fleet.Targets(e.TenantID, e.Executor, w.handler) {
+			free += max(t.Free(), 0)
+		}
+		if free > 0 {
+			d.Room(e.Executor, free)
+		}
+	}
 }
 
 // Room tells that instances of an executor may have room for n more attempts.
 func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
-	d.due.Add(d.waiting.take(executor, n)...)
+	d.Fire(d.waiting.take(executor, n))
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told

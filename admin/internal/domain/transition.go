@@ -180,6 +180,21 @@ func (e *Execution) Wait(reason Reason, message string, until time.Time) error {
 	return nil
 }
 
+// Wake makes an execution that waited for its job's slot ready to be offered:
+// the slot is free now. The wait for an instance begins here, so ExpireAt is
+// set anew, to patience from now (0 = it never expires).
+func (e *Execution) Wake(now time.Time, patience time.Duration) error {
+	if e.State != Due && e.State != RetryWait {
+		return e.illegal("wake it")
+	}
+	e.Reason, e.Message = "", ""
+	e.WakeAt = now.Add(PickupGrace)
+	if !e.ExpireAt.IsZero() && patience > 0 {
+		e.ExpireAt = now.Add(patience)
+	}
+	return nil
+}
+
 // Finish applies an executor's report (arrows 5, 7, 8 and 10).
 func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	if r.Fence != e.Fence {
