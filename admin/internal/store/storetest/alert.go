@@ -141,7 +141,9 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	}
 	race(4, func(int) {
-		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(c store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} })
+		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(c store.AlertContext) []domain.Delivery {
+			return []domain.Delivery{{Channel: "email", Target: "x"}}
+		})
 		if err != nil {
 			t.Errorf("expand: %v", err)
 		}
