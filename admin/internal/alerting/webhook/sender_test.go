@@ -291,11 +291,12 @@ func rawServer(t *testing.T, f func(net.Conn)) string {
 
 // drip sends a byte every 50 ms until the other side is gone.
 func drip(conn net.Conn) {
-	for range 1000 {
+	pace := time.NewTicker(50 * time.Millisecond)
+	defer pace.Stop()
+	for range pace.C {
 		if _, err := conn.Write([]byte("x")); err != nil {
 			return
 		}
-		time.Sleep(50 * time.Millisecond) // the pace of the peer that is played
 	}
 }
 
