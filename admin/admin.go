@@ -126,21 +126,6 @@ func (a *Admin) listen() error {
 	return nil
 }
 
-func (a *Admin) openStore(ctx context.Context) error {
-	driver, dsn, err := a.config.database()
-	if err != nil {
-		return err
-	}
-	a.store, err = gormstore.Open(ctx, gormstore.Options{Driver: driver, DSN: dsn, Logger: a.log})
-	if err != nil {
-		return fmt.Errorf("open database: %w", err)
-	}
-	if err := a.store.Migrate(ctx); err != nil {
-		return fmt.Errorf("migrate database: %w", err)
-	}
-	return nil
-}
-
 // enterCluster gives the node its number, from which all ids are made.
 func (a *Admin) enterCluster(ctx context.Context) error {
 	name := a.config.NodeName

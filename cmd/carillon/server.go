@@ -179,20 +179,16 @@ func newMigrateCommand() *cobra.Command {
 }
 
 func migrate(ctx context.Context, w io.Writer, config admin.Config, dryRun bool) error {
-	pending, err := admin.Migrate(ctx, config, dryRun)
+	if !dryRun {
+		return admin.Migrate(ctx, config)
+	}
+	pending, err := admin.PendingSQL(ctx, config)
 	if err != nil {
 		return err
 	}
-	if len(pending) == 0 {
-		fmt.Fprintln(w, "-- the database is up to date")
-		return nil
+	if pending == "" {
+		pending = "-- the database is up to date\n"
 	}
-	for _, m := range pending {
-		if dryRun {
-			fmt.Fprintf(w, "-- %s\n%s\n", m.Name, m.SQL)
-		} else {
-			fmt.Fprintf(w, "-- applied %s\n", m.Name)
-		}
-	}
-	return nil
+	_, err = io.WriteString(w, pending)
+	return err
 }

@@ -23,14 +23,14 @@ type peer struct {
 }
 
 // serveConn owns one connection from accept to close.
-func (g *Gateway) serveConn(ctx context.Context, conn net.Conn) {
-	remote := conn.RemoteAddr().String()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+func (g *Gateway) serveConn(ctx context.Context, raw net.Conn) {
+	remote := raw.RemoteAddr().String()
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
-	defer conn.Close()
-	tune(conn)
+	defer raw.Close()
+	tune(raw)
 
-	p, conn, err := g.greet(ctx, conn)
+	p, conn, err := g.greet(ctx, raw)
 	<-g.pending
 	if err != nil {
 		// Strangers are the network's weather, a refused token is news for the operator.

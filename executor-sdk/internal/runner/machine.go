@@ -148,6 +148,18 @@ func (m *machine) active() int {
 	return n
 }
 
+// owed is the number of attempts that an admin node still has to hear about.
+// Handlers that were given up, and whose end is all that is missing, do not count.
+func (m *machine) owed() int {
+	n := 0
+	for _, a := range m.attempts {
+		if !a.abandoned || a.phase == ended || a.result != nil || a.writes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // remember notes that the attempt was taken, so that it is never taken again.
 func (m *machine) remember(k Key) {
 	m.seen[k.Execution] = k.Fence

@@ -176,14 +176,14 @@ func (s *Store) FindUserByName(ctx context.Context, username string) (domain.Use
 func (s *Store) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
 	err = s.look(ctx, "list members", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []struct {
-			userRow
-			Role string `gorm:"column:role"`
+			User userRow `gorm:"embedded"`
+			Role string  `gorm:"column:role"`
 		}
 		err := g.Table("memberships AS m").Select("u.*, m.role").Joins("JOIN users AS u ON u.id = m.user_id").
 			Where("m.tenant_id = ?", int64(tenant)).Order("u.username").Find(&rows).Error
 		out = make([]store.Member, len(rows))
 		for i, r := range rows {
-			out[i] = store.Member{User: r.user(), Role: domain.Role(r.Role)}
+			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role)}
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ type triggerRow struct {
 }
 
 var triggerTable = table[triggerRow]{
-	name: "triggers", keys: 2,
+	name: "triggers", keys: 2, required: 6,
 	columns: []column[triggerRow]{
 		intColumn("job_id", func(r *triggerRow) *int64 { return &r.jobID }),
 		intColumn("tenant_id", func(r *triggerRow) *int64 { return &r.tenantID }),

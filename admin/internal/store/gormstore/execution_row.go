@@ -34,7 +34,7 @@ type executionRow struct {
 }
 
 var executionTable = table[executionRow]{
-	name: "executions", keys: 2,
+	name: "executions", keys: 2, required: 10,
 	columns: func() []column[executionRow] {
 		type r = executionRow
 		wake := intColumn("wake_at", func(r *r) *int64 { return &r.wakeAt })
@@ -128,7 +128,7 @@ type attemptRow struct {
 }
 
 var attemptTable = table[attemptRow]{
-	name: "attempts", keys: 2,
+	name: "attempts", keys: 2, required: 6,
 	columns: func() []column[attemptRow] {
 		type r = attemptRow
 		lines := intColumn("log_lines", func(r *r) *int64 { return &r.logLines })

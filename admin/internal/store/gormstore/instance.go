@@ -156,7 +156,7 @@ func (t *txn) mergeHandlers(i *instanceRow, handlers []domain.Handler, now time.
 type leaseRow struct{ id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt int64 }
 
 var leaseTable = table[leaseRow]{
-	name: "instances", keys: 2,
+	name: "instances", keys: 2, required: 2,
 	columns: []column[leaseRow]{
 		intColumn("id", func(r *leaseRow) *int64 { return &r.id }),
 		intColumn("tenant_id", func(r *leaseRow) *int64 { return &r.tenantID }),

@@ -24,7 +24,7 @@ type logChunkRow struct {
 }
 
 var logChunkTable = table[logChunkRow]{
-	name: "log_chunks", keys: 4,
+	name: "log_chunks", keys: 4, required: 7,
 	columns: []column[logChunkRow]{
 		intColumn("tenant_id", func(r *logChunkRow) *int64 { return &r.tenantID }),
 		intColumn("execution_id", func(r *logChunkRow) *int64 { return &r.executionID }),
@@ -61,7 +61,8 @@ func encodeLines(lines []domain.LogLine) (string, error) {
 			return "", fmt.Errorf("encode log lines: %w", err)
 		}
 	}
-	return b.String(), w.Close()
+	err = w.Close() // before reading: it flushes
+	return b.String(), err
 }
 
 func decodeLines(body []byte, attempt int) (lines []domain.LogLine, err error) {
@@ -226,12 +227,13 @@ func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit in
 		if deleted >= int64(limit) {
 			break
 		}
-		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) error {
-			n, err := t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
+		var n int64
+		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) (err error) {
+			n, err = t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
 				int64(tenant.ID), domain.IDFloor(before), int64(limit)-deleted)
-			deleted += n
 			return err
 		})
+		deleted += n
 		if err != nil {
 			return deleted, err
 		}

@@ -194,7 +194,7 @@ func compareWaiters(a, b waiter) int {
 type slotRow struct{ jobID, tenantID, holders, waiters int64 }
 
 var slotTable = table[slotRow]{
-	name: "job_slots", keys: 2,
+	name: "job_slots", keys: 2, required: 2,
 	columns: []column[slotRow]{
 		intColumn("job_id", func(r *slotRow) *int64 { return &r.jobID }),
 		intColumn("tenant_id", func(r *slotRow) *int64 { return &r.tenantID }),
@@ -206,7 +206,7 @@ var slotTable = table[slotRow]{
 type waiterRow struct{ jobID, fireAt, executionID, tenantID int64 }
 
 var waiterTable = table[waiterRow]{
-	name: "slot_waiters", keys: 4,
+	name: "slot_waiters", keys: 4, required: 4,
 	columns: []column[waiterRow]{
 		intColumn("job_id", func(r *waiterRow) *int64 { return &r.jobID }),
 		intColumn("fire_at", func(r *waiterRow) *int64 { return &r.fireAt }),

@@ -9,11 +9,12 @@ import (
 
 // table describes a table whose rows are read and written by hand-made
 // statements. The fields of R are int64 or string; the first keys columns
-// identify a row.
+// identify a row, and the first required ones have no default in the schema.
 type table[R any] struct {
-	name    string
-	keys    int
-	columns []column[R]
+	name     string
+	keys     int
+	required int
+	columns  []column[R]
 }
 
 type column[R any] struct {
@@ -101,7 +102,7 @@ func (tb *table[R]) insert(t *txn, rows []*R) error {
 	}
 	var used []column[R]
 	for i, c := range tb.columns {
-		if i < tb.keys || !allDefault(c, rows) {
+		if i < tb.required || !allDefault(c, rows) {
 			used = append(used, c)
 		}
 	}
