@@ -139,6 +139,17 @@ func (w *world) people(ctx context.Context) {
 	}
 }
 
+// run is t.Run with the world's failures going to the subtest.
+func (w *world) run(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		outer := w.t
+		w.t = t
+		defer func() { w.t = outer }()
+		f(t)
+	})
+}
+
 // as returns an access token for "acme/viewer", "platform" and the like.
 func (w *world) as(who string) string {
 	if who == "" {

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -176,12 +178,35 @@ func (a *API) authorize(p policy, cookies bool) func(huma.Context, func(huma.Con
 		if err == nil {
 			err = p.allow(id)
 		}
+		if err == nil {
+			err = checkQuery(c.Request.URL.RawQuery)
+		}
 		if err != nil {
 			a.writeProblem(c, a.problem(ctx.Context(), err))
 			return
 		}
 		next(huma.WithValue(ctx, identityKey{}, id))
 	}
+}
+
+// checkQuery refuses what net/url would pass over in silence (a semicolon, a
+// bad escape), and bytes that are not text.
+func checkQuery(raw string) error {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return domain.Invalid("query", "is not well-formed: %s", err)
+	}
+	for name, list := range values {
+		for _, v := range list {
+			if !utf8.ValidString(v) || hasControl(v) {
+				return domain.Invalid("query."+name, "must be text without control characters")
+			}
+		}
+		if len(list) > 1 {
+			return domain.Invalid("query."+name, "is given more than once")
+		}
+	}
+	return nil
 }
 
 type identityKey struct{}
