@@ -65,11 +65,7 @@ func (c *Client) session(ctx context.Context, r request) (Login, error) {
 	if err != nil {
 		return l, err
 	}
-	for _, cookie := range response.Cookies() {
-		if cookie.MaxAge >= 0 && cookie.Value != "" {
-			l.Cookies = append(l.Cookies, cookie.Name+"="+cookie.Value)
-		}
-	}
+	l.Cookies = pairs(response.Cookies())
 	return l, nil
 }
 
@@ -94,4 +90,26 @@ func (c *Client) Me(ctx context.Context) (d Doc[Me], err error) {
 func (c *Client) Version(ctx context.Context) (d Doc[Version], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/version"}, &d)
 	return d, err
+}
+
+// ChangePassword changes the user's own password. It ends all sessions of the
+// user; the cookies returned begin a new one.
+func (c *Client) ChangePassword(ctx context.Context, current, fresh string) (cookies []string, err error) {
+	response, err := c.do(ctx, request{
+		method: http.MethodPost, path: "/auth/password", body: map[string]string{"current": current, "new": fresh},
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return pairs(response.Cookies()), nil
+}
+
+// pairs drops what a browser would need of cookies, and those being deleted.
+func pairs(cookies []*http.Cookie) (out []string) {
+	for _, c := range cookies {
+		if c.MaxAge >= 0 && c.Value != "" {
+			out = append(out, c.Name+"="+c.Value)
+		}
+	}
+	return out
 }
