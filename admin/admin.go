@@ -193,7 +193,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Auth: a.auth, Fleet: a.store, Sink: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
 		Declarer: &declarer{
 			jobs: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
-			changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
+			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 		},
 	})
 	a.gateway.SetNodes([]domain.Node{a.members.self})

@@ -106,7 +106,7 @@ func (p *Planner) claimAll(ctx context.Context) error {
 	for len(partitions) > 0 && ctx.Err() == nil {
 		began := time.Now()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.planTrigger,
+			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
 		})
 		if err != nil {
 			return err
@@ -134,8 +134,9 @@ func runnable(all []domain.Execution) []domain.Execution {
 	return out
 }
 
-// planTrigger is pure; it runs inside the claim transaction.
-func (p *Planner) planTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+// PlanTrigger plans one locked trigger. It is pure, and runs inside the
+// transaction that claims or changes the trigger.
+func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 	fires, following := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
 	out := store.TriggerPlan{NextFireAt: following, LastFireAt: t.LastFireAt}
 	for _, f := range fires {

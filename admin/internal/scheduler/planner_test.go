@@ -39,7 +39,7 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 			{At: now.Add(time.Second)},
 		}, following
 	})
-	plan := p.planTrigger(now, trigger, spec)
+	plan := p.PlanTrigger(now, trigger, spec)
 
 	require.Equal(t, following, plan.NextFireAt)
 	require.Equal(t, now.Add(time.Second), plan.LastFireAt)
