@@ -74,6 +74,7 @@ type Dispatcher struct {
 	turns   turns
 	waiting waitingRoom
 	outages outages
+	stop    <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -97,8 +98,10 @@ func New(opt Options) *Dispatcher {
 }
 
 // Run works until ctx ends; due executions that are queued then are left to
-// other nodes, answers are still handled.
+// other nodes, answers are still handled. Transactions that have begun then are
+// not broken off: their outcome would be unknown.
 func (d *Dispatcher) Run(ctx context.Context) {
+	d.stop = ctx.Done()
 	var wg sync.WaitGroup
 	for _, q := range d.due {
 		wg.Go(func() { q.Run(ctx) })
@@ -129,9 +132,12 @@ type choice struct {
 
 // offer is the flush of the due queue.
 func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
-	if ctx.Err() != nil {
-		return // stopping: other nodes take them
+	select {
+	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
+		return // other nodes take them
+	default:
 	}
+	ctx = context.WithoutCancel(ctx)
 	var chosen []choice
 	var waits []waiter
 	for _, e := range due {
