@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -244,7 +245,7 @@ func TestAHangingReceiverEndsInTime(t *testing.T) {
 	require.NotContains(t, err.Error(), sink.URL, "addresses may hold tokens")
 }
 
-// rawServer answers every connection with f.
+// rawServer answers the request of every connection with f.
 func rawServer(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -257,7 +258,9 @@ func rawServer(t *testing.T, f func(net.Conn)) string {
 			if err != nil {
 				return
 			}
-			f(conn)
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				f(conn)
+			}
 			conn.Close()
 		}
 	}()
