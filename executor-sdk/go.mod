@@ -2,14 +2,18 @@ module github.com/carillon-sched/carillon/executor-sdk
 
 go 1.26.0
 
-require github.com/carillon-sched/carillon/proto v0.0.0
-
 require (
-	github.com/hashicorp/yamux v0.1.2 // indirect
-	github.com/stretchr/testify v1.12.1 // indirect
-	go.uber.org/goleak v1.3.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.6 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
+	github.com/carillon-sched/carillon/proto v0.0.0
+	github.com/hashicorp/yamux v0.1.2
+	google.golang.org/protobuf v1.36.12
 )
+
+// Tests only.
+require (
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
+)
+
+require go.yaml.in/yaml/v3 v3.0.6 // indirect
 
 replace github.com/carillon-sched/carillon/proto => ../proto

@@ -46,12 +46,12 @@ func TestFrameFaults(t *testing.T) {
 		bytes []byte
 		want  error
 	}{
-		"flipped bit":         {flipped, proto.ErrChecksum},
-		"announces 2 GiB":     {huge, proto.ErrFrameTooLarge},
-		"cut in the header":   {good[:5], proto.ErrTruncated},
-		"cut in the payload":  {good[:len(good)-1], proto.ErrTruncated},
-		"cut after header":    {good[:proto.HeaderSize], proto.ErrTruncated},
-		"not a message":       {garbage, proto.ErrMalformed},
+		"flipped bit":        {flipped, proto.ErrChecksum},
+		"announces 2 GiB":    {huge, proto.ErrFrameTooLarge},
+		"cut in the header":  {good[:5], proto.ErrTruncated},
+		"cut in the payload": {good[:len(good)-1], proto.ErrTruncated},
+		"cut after header":   {good[:proto.HeaderSize], proto.ErrTruncated},
+		"not a message":      {garbage, proto.ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := proto.NewReader(bytes.NewReader(c.bytes), proto.MaxFrame).Next(&proto.Heartbeat{})

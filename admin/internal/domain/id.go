@@ -79,6 +79,18 @@ func (s *IDSource) Next() int64 {
 	return s.last<<(idNodeBits+idSeqBits) | s.node<<idSeqBits | s.seq
 }
 
+// IDFloor returns the lowest id that can be made at t: ids made earlier are
+// below it. It turns a bound in time into a bound in the index.
+func IDFloor(t time.Time) int64 {
+	return max(t.UnixMilli()-idEpoch, 0) << (idNodeBits + idSeqBits)
+}
+
+// IDTime returns the millisecond in which an id was made, by the clock of the
+// node that made it.
+func IDTime(id int64) time.Time {
+	return time.UnixMilli(id>>(idNodeBits+idSeqBits) + idEpoch).UTC()
+}
+
 // Partitions is the number of slices the trigger and execution tables are
 // divided into; a job stays in its partition for life (DESIGN section 3).
 const Partitions = 64

@@ -158,7 +158,8 @@ type Retry struct {
 	MaxDelay time.Duration // 0 = one hour
 }
 
-// DelayAfter returns the wait after the attempt with this number (from 1).
+// DelayAfter returns the wait after the attempt with this number (from 1):
+// never negative, never above MaxDelay.
 func (r Retry) DelayAfter(attempt int) time.Duration {
 	limit := r.MaxDelay
 	if limit <= 0 {
@@ -168,7 +169,10 @@ func (r Retry) DelayAfter(attempt int) time.Duration {
 	for i := 1; i < attempt && r.Backoff > 1 && d < float64(limit); i++ {
 		d *= r.Backoff
 	}
-	return min(time.Duration(d), limit)
+	if d >= float64(limit) { // also where the product does not fit a Duration
+		return limit
+	}
+	return max(time.Duration(d), 0)
 }
 
 // OnLost says what to do with an attempt whose outcome is unknown.

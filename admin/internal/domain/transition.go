@@ -23,6 +23,23 @@ const (
 	CancelResend = 2 * time.Second
 )
 
+// Delayed runs.
+const (
+	// ColdAfter is how far ahead a delayed run has to be for no node to keep it
+	// in memory.
+	ColdAfter = time.Minute
+	// WarmUp is how long before its time a cold run is handed to a timer.
+	WarmUp = 5 * time.Second
+)
+
+// FirstWake returns the WakeAt of a run that is created now for fireAt.
+func FirstWake(now, fireAt time.Time) time.Time {
+	if fireAt.Sub(now) > ColdAfter {
+		return fireAt.Add(-WarmUp)
+	}
+	return fireAt.Add(PickupGrace)
+}
+
 // Outcome is what an executor reports of an attempt.
 type Outcome uint8
 
@@ -69,13 +86,23 @@ type Policy struct {
 	// RetryLost: an attempt with unknown outcome may be repeated.
 	RetryLost bool
 	Timeout   time.Duration
+	// DispatchTimeout bounds each wait for an instance; 0 = DefaultDispatchTimeout.
+	DispatchTimeout time.Duration
+}
+
+// waitEnd returns when a wait for an instance that begins at from is over.
+func (p Policy) waitEnd(from time.Time) time.Time {
+	if p.DispatchTimeout <= 0 {
+		return from.Add(DefaultDispatchTimeout)
+	}
+	return from.Add(p.DispatchTimeout)
 }
 
 // PolicyOf resolves the policy of a spec. idempotent is the handler's promise
 // when the attempt was offered (Execution.Idempotent).
 func PolicyOf(spec *JobSpec, idempotent bool) Policy {
 	lost := spec.OnLost == OnLostRetry || (spec.OnLost != OnLostFail && idempotent)
-	return Policy{Retry: spec.Retry, RetryLost: lost, Timeout: spec.Timeout}
+	return Policy{Retry: spec.Retry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout}
 }
 
 func (e *Execution) illegal(move string) error {
@@ -170,6 +197,21 @@ func (e *Execution) Wait(reason Reason, message string, until time.Time) error {
 	return nil
 }
 
+// Wake makes an execution that waited for its job's slot ready to be offered:
+// the slot is free now. The wait for an instance begins here, so ExpireAt is
+// set anew, to patience from now (0 = it never expires).
+func (e *Execution) Wake(now time.Time, patience time.Duration) error {
+	if e.State != Due && e.State != RetryWait {
+		return e.illegal("wake it")
+	}
+	e.Reason, e.Message = "", ""
+	e.WakeAt = now.Add(PickupGrace)
+	if !e.ExpireAt.IsZero() && patience > 0 {
+		e.ExpireAt = now.Add(patience)
+	}
+	return nil
+}
+
 // Finish applies an executor's report (arrows 5, 7, 8 and 10).
 func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	if r.Fence != e.Fence {
@@ -177,9 +219,11 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	}
 	// A result that comes after the attempt was given up still counts, as
 	// long as no newer attempt was offered.
-	late := e.State == Lost ||
-		e.State == RetryWait && (e.Reason == ReasonLeaseExpired || e.Reason == ReasonProcessDied)
+	late := e.State == Lost || e.State == RetryWait && !e.reported()
 	switch {
+	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
+		e.Attempt--
+		return e.end(now, Cancelled, e.Reason, e.Message), nil
 	case r.Outcome == OutcomeNeverStarted && (e.State == Offered || e.State == Running):
 		if e.State == Running {
 			e.Attempt--
@@ -210,9 +254,14 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p), nil
 }
 
+// reported tells whether an executor's report of the current attempt was
+// applied: until then the number of log lines is unknown. (The reason cannot
+// tell: it changes while the execution waits for its next instance.)
+func (e *Execution) reported() bool { return e.LogLines >= 0 }
+
 // settle copies what the executor told about the attempt.
 func (e *Execution) settle(now time.Time, r Report) {
-	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, r.LogLines
+	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, max(r.LogLines, 0)
 	e.FinishedAt = now
 	if !r.StartedAt.IsZero() {
 		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now)
@@ -263,7 +312,7 @@ func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report
 	if r.RetryAfter > 0 {
 		delay = r.RetryAfter
 	}
-	return e.retry(now, end, reason, r.Error, delay)
+	return e.retry(now, end, reason, r.Error, delay, p)
 }
 
 // end makes the execution terminal.
@@ -287,7 +336,7 @@ func (e *Execution) end(now time.Time, s State, reason Reason, message string) E
 }
 
 // retry archives the attempt and waits for the next one.
-func (e *Execution) retry(now time.Time, ended State, reason Reason, message string, delay time.Duration) Effects {
+func (e *Execution) retry(now time.Time, ended State, reason Reason, message string, delay time.Duration, p Policy) Effects {
 	archived := e.CurrentAttempt()
 	archived.State, archived.Reason = ended, reason
 	fx := Effects{Archive: &archived, ReleaseSlot: e.HoldsSlot}
@@ -298,7 +347,7 @@ func (e *Execution) retry(now time.Time, ended State, reason Reason, message str
 	e.Deadline = time.Time{}
 	// The wait for an instance counts anew for each attempt.
 	if !e.ExpireAt.IsZero() {
-		e.ExpireAt = e.NotBefore.Add(max(e.ExpireAt.Sub(e.FireAt), 0))
+		e.ExpireAt = p.waitEnd(e.NotBefore)
 	}
 	return fx
 }
@@ -315,7 +364,7 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 	}
 	e.FinishedAt = now
 	if p.RetryLost && e.Attempt < e.MaxAttempts {
-		return e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt)), nil
+		return e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p), nil
 	}
 	return e.end(now, Lost, reason, message), nil
 }
@@ -392,6 +441,11 @@ const (
 func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Policy) (SweepAction, Effects, error) {
 	switch e.State {
 	case Due, RetryWait:
+		if e.Reason == ReasonWaitSlot && !e.ExpireAt.IsZero() {
+			// Waiting for its turn is not waiting for an instance: that wait
+			// begins when the slot is free.
+			e.ExpireAt = p.waitEnd(now)
+		}
 		if !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) {
 			fx, err := e.Miss(now, ReasonNoExecutor, "no instance took it before the deadline for dispatch")
 			return SweepNothing, fx, err

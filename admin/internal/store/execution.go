@@ -23,8 +23,11 @@ type ClaimDueTriggersParams struct {
 	Horizon    time.Duration
 	Limit      int
 	// Plan is pure and quick; it is called inside the transaction.
-	Plan func(now time.Time, t domain.Trigger, spec *domain.JobSpec) TriggerPlan
+	Plan PlanFunc
 }
+
+// PlanFunc decides which executions a trigger gets and when it fires next.
+type PlanFunc func(now time.Time, t domain.Trigger, spec *domain.JobSpec) TriggerPlan
 
 type TriggerPlan struct {
 	Executions []domain.Execution

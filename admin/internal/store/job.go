@@ -66,6 +66,10 @@ type UpdateJobParams struct {
 	DeclarationHash string
 	By              string
 	Next            NextFireFunc
+	// Plan, when set, is asked first for a trigger that is overdue: fire times
+	// that passed before the edit belong to the old revision and get their
+	// rows in the same transaction. Without it they are passed over.
+	Plan PlanFunc
 }
 
 type SetJobStateParams struct {
@@ -75,6 +79,7 @@ type SetJobStateParams struct {
 	Note   string
 	By     string
 	Next   NextFireFunc // needed for JobEnabled
+	Plan   PlanFunc     // as in UpdateJobParams
 }
 
 type ListJobsParams struct {

@@ -1,0 +1,178 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Config says who the executor is and where its admin nodes are. A field left
+// zero is taken from the environment variable named beside it, and then from
+// its default; New tells about everything that is still missing or wrong at once.
+type Config struct {
+	// Name of the executor: the group of interchangeable processes that jobs
+	// are assigned to, for example "shop". Required. CARILLON_EXECUTOR_NAME
+	Name string
+
+	// Addresses of admin nodes as host:port. One that answers is enough; it
+	// tells the others. Required. CARILLON_EXECUTOR_ADDRESSES, comma-separated
+	Addresses []string
+
+	// Token is the join token ("cjt_…") that an administrator made for this
+	// executor. Required. CARILLON_EXECUTOR_TOKEN
+	Token Secret
+
+	// TLS protects the connections. Nil means plain TCP, unless one of the
+	// CARILLON_EXECUTOR_TLS… variables is set; see [TLS].
+	TLS *TLS
+
+	// InstanceName tells this process from the others of the executor.
+	// Default: the host's name, with "-2", "-3" … when more than one process
+	// on the host uses the same JournalDir. CARILLON_EXECUTOR_INSTANCE
+	InstanceName string
+
+	// Version of the application, shown beside the instance.
+	// CARILLON_EXECUTOR_VERSION
+	Version string
+
+	// Labels of the instance, for routing and for people.
+	// CARILLON_EXECUTOR_LABELS, as "zone=a,disk=ssd"
+	Labels map[string]string
+
+	// Slots is how many handlers may run at once; what is offered beyond is
+	// refused and goes elsewhere. At most 4096. Default 4 × GOMAXPROCS, at
+	// least 8. CARILLON_EXECUTOR_SLOTS
+	Slots int
+
+	// JournalDir is the folder of the journal, which keeps results until an
+	// admin node has stored them, through crashes and restarts. It must be
+	// writable and should outlive the process. Processes on one host may share
+	// it: each takes the first free numbered folder inside.
+	// Default ./carillon-journal/NAME. CARILLON_EXECUTOR_JOURNAL
+	JournalDir string
+
+	// DrainTimeout is how long Run lets running handlers finish after its
+	// context ended, before it cancels them with ErrStopping. Negative = cancel
+	// at once. Default 15 s. Stopping takes at most DrainTimeout + KillGrace + 5 s.
+	DrainTimeout time.Duration
+
+	// KillGrace is how long a handler may go on after its context was
+	// cancelled, before the run is reported as ended all the same. Its slot
+	// stays taken until it returns. Default 10 s.
+	KillGrace time.Duration
+
+	// Logger gets the SDK's own messages. Default slog.Default().
+	Logger *slog.Logger
+
+	// LogLevel is the lowest level that is captured into the logs of runs.
+	// Default slog.LevelInfo.
+	LogLevel slog.Leveler
+
+	// LogBuffer bounds the memory, in bytes, of log lines that no admin node
+	// has stored yet; one run may take a quarter of it. Beyond, lines are
+	// dropped and counted. Default 16 MiB.
+	LogBuffer int
+}
+
+// Defaults of Config.
+const (
+	DefaultDrainTimeout = 15 * time.Second
+	DefaultKillGrace    = 10 * time.Second
+	DefaultLogBuffer    = 16 << 20
+)
+
+// withDefaults returns c completed from the environment (getenv) and the defaults.
+func (c Config) withDefaults(getenv func(string) string) (Config, error) {
+	err := c.fromEnv(getenv)
+	if c.Slots == 0 {
+		c.Slots = max(4*runtime.GOMAXPROCS(0), 8)
+	}
+	if c.JournalDir == "" {
+		c.JournalDir = "carillon-journal/" + c.Name
+	}
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = DefaultDrainTimeout
+	}
+	if c.KillGrace == 0 {
+		c.KillGrace = DefaultKillGrace
+	}
+	if c.LogBuffer == 0 {
+		c.LogBuffer = DefaultLogBuffer
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.LogLevel == nil {
+		c.LogLevel = slog.LevelInfo
+	}
+	return c, errors.Join(err, c.validate())
+}
+
+func (c *Config) validate() error {
+	var all []error
+	wrong := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	if c.Name == "" {
+		wrong("no name: set Config.Name or %s", envName)
+	} else if err := checkName(c.Name); err != nil {
+		wrong("Config.Name %q: %w", c.Name, err)
+	} else if strings.ContainsAny(c.Name, `/\`) {
+		wrong("Config.Name %q: must not contain a slash", c.Name)
+	}
+	if len(c.Addresses) == 0 {
+		wrong("no admin address: set Config.Addresses or %s, for example 127.0.0.1:7070", envAddresses)
+	}
+	for _, address := range c.Addresses {
+		if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+			wrong("Config.Addresses: %q is not host:port", address)
+		}
+	}
+	if c.Token == "" {
+		wrong("no join token: set Config.Token or %s", envToken)
+	}
+	if c.InstanceName != "" {
+		if err := checkName(c.InstanceName); err != nil {
+			wrong("Config.InstanceName %q: %w", c.InstanceName, err)
+		}
+	}
+	for key, value := range c.Labels {
+		if err := checkName(key); err != nil {
+			wrong("Config.Labels %q: %w", key, err)
+		}
+		if len(value) > proto.MaxName || !utf8.ValidString(value) {
+			wrong("Config.Labels %q: the value must be UTF-8 of at most %d bytes", key, proto.MaxName)
+		}
+	}
+	if c.Slots < 0 || c.Slots > runner.MaxSlots {
+		wrong("Config.Slots must be from 1 to %d", runner.MaxSlots)
+	}
+	if c.KillGrace < 0 || c.LogBuffer < 0 {
+		wrong("Config.KillGrace and Config.LogBuffer must not be negative")
+	}
+	return errors.Join(all...)
+}
+
+// checkName holds for names of executors, instances, handlers, jobs and labels.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("must not be empty")
+	case len(name) > proto.MaxName:
+		return fmt.Errorf("must have at most %d bytes", proto.MaxName)
+	case !utf8.ValidString(name):
+		return errors.New("must be UTF-8")
+	}
+	for _, r := range name {
+		if r <= ' ' || r == 0x7f {
+			return errors.New("must not contain spaces or control characters")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package executor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The environment variables that fill zero fields of Config.
+const (
+	envName      = "CARILLON_EXECUTOR_NAME"
+	envAddresses = "CARILLON_EXECUTOR_ADDRESSES"
+	envToken     = "CARILLON_EXECUTOR_TOKEN"
+	envInstance  = "CARILLON_EXECUTOR_INSTANCE"
+	envVersion   = "CARILLON_EXECUTOR_VERSION"
+	envLabels    = "CARILLON_EXECUTOR_LABELS"
+	envSlots     = "CARILLON_EXECUTOR_SLOTS"
+	envJournal   = "CARILLON_EXECUTOR_JOURNAL"
+	envTLS       = "CARILLON_EXECUTOR_TLS"
+	envTLSCA     = "CARILLON_EXECUTOR_TLS_CA"
+	envTLSCert   = "CARILLON_EXECUTOR_TLS_CERT"
+	envTLSKey    = "CARILLON_EXECUTOR_TLS_KEY"
+	envTLSServer = "CARILLON_EXECUTOR_TLS_SERVER_NAME"
+)
+
+// fromEnv fills what is zero. It does not read a variable whose field is set.
+func (c *Config) fromEnv(getenv func(string) string) error {
+	fill := func(field *string, name string) {
+		if *field == "" {
+			*field = strings.TrimSpace(getenv(name))
+		}
+	}
+	fill(&c.Name, envName)
+	fill((*string)(&c.Token), envToken)
+	fill(&c.InstanceName, envInstance)
+	fill(&c.Version, envVersion)
+	fill(&c.JournalDir, envJournal)
+	if len(c.Addresses) == 0 {
+		c.Addresses = splitList(getenv(envAddresses))
+	}
+	if v := strings.TrimSpace(getenv(envSlots)); c.Slots == 0 && v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%s=%q: want a whole number from 1", envSlots, v)
+		}
+		c.Slots = n
+	}
+	if v := getenv(envLabels); c.Labels == nil && v != "" {
+		c.Labels = map[string]string{}
+		for _, pair := range splitList(v) {
+			key, value, ok := strings.Cut(pair, "=")
+			if !ok {
+				return fmt.Errorf("%s: %q is not key=value", envLabels, pair)
+			}
+			c.Labels[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	if c.TLS == nil {
+		t := TLS{
+			CAFile:     getenv(envTLSCA),
+			CertFile:   getenv(envTLSCert),
+			KeyFile:    getenv(envTLSKey),
+			ServerName: getenv(envTLSServer),
+		}
+		on, err := parseSwitch(getenv(envTLS))
+		if err != nil {
+			return fmt.Errorf("%s: %w", envTLS, err)
+		}
+		if on || t != (TLS{}) {
+			c.TLS = &t
+		}
+	}
+	return nil
+}
+
+func splitList(v string) []string {
+	var out []string
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func parseSwitch(v string) (bool, error) {
+	if v == "" {
+		return false, nil
+	}
+	return strconv.ParseBool(v)
+}

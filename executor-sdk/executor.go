@@ -1,0 +1,58 @@
+package executor
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Executor connects registered handlers to the admin nodes. Make it with New,
+// register handlers with Handle, then call Run once.
+type Executor struct {
+	// Fixed after construction.
+	config    Config
+	tls       *tls.Config
+	ready     chan struct{} // closed at the first registration
+	readyOnce sync.Once
+
+	mu       sync.Mutex          // guards what follows
+	process  *process            // of Run; nil before
+	handlers map[string]*handler // fixed once Run was called
+	order    []*handler          // as registered; fixed once Run was called
+	jobNames map[string]string   // declared job → its handler
+}
+
+// New checks config, completed from the environment, and returns an executor
+// that does nothing yet. The error names everything that is missing.
+func New(config Config) (*Executor, error) {
+	config, err := config.withDefaults(os.Getenv)
+	secure, tlsErr := config.TLS.config()
+	if err := errors.Join(err, tlsErr); err != nil {
+		return nil, fmt.Errorf("executor config: %w", err)
+	}
+	return &Executor{
+		config: config, tls: secure, ready: make(chan struct{}),
+		handlers: map[string]*handler{}, jobNames: map[string]string{},
+	}, nil
+}
+
+// Ready returns a channel that is closed once an admin node has registered
+// the executor for the first time. It stays closed when the node is lost
+// later; ask Health for that.
+func (ex *Executor) Ready() <-chan struct{} { return ex.ready }
+
+func (ex *Executor) markReady() { ex.readyOnce.Do(func() { close(ex.ready) }) }
+
+// Health says why the executor cannot take runs at the moment, or nil. It is
+// cheap, and made for readiness probes.
+func (ex *Executor) Health() error {
+	ex.mu.Lock()
+	p := ex.process
+	ex.mu.Unlock()
+	if p == nil {
+		return errors.New("executor: not running")
+	}
+	return p.health()
+}

@@ -1,0 +1,205 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// appendForever is the process that TestKill kills: it prints each execution
+// once it is durable.
+func appendForever(dir string) {
+	j, _, err := Open(Options{Dir: dir, Boot: "child", SegmentBytes: 4096})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go func() { _ = j.Run(context.Background()) }()
+	for id := int64(1); ; id++ {
+		// Every second one is settled again, so that segments are replaced.
+		j.Append([]Record{rec(Done, id, fmt.Sprint("result ", id))}, func(err error) {
+			if err == nil {
+				fmt.Println(id)
+			}
+		})
+		if id%2 == 0 {
+			done := make(chan error, 1)
+			j.Append([]Record{rec(Settled, id)}, func(err error) { done <- err })
+			<-done
+		}
+	}
+}
+
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "JOURNAL_TEST_CHILD="+dir)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	child.Stderr = os.Stderr
+	require.NoError(t, child.Start())
+	lines := bufio.NewScanner(out)
+	var durable []int64
+	for lines.Scan() {
+		var id int64
+		_, err := fmt.Sscan(lines.Text(), &id)
+		require.NoError(t, err)
+		durable = append(durable, id)
+		if len(durable) == 500 {
+			require.NoError(t, child.Process.Kill())
+		}
+	}
+	require.Error(t, child.Wait())
+
+	j := open(t, Options{Dir: dir, Boot: "parent"})
+	require.Equal(t, []string{"child"}, j.found.Boots)
+	require.Empty(t, j.found.Damaged)
+	last := durable[len(durable)-1]
+	var owed []int64
+	for _, e := range j.found.Entries {
+		owed = append(owed, e.Execution)
+		require.Equal(t, fmt.Sprint("result ", e.Execution), string(e.Result))
+	}
+	for _, id := range durable {
+		if id%2 == 1 {
+			require.Contains(t, owed, id)
+		} else if id < last-1 {
+			require.NotContains(t, owed, id)
+		}
+	}
+}
+
+// sample is a segment with its records' end offsets and what is owed after each.
+func sample() (data []byte, ends []int, owed [][]string) {
+	l := newLedger()
+	data = []byte(header)
+	add := func(r Record) {
+		data = appendRecord(data, r)
+		l.apply(r)
+		ends = append(ends, len(data))
+		var now []Entry
+		for _, e := range l.sorted() {
+			now = append(now, *e)
+		}
+		owed = append(owed, brief(now))
+	}
+	add(Record{Kind: kindBoot, Body: []byte("boot1")})
+	add(rec(Accepted, 1))
+	add(rec(Accepted, 2))
+	add(rec(Granted, 1))
+	add(rec(Done, 1, "one"))
+	add(rec(Settled, 2))
+	add(rec(Accepted, 3))
+	return data, ends, owed
+}
+
+func writeSegment(t *testing.T, data []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "1"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "1", "00000007.journal"), data, 0o600))
+	return dir
+}
+
+func TestTornAtEveryByte(t *testing.T) {
+	data, ends, owed := sample()
+	for cut := len(header); cut <= len(data); cut++ {
+		j := open(t, Options{Dir: writeSegment(t, data[:cut]), Boot: "boot2"})
+		whole, _ := slices.BinarySearch(ends, cut+1) // records that end at or before the cut
+		var want []string
+		end := len(header)
+		if whole > 0 {
+			want, end = owed[whole-1], ends[whole-1]
+		}
+		require.Equal(t, want, brief(j.found.Entries), "cut at %d", cut)
+		require.Equal(t, cut-end, j.found.TornBytes, "cut at %d", cut)
+		require.Empty(t, j.found.Damaged)
+		j.stop()
+	}
+}
+
+func TestTailOfZeros(t *testing.T) {
+	data, _, owed := sample()
+	j := open(t, Options{Dir: writeSegment(t, append(data, make([]byte, 4096)...)), Boot: "boot2"})
+	require.Equal(t, owed[len(owed)-1], brief(j.found.Entries))
+	require.Equal(t, 4096, j.found.TornBytes)
+	require.Empty(t, j.found.Damaged)
+}
+
+func TestDamageInTheMiddleIsKeptAside(t *testing.T) {
+	data, ends, owed := sample()
+	data[ends[2]+frameSize] ^= 0x40
+	dir := writeSegment(t, data)
+	j := open(t, Options{Dir: dir, Boot: "boot2"})
+	require.Equal(t, owed[2], brief(j.found.Entries))
+	require.Equal(t, filepath.Join(dir, "1", "00000007.journal.damaged"), j.found.Damaged)
+	kept, err := os.ReadFile(j.found.Damaged)
+	require.NoError(t, err)
+	require.Equal(t, data, kept)
+}
+
+func TestForeignFileIsKeptAside(t *testing.T) {
+	j := open(t, Options{Dir: writeSegment(t, []byte("what is this")), Boot: "boot2"})
+	require.Empty(t, j.found.Entries)
+	require.NotEmpty(t, j.found.Damaged)
+}
+
+// A crash between making a segment and removing the one before leaves both.
+func TestNewestSegmentCounts(t *testing.T) {
+	old, _, _ := sample()
+	dir := writeSegment(t, old)
+	fresh := appendRecord([]byte(header), Record{Kind: kindBoot, Body: []byte("boot1")})
+	fresh = appendRecord(fresh, rec(Accepted, 3))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "1", "00000008.journal"), fresh, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "1", "00000009.journal.tmp"), old[:50], 0o600))
+	j := open(t, Options{Dir: dir, Boot: "boot2"})
+	require.Equal(t, []string{"3:2:"}, brief(j.found.Entries))
+	files, err := filepath.Glob(filepath.Join(dir, "1", "*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "1", "00000009.journal"), filepath.Join(dir, "1", "lock")}, files)
+}
+
+// Whatever stands in a segment, reading it ends without harm, and what was
+// read is the same after it was written as a snapshot.
+func FuzzRead(f *testing.F) {
+	data, _, _ := sample()
+	f.Add(data)
+	f.Add(append(data[:len(data)-3:len(data)-3], 0, 0, 0, 0))
+	f.Add([]byte(header))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := newLedger()
+		whole, torn := l.read(data)
+		require.LessOrEqual(t, torn, len(data))
+		if !whole {
+			require.Empty(t, l.entries)
+			return
+		}
+		holdsRecords(data[len(data)-torn:])
+		size := 0
+		for _, e := range l.entries {
+			size += e.size()
+		}
+		require.Equal(t, size, l.bytes)
+
+		again := newLedger()
+		whole, torn = again.read(l.snapshot("now", nil))
+		require.True(t, whole)
+		require.Zero(t, torn)
+		require.Len(t, again.entries, len(l.entries))
+		for k, e := range l.entries {
+			got := again.entries[k]
+			require.NotNil(t, got)
+			require.Equal(t, e.Boot, got.Boot)
+			require.Equal(t, e.Kind, got.Kind)
+			require.True(t, bytes.Equal(e.Result, got.Result))
+		}
+	})
+}

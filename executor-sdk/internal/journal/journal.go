@@ -1,0 +1,312 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// Why the journal takes nothing: see Err.
+var (
+	ErrClosed = errors.New("journal closed")
+	ErrFull   = errors.New("journal full")
+)
+
+// lazyDelay bounds how long a lazy append (without callback) may stay in memory.
+const lazyDelay = time.Second
+
+// retryDelay is the pause between attempts to begin a new segment after the
+// disk refused a write.
+const retryDelay = time.Second
+
+// file is what the journal needs of a segment; tests put a failing one in place.
+type file interface {
+	Write([]byte) (int, error)
+	Sync() error
+	Close() error
+}
+
+func createFile(path string) (file, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+}
+
+// Journal is one process's journal. Its methods may be called from many
+// goroutines.
+type Journal struct {
+	// Fixed after construction.
+	options Options
+	dir     string
+	lock    *os.File
+	create  func(path string) (file, error)
+	wake    chan struct{} // capacity 1: "there is something to write"; nobody closes it
+	ended   chan struct{} // closed by Run
+
+	mu      sync.Mutex // guards what follows; never held over disk I/O
+	ledger  *ledger
+	pending []byte        // records that no segment holds yet
+	spare   []byte        // for the next pending; empty
+	waiters []func(error) // whose records are in pending
+	lazy    int           // bytes of pending that nobody waits for
+	err     error         // why nothing can be written; nil = healthy
+	closed  bool
+	keep    []string // earlier boots the admin has not been told of
+	stale   bool     // the segment has to be replaced
+
+	// Owned by Run's goroutine (by Open before that).
+	file    file // nil = none that can be trusted
+	size    int
+	segment int
+}
+
+// Append adds records. done, unless nil, is called once from another goroutine,
+// in the order of the appends: with nil when the records are durable, with an error when they could not be
+// written. Without done the records are written with the next ones, or within
+// a second; losing them in a crash must be harmless.
+//
+// What is owed changes at once and for certain: an append that failed is part
+// of the next segment all the same, so a caller that gives up appends Settled.
+func (j *Journal) Append(records []Record, done func(error)) {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		if done != nil {
+			go done(ErrClosed) // the caller may hold a lock that done takes
+		}
+		return
+	}
+	before := len(j.pending)
+	for _, r := range records {
+		j.ledger.apply(r)
+		j.pending = appendRecord(j.pending, r)
+	}
+	wake := done != nil
+	if done != nil {
+		j.waiters = append(j.waiters, done)
+	} else {
+		j.lazy += len(j.pending) - before
+		wake = before == 0 || j.lazy > 64<<10
+	}
+	j.mu.Unlock()
+	if wake {
+		j.signal()
+	}
+}
+
+func (j *Journal) signal() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Err says why nothing can be made durable now, or nil.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.closed:
+		return ErrClosed
+	case j.err != nil:
+		return j.err
+	case j.ledger.bytes > j.options.MaxBytes:
+		return fmt.Errorf("%w: %d bytes are waiting for an admin node", ErrFull, j.ledger.bytes)
+	}
+	return nil
+}
+
+// Owed returns how many attempts something is owed for.
+func (j *Journal) Owed() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.ledger.entries)
+}
+
+// ForgetBoots drops the earlier boots that owe nothing, by replacing the
+// segment; call it when an admin node has been told of them.
+func (j *Journal) ForgetBoots() {
+	j.mu.Lock()
+	forget := len(j.keep) > 0
+	j.keep, j.stale = nil, j.stale || forget
+	j.mu.Unlock()
+	if forget {
+		j.signal()
+	}
+}
+
+// Run writes until ctx ends, then writes what is left, releases the folder
+// and returns. Call it once.
+func (j *Journal) Run(ctx context.Context) error {
+	defer close(j.ended)
+	timer := time.NewTimer(lazyDelay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return j.close()
+		case <-j.wake:
+			if j.onlyLazy() {
+				timer.Reset(lazyDelay)
+				continue
+			}
+		case <-timer.C:
+		}
+		j.commit()
+		if j.failed() {
+			timer.Reset(retryDelay)
+		}
+	}
+}
+
+// onlyLazy reports that pending can wait for company.
+func (j *Journal) onlyLazy() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err == nil && !j.stale && len(j.waiters) == 0 && j.lazy <= 64<<10
+}
+
+func (j *Journal) failed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err != nil
+}
+
+// commit writes all that is pending, with one fsync, and calls the waiters.
+func (j *Journal) commit() {
+	j.mu.Lock()
+	pending, waiters := j.pending, j.waiters
+	// A segment is replaced when half of it, at least, is settled.
+	renew := j.err != nil || j.stale || j.size+len(pending) > max(j.options.SegmentBytes, 2*j.ledger.bytes)
+	if !renew {
+		j.pending, j.waiters, j.lazy = j.spare, nil, 0
+		j.spare = nil
+	}
+	j.mu.Unlock()
+
+	var err error
+	if renew {
+		waiters, err = j.renew()
+	} else if len(pending) > 0 {
+		if err = j.write(pending, len(waiters) > 0); err != nil {
+			// What a failed fsync left on the disk is unknown, and a second
+			// fsync would not tell: only a new segment can be trusted.
+			j.setErr(err)
+			j.drop()
+		}
+		j.reuse(pending)
+	}
+	for _, done := range waiters {
+		done(err)
+	}
+}
+
+// reuse keeps a buffer that was written, unless it is a rare large one.
+func (j *Journal) reuse(buf []byte) {
+	if cap(buf) > 1<<20 {
+		return
+	}
+	j.mu.Lock()
+	j.spare = buf[:0]
+	j.mu.Unlock()
+}
+
+func (j *Journal) write(data []byte, sync bool) error {
+	n, err := j.file.Write(data)
+	j.size += n
+	if err == nil && sync {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	return nil
+}
+
+func (j *Journal) setErr(err error) {
+	j.mu.Lock()
+	j.err = err
+	j.mu.Unlock()
+}
+
+// drop closes the segment that cannot be trusted. The file stays until a new
+// one is there.
+func (j *Journal) drop() {
+	if j.file != nil {
+		_ = j.file.Close()
+		j.file = nil
+	}
+}
+
+// renew replaces the segment by one that begins with all that is owed, which
+// includes what is pending. It returns whose appends that settled.
+func (j *Journal) renew() ([]func(error), error) {
+	j.mu.Lock()
+	snapshot := j.ledger.snapshot(j.options.Boot, j.keep)
+	waiters := j.waiters
+	j.pending, j.waiters, j.lazy, j.stale = nil, nil, 0, false
+	j.mu.Unlock()
+	err := j.replace(snapshot)
+	j.setErr(err)
+	return waiters, err
+}
+
+// replace makes snapshot the newest segment and removes the older ones. It
+// goes through a temporary name, so that a segment with a proper name is complete.
+func (j *Journal) replace(snapshot []byte) error {
+	next := j.path(j.segment + 1)
+	f, err := j.create(next + ".tmp")
+	if err != nil {
+		return fmt.Errorf("begin journal segment: %w", err)
+	}
+	_, err = f.Write(snapshot)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(next+".tmp", next)
+	}
+	if err == nil {
+		err = syncDir(j.dir)
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = os.Remove(next + ".tmp")
+		return fmt.Errorf("begin journal segment: %w", err)
+	}
+	j.drop()
+	j.file, j.size = f, len(snapshot)
+	j.segment++
+	j.removeOlder()
+	return nil
+}
+
+// removeOlder deletes the segments before the current one. A file that stays
+// is harmless, as the newest alone counts: it is tried again with the next.
+func (j *Journal) removeOlder() {
+	numbers, _ := j.segments()
+	for _, n := range numbers {
+		if n < j.segment {
+			_ = os.Remove(j.path(n))
+		}
+	}
+}
+
+// begin makes the first segment of this process.
+func (j *Journal) begin() error {
+	j.ledger.apply(Record{Kind: kindBoot, Body: []byte(j.options.Boot)})
+	return j.replace(j.ledger.snapshot(j.options.Boot, j.keep))
+}
+
+func (j *Journal) close() error {
+	j.mu.Lock()
+	j.closed = true
+	j.mu.Unlock()
+	j.commit()
+	var err error
+	if j.file != nil {
+		err = errors.Join(j.file.Sync(), j.file.Close())
+	}
+	return errors.Join(err, j.lock.Close())
+}

@@ -1,0 +1,242 @@
+package logship
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// How lines travel.
+const (
+	batchBytes  = 64 << 10
+	batchDelay  = 100 * time.Millisecond
+	turnBytes   = 32 << 10 // one attempt's share of a batch while others wait
+	maxInFlight = 16       // batches without an acknowledgement
+	// ackTimeout is how long the oldest batch may go without an
+	// acknowledgement before the connection is given up.
+	ackTimeout = 15 * time.Second
+	retryMin   = 100 * time.Millisecond
+	retryMax   = 5 * time.Second
+)
+
+// MaxWait is how long a line may wait for room before lines are dropped.
+const MaxWait = 20 * time.Millisecond
+
+// Options of New.
+type Options struct {
+	// Dial opens a greeted log connection to some admin node.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Total bounds the lines in memory, PerAttempt those of one attempt, in bytes.
+	Total, PerAttempt int
+	Logger            *slog.Logger
+}
+
+// Shipper sends the lines of all attempts while Run runs.
+type Shipper struct {
+	options Options
+	wake    chan struct{} // capacity 1: look again; nobody closes it
+
+	mu       sync.Mutex // guards what follows and the Writers
+	active   map[*Writer]bool
+	queue    []*Writer // have unsent lines, in the order of their turn
+	unsent   int       // bytes
+	total    int       // bytes, sent ones included
+	oldest   time.Time // when the first unsent line came
+	room     chan struct{}
+	inFlight []batch
+	seq      int64
+	flushing bool
+	idle     chan struct{} // closed when nothing waits; nil unless somebody asks
+}
+
+// batch is what one frame carried.
+type batch struct {
+	seq    int64
+	sentAt time.Time
+	parts  []part
+}
+
+type part struct {
+	w *Writer
+	n int
+}
+
+// New returns a Shipper.
+func New(o Options) *Shipper {
+	return &Shipper{
+		options: o, wake: make(chan struct{}, 1),
+		active: map[*Writer]bool{}, room: make(chan struct{}),
+	}
+}
+
+func (s *Shipper) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Kick makes the Shipper try to connect at once: a session has registered.
+func (s *Shipper) Kick() { s.signal() }
+
+func (s *Shipper) fits(w *Writer, size int) bool {
+	return w.bytes+size <= s.options.PerAttempt && s.total+size <= s.options.Total
+}
+
+// relaxed says that a log that dropped lines may go on: not at the first free
+// byte, or it would alternate between a line and a note about dropped ones.
+func (s *Shipper) relaxed(w *Writer) bool {
+	return w.bytes <= s.options.PerAttempt/2 && s.total <= s.options.Total/4*3
+}
+
+// awaitRoom waits for up to MaxWait. mu is held before and after.
+func (s *Shipper) awaitRoom(w *Writer, size int) {
+	timer := time.NewTimer(MaxWait)
+	defer timer.Stop()
+	for !s.fits(w, size) && !w.dropping && !w.closed {
+		room := s.room
+		s.mu.Unlock()
+		late := false
+		select {
+		case <-room:
+		case <-timer.C:
+			late = true
+		}
+		s.mu.Lock()
+		if late {
+			return
+		}
+	}
+}
+
+// added notes a new unsent line of w. mu is held.
+func (s *Shipper) added(w *Writer, size int) {
+	s.active[w] = true
+	s.total += size
+	if s.unsent == 0 {
+		s.oldest = time.Now()
+	}
+	before := s.unsent
+	s.unsent += size
+	s.enqueue(w)
+	if before == 0 || before < batchBytes && s.unsent >= batchBytes {
+		s.signal()
+	}
+}
+
+func (s *Shipper) enqueue(w *Writer) {
+	if !w.queued {
+		w.queued = true
+		s.queue = append(s.queue, w)
+	}
+}
+
+// due says when the next batch may leave: 0 = now, negative = not before
+// something changes. mu is held.
+func (s *Shipper) due(now time.Time) time.Duration {
+	switch {
+	case s.unsent == 0 || len(s.inFlight) >= maxInFlight:
+		return -1
+	case s.unsent >= batchBytes || s.flushing:
+		return 0
+	}
+	return max(0, batchDelay-now.Sub(s.oldest))
+}
+
+// take builds the next batch. mu is held.
+func (s *Shipper) take(now time.Time) *proto.LogBatch {
+	s.seq++
+	m := &proto.LogBatch{Seq: s.seq}
+	b := batch{seq: s.seq, sentAt: now}
+	size := 0
+	for size < batchBytes && len(s.queue) > 0 && len(m.Chunks) < proto.MaxBatch {
+		w := s.queue[0]
+		s.queue = s.queue[1:]
+		w.queued = false
+		chunk, n := w.next(turnBytes)
+		m.Chunks = append(m.Chunks, chunk)
+		b.parts = append(b.parts, part{w, len(chunk.Lines)})
+		size += n
+		s.unsent -= n
+		if w.sent < len(w.lines) {
+			s.enqueue(w)
+		}
+	}
+	s.oldest = now
+	s.inFlight = append(s.inFlight, b)
+	return m
+}
+
+// acknowledged forgets the lines of all batches up to seq.
+func (s *Shipper) acknowledged(seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	freed := false
+	for len(s.inFlight) > 0 && s.inFlight[0].seq <= seq {
+		for _, p := range s.inFlight[0].parts {
+			s.total -= p.w.acked(p.n)
+			if len(p.w.lines) == 0 {
+				delete(s.active, p.w)
+			}
+		}
+		s.inFlight = s.inFlight[1:]
+		freed = true
+	}
+	if freed {
+		close(s.room)
+		s.room = make(chan struct{})
+		s.report()
+		s.signal()
+	}
+}
+
+// restart makes everything unsent again, for a new connection.
+func (s *Shipper) restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inFlight, s.seq, s.unsent, s.queue = nil, 0, s.total, nil
+	for w := range s.active {
+		w.sent, w.queued = 0, true
+		s.queue = append(s.queue, w)
+	}
+	slices.SortFunc(s.queue, func(a, b *Writer) int {
+		return cmp.Or(cmp.Compare(a.execution, b.execution), cmp.Compare(a.fence, b.fence))
+	})
+}
+
+// Flush sends what waits without delay, and returns when an admin node has
+// stored it all, or with ctx's error.
+func (s *Shipper) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	s.flushing = true
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.report()
+	s.mu.Unlock()
+	s.signal()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return fmt.Errorf("flush logs: %w, %d bytes are left", context.Cause(ctx), s.total)
+	}
+}
+
+// report ends Flush when nothing waits. mu is held.
+func (s *Shipper) report() {
+	if s.idle != nil && s.total == 0 {
+		close(s.idle)
+		s.idle, s.flushing = nil, false
+	}
+}

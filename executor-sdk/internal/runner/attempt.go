@@ -1,0 +1,69 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Key names one attempt.
+type Key struct{ Execution, Fence int64 }
+
+// phase is where an attempt stands; see the drawing in doc.go.
+type phase uint8
+
+const (
+	accepting phase = iota // ACCEPTED is on its way to the disk
+	accepted               // answered; waits for the grant
+	granting               // GRANTED is on its way to the disk
+	running                // the handler runs, or is about to
+	ended                  // returned or never started; a result is owed
+)
+
+// attempt is guarded by Runner.mu, like the machine that owns it.
+type attempt struct {
+	key   Key
+	boot  string // the process that accepted it; not this one for results found in the journal
+	offer *proto.Offer
+	phase phase
+
+	origin     Link      // session that offered it
+	answeredAt time.Time // when the answer was handed to origin
+	grantedAt  time.Time // when the grant came in
+	startedAt  time.Time
+	deadline   time.Time // of the handler; zero = none
+
+	cause       error     // why it is to end early; the first one counts
+	cancelledAt time.Time // when the running handler's context was cancelled
+	abandoned   bool      // reported with still_running; the handler has not returned
+
+	writes int           // appends to the journal that are on their way
+	result *proto.Result // being sent until acknowledged; nil = nothing to send now
+	next   *proto.Result // follows when result is acknowledged
+	via    Link          // session that result was last sent through; nil = not sent
+	sentAt time.Time
+	sends  int
+
+	// Set by Runner when it starts the handler.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+func (a *attempt) timeout() time.Duration {
+	return time.Duration(a.offer.GetTimeoutMs()) * time.Millisecond
+}
+
+// Return is what came of calling a handler.
+type Return struct {
+	// Kind is empty when the handler succeeded, else one of the Kind constants.
+	Kind string
+	// Output is JSON or empty; counts only for a success.
+	Output []byte
+	// Error and Stack tell what went wrong. They are cut to the wire's limit.
+	Error, Stack string
+	// RetryAfter is the handler's wish; 0 = none.
+	RetryAfter time.Duration
+	// LogLines is the number of the attempt's last log line.
+	LogLines int64
+}

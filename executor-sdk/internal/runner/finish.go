@@ -1,0 +1,163 @@
+package runner
+
+import (
+	"errors"
+	"time"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// returned is the event that the handler came back. It frees the slot and
+// gives the result, which the caller encodes and hands to write.
+func (m *machine) returned(now time.Time, a *attempt, r Return) *proto.Result {
+	if a.cause == nil && !a.deadline.IsZero() && !now.Before(a.deadline) {
+		a.cause = ErrTimeout
+	}
+	a.phase = ended
+	m.used--
+	a.writes++
+	o, r := outcome(r, a.cause)
+	return a.message(o, r, now)
+}
+
+// write puts a result into the journal; it is sent when it stands there. The
+// caller has counted it in a.writes.
+func (m *machine) write(a *attempt, result *proto.Result, body []byte) {
+	r := record(journal.Done, a.key)
+	r.Body = body
+	m.append([]journal.Record{r}, func(now time.Time, _ error) {
+		// A journal that refuses costs safety against a crash, but no result:
+		// it is sent all the same, and the journal takes it when it can.
+		a.writes--
+		if a.result != nil {
+			a.next = result
+			return
+		}
+		a.result, a.via, a.sends = result, nil, 0
+		m.send(now, []*attempt{a}, nil)
+	})
+}
+
+// writeNow is write for the results that the machine makes itself.
+func (m *machine) writeNow(a *attempt, result *proto.Result) {
+	body, err := gproto.Marshal(result)
+	if err != nil {
+		panic(err) // only invalid UTF-8 can fail, and clip removed it
+	}
+	a.writes++
+	m.write(a, result, body)
+}
+
+// endUnstarted ends an attempt with a cause before its handler was called.
+// Only a kill is an end of the run; other causes leave it to the admin.
+func (m *machine) endUnstarted(now time.Time, a *attempt) {
+	if !errors.Is(a.cause, ErrKilled) {
+		m.neverStarted(now, a, a.cause.Error())
+		return
+	}
+	m.used--
+	a.phase = ended
+	m.writeNow(a, a.message(proto.Outcome_OUTCOME_CANCELLED,
+		Return{Kind: KindCancelled, Error: a.cause.Error() + " before it started"}, now))
+}
+
+// neverStarted gives an accepted attempt back.
+func (m *machine) neverStarted(now time.Time, a *attempt, why string) {
+	m.used--
+	a.phase = ended
+	m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: why}, now))
+}
+
+// interrupt is the event that an attempt has to end early. The first cause counts.
+func (m *machine) interrupt(now time.Time, a *attempt, cause error) {
+	if a == nil || a.phase == ended || a.cause != nil {
+		return
+	}
+	a.cause = cause
+	switch a.phase {
+	case accepted:
+		m.endUnstarted(now, a)
+	case running:
+		a.cancelledAt = now
+		m.emit(effect{cancel: a})
+	}
+	// In between, the journal's answer finds the cause.
+}
+
+func (m *machine) cancels(now time.Time, list []*proto.Cancel) {
+	for _, c := range list {
+		m.interrupt(now, m.attempts[Key{c.GetExecutionId(), c.GetFence()}], causeOf(c))
+	}
+}
+
+// acks is the event that an admin node took results over, whatever its verdict.
+func (m *machine) acks(now time.Time, list []*proto.ResultAck) {
+	var settled []journal.Record
+	var follow []*attempt
+	for _, ack := range list {
+		a := m.attempts[Key{ack.GetExecutionId(), ack.GetFence()}]
+		if a == nil || a.result == nil || a.sends == 0 {
+			continue
+		}
+		a.result, a.next, a.via, a.sends = a.next, nil, nil, 0
+		switch {
+		case a.result != nil:
+			follow = append(follow, a)
+		case a.phase == ended && a.writes == 0:
+			delete(m.attempts, a.key)
+			settled = append(settled, record(journal.Settled, a.key))
+		}
+	}
+	if len(settled) > 0 {
+		m.append(settled, nil)
+	}
+	m.send(now, follow, nil)
+}
+
+// send hands results to a session: to the one that offered the attempt if it
+// is there, else to another, and rather not to avoid. Without a session they
+// wait for the next to register.
+func (m *machine) send(now time.Time, list []*attempt, avoid Link) {
+	byLink := map[Link][]*proto.Result{}
+	var links []Link
+	for _, a := range list {
+		link := m.choose(a.origin, avoid)
+		a.via = link
+		if link == nil {
+			continue
+		}
+		a.sentAt = now
+		a.sends++
+		if byLink[link] == nil {
+			links = append(links, link)
+		}
+		byLink[link] = append(byLink[link], a.result)
+	}
+	for _, link := range links {
+		m.emit(effect{link: link, results: byLink[link]})
+	}
+}
+
+func (m *machine) choose(origin, avoid Link) Link {
+	var best Link
+	score := -1
+	for _, l := range m.links {
+		s := 0
+		if l.link != avoid {
+			s += 4
+		}
+		if l.renewed {
+			s += 2
+		}
+		if l.link == origin {
+			s++
+		}
+		if s > score {
+			best, score = l.link, s
+		}
+	}
+	return best
+}

@@ -1,0 +1,178 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Link is one registered session to an admin node. Its methods only queue,
+// and do nothing when the session has ended.
+type Link interface {
+	Answer([]*proto.Answer)
+	Started([]*proto.Started)
+	Results([]*proto.Result)
+}
+
+// Limits of a machine, fixed after construction.
+type Limits struct {
+	// Slots is how many attempts may hold one at a time.
+	Slots int
+	// KillGrace is how long a cancelled handler may go on before it is
+	// reported as still running.
+	KillGrace time.Duration
+	// AcceptTTL is how long an answer may wait for its grant.
+	AcceptTTL time.Duration
+	// LeaseMargin is how much before its end the lease counts as lost.
+	LeaseMargin time.Duration
+	// ResendAfter is the first pause before an unacknowledged result is sent
+	// again; it doubles up to maxResend.
+	ResendAfter time.Duration
+}
+
+const maxResend = time.Minute
+
+// maxSeen bounds the executions remembered for refusing repeated offers.
+const maxSeen = 1 << 17
+
+// effect is one thing that Runner has to do. Exactly one field group is set.
+type effect struct {
+	link    Link
+	answers []*proto.Answer
+	started []*proto.Started
+	results []*proto.Result
+
+	records []journal.Record
+	done    func(now time.Time, err error) // event after records; nil = nobody waits
+
+	start  *attempt // call the handler
+	cancel *attempt // cancel the context with its cause
+
+	lost bool // report once that the lease was lost
+}
+
+// linkState is what the machine knows of a session.
+type linkState struct {
+	link    Link
+	renewed bool // its node renewed the lease when last asked
+}
+
+// machine is the state of all attempts.
+type machine struct {
+	limits Limits
+	boot   string
+	known  func(handler string) bool
+
+	attempts map[Key]*attempt
+	used     int             // slots taken
+	seen     map[int64]int64 // execution → highest fence that was taken
+	order    []Key           // of arrival in seen, for forgetting
+	maxSeen  int
+	links    []*linkState // in the order they registered
+
+	leaseTTL  time.Duration
+	renewedAt time.Time // when the heartbeat was sent that renewed it last
+	fenced    bool      // the lease is lost, and everything was cancelled
+
+	draining bool // refuse offers
+	effects  []effect // of the event that just happened
+}
+
+func newMachine(boot string, limits Limits, known func(string) bool) *machine {
+	return &machine{
+		limits: limits, boot: boot, known: known,
+		attempts: map[Key]*attempt{}, seen: map[int64]int64{}, maxSeen: maxSeen,
+		leaseTTL: proto.LeaseTTL,
+	}
+}
+
+// forgetEffects makes room for those of the next event.
+func (m *machine) forgetEffects() {
+	clear(m.effects)
+	m.effects = m.effects[:0]
+}
+
+func (m *machine) emit(e effect) { m.effects = append(m.effects, e) }
+
+func (m *machine) append(records []journal.Record, done func(time.Time, error)) {
+	m.emit(effect{records: records, done: done})
+}
+
+// pick returns the attempts that meet the condition, in an order that does not
+// depend on chance.
+func (m *machine) pick(condition func(*attempt) bool) []*attempt {
+	var out []*attempt
+	for _, a := range m.attempts {
+		if condition(a) {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b *attempt) int {
+		return cmp.Or(cmp.Compare(a.key.Execution, b.key.Execution), cmp.Compare(a.key.Fence, b.key.Fence))
+	})
+	return out
+}
+
+// recover takes over what earlier processes left in the journal: their
+// results, and for attempts without one what the journal proves about them.
+func (m *machine) recover(entries []journal.Entry) {
+	for _, e := range entries {
+		a := &attempt{key: Key{e.Execution, e.Fence}, boot: e.Boot, phase: ended}
+		a.result = &proto.Result{}
+		if e.Kind != journal.Done || gproto.Unmarshal(e.Result, a.result) != nil {
+			o, r := proto.Outcome_OUTCOME_UNKNOWN, Return{Kind: KindProcessDied, Error: "the process died while the handler may have been running"}
+			if e.Kind == journal.Accepted {
+				o, r = proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "the process died before the handler was started"}
+			}
+			a.result = a.message(o, r, time.Time{})
+		}
+		m.attempts[a.key] = a
+		m.remember(a.key)
+	}
+}
+
+// active is the number of attempts that run or may still start.
+func (m *machine) active() int {
+	n := 0
+	for _, a := range m.attempts {
+		if a.phase != ended && !a.abandoned {
+			n++
+		}
+	}
+	return n
+}
+
+// owed is the number of attempts that an admin node still has to hear about.
+// Handlers that were given up, and whose end is all that is missing, do not count.
+func (m *machine) owed() int {
+	n := 0
+	for _, a := range m.attempts {
+		if !a.abandoned || a.phase == ended || a.result != nil || a.writes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// remember notes that the attempt was taken, so that it is never taken again.
+func (m *machine) remember(k Key) {
+	m.seen[k.Execution] = k.Fence
+	m.order = append(m.order, k)
+	if len(m.order) <= m.maxSeen {
+		return
+	}
+	oldest := m.order[0]
+	m.order = m.order[1:]
+	if m.seen[oldest.Execution] == oldest.Fence {
+		delete(m.seen, oldest.Execution)
+	}
+}
+
+func record(kind journal.Kind, k Key) journal.Record {
+	return journal.Record{Kind: kind, Execution: k.Execution, Fence: k.Fence}
+}

@@ -1,0 +1,641 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// bench drives a machine by hand: the test is the clock, the journal, the
+// network and the handlers. Everything the machine wants is written down in seen.
+type bench struct {
+	t       *testing.T
+	m       *machine
+	now     time.Time
+	seen    []string
+	unsaved []effect // appends that wait for the disk
+	running map[string]*attempt
+	results []*proto.Result
+}
+
+type testLink struct {
+	name string
+	Link // its methods are not called: effects are looked at directly
+}
+
+func newBench(t *testing.T, slots int) *bench {
+	limits := Limits{
+		Slots: slots, KillGrace: 10 * time.Second, AcceptTTL: proto.AcceptTTL,
+		LeaseMargin: 3 * time.Second, ResendAfter: 10 * time.Second,
+	}
+	return &bench{
+		t: t, now: time.Unix(1_000_000, 0), running: map[string]*attempt{},
+		m: newMachine("boot1", limits, func(name string) bool { return name == "h" }),
+	}
+}
+
+func name(k Key) string { return fmt.Sprintf("%d/%d", k.Execution, k.Fence) }
+
+// do lets one event happen and notes its effects.
+func (b *bench) do(f func()) {
+	f()
+	for _, e := range b.m.effects {
+		b.note(e)
+	}
+	b.m.forgetEffects()
+}
+
+func (b *bench) note(e effect) {
+	say := func(format string, args ...any) { b.seen = append(b.seen, fmt.Sprintf(format, args...)) }
+	link := ""
+	if e.link != nil {
+		link = e.link.(*testLink).name + " "
+	}
+	for _, a := range e.answers {
+		verdict := "yes"
+		if !a.GetAccepted() {
+			verdict = "no " + a.GetRejectCode()
+		}
+		say("%sanswer %d/%d %s", link, a.GetExecutionId(), a.GetFence(), verdict)
+	}
+	for _, s := range e.started {
+		say("%sstarted %d/%d", link, s.GetExecutionId(), s.GetFence())
+	}
+	for _, r := range e.results {
+		b.results = append(b.results, r)
+		say("%sresult %d/%d %s", link, r.GetExecutionId(), r.GetFence(), brief(r))
+	}
+	for _, r := range e.records {
+		say("write %s %d/%d", [...]string{"", "", "accepted", "granted", "done", "settled"}[r.Kind], r.Execution, r.Fence)
+	}
+	switch {
+	case e.done != nil:
+		b.unsaved = append(b.unsaved, e)
+	case e.start != nil:
+		b.running[name(e.start.key)] = e.start
+		say("start %s", name(e.start.key))
+	case e.cancel != nil:
+		say("cancel %s: %v", name(e.cancel.key), e.cancel.cause)
+	case e.lost:
+		say("lease lost")
+	}
+}
+
+func brief(r *proto.Result) string {
+	s := strings.TrimPrefix(r.GetOutcome().String(), "OUTCOME_")
+	if r.GetErrorKind() != "" {
+		s += " " + r.GetErrorKind()
+	}
+	if r.GetStillRunning() {
+		s += " still_running"
+	}
+	return s
+}
+
+// saved lets the disk finish all appends that wait, with err.
+func (b *bench) saved(err error) {
+	all := b.unsaved
+	b.unsaved = nil
+	for _, e := range all {
+		b.do(func() { e.done(b.now, err) })
+	}
+}
+
+func (b *bench) up(link *testLink, verdicts ...*proto.InventoryVerdict) {
+	b.do(func() {
+		b.m.linkUp(b.now, link, b.now, &proto.Registered{LeaseTtlMs: 15_000, Verdicts: verdicts})
+	})
+}
+
+func (b *bench) offer(link *testLink, offers ...*proto.Offer) {
+	b.do(func() { b.m.offers(b.now, link, offers, nil) })
+}
+
+func (b *bench) grant(link *testLink, execution, fence int64, granted bool) {
+	b.do(func() {
+		b.m.grants(b.now, link, []*proto.Grant{{ExecutionId: execution, Fence: fence, Granted: granted}})
+	})
+}
+
+func (b *bench) ack(execution, fence int64) {
+	b.do(func() { b.m.acks(b.now, []*proto.ResultAck{{ExecutionId: execution, Fence: fence}}) })
+}
+
+func (b *bench) cancel(execution, fence int64, reason string) {
+	b.do(func() {
+		b.m.cancels(b.now, []*proto.Cancel{{ExecutionId: execution, Fence: fence, Reason: reason}})
+	})
+}
+
+// returns lets a handler end.
+func (b *bench) returns(attempt string, r Return) {
+	a := b.running[attempt]
+	require.NotNil(b.t, a, "%s is not running", attempt)
+	delete(b.running, attempt)
+	b.do(func() {
+		result := b.m.returned(b.now, a, r)
+		body, err := gproto.Marshal(result)
+		require.NoError(b.t, err)
+		b.m.write(a, result, body)
+	})
+}
+
+// wait lets time pass in the steps of the real ticker, with a renewed lease.
+func (b *bench) wait(d time.Duration) {
+	for end := b.now.Add(d); b.now.Before(end); {
+		b.now = b.now.Add(tickInterval)
+		for _, l := range b.m.links {
+			b.m.renewed(l.link, b.now, true)
+		}
+		b.do(func() { b.m.tick(b.now) })
+	}
+}
+
+// cut lets time pass without any heartbeat answered.
+func (b *bench) cut(d time.Duration) {
+	for end := b.now.Add(d); b.now.Before(end); {
+		b.now = b.now.Add(tickInterval)
+		b.do(func() { b.m.tick(b.now) })
+	}
+}
+
+// expect checks what happened since the last expect.
+func (b *bench) expect(want ...string) {
+	b.t.Helper()
+	require.Equal(b.t, want, b.seen)
+	b.seen = nil
+}
+
+func (b *bench) expectNothingLeft() {
+	b.t.Helper()
+	require.Empty(b.t, b.m.attempts)
+	require.Zero(b.t, b.m.used)
+	require.Empty(b.t, b.unsaved)
+}
+
+func offer(execution, fence int64, change ...func(*proto.Offer)) *proto.Offer {
+	o := &proto.Offer{ExecutionId: execution, Fence: fence, Handler: "h"}
+	for _, c := range change {
+		c(o)
+	}
+	return o
+}
+
+func idempotent(o *proto.Offer) { o.Granted = true }
+func timeout(d time.Duration) func(*proto.Offer) {
+	return func(o *proto.Offer) { o.TimeoutMs = d.Milliseconds() }
+}
+
+func TestAtMostOnce(t *testing.T) {
+	b, A := newBench(t, 2), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1), offer(2, 1))
+	b.expect("write accepted 1/1", "write accepted 2/1")
+	b.saved(nil)
+	b.expect("A answer 1/1 yes", "A answer 2/1 yes")
+	b.grant(A, 1, 1, true)
+	b.expect("write granted 1/1")
+	b.saved(nil)
+	b.expect("A started 1/1", "start 1/1")
+	b.grant(A, 2, 1, false)
+	b.expect("write settled 2/1")
+	require.Equal(t, 1, b.m.used)
+
+	b.now = b.now.Add(1500 * time.Microsecond)
+	b.returns("1/1", Return{Output: []byte(`{}`), LogLines: 3})
+	b.expect("write done 1/1")
+	require.Equal(t, 0, b.m.used, "the slot is free when the handler has returned")
+	b.saved(nil)
+	b.expect("A result 1/1 SUCCEEDED")
+	require.EqualValues(t, 1500, b.results[0].GetDurationUs())
+	require.EqualValues(t, 3, b.results[0].GetLogLines())
+	require.Equal(t, "boot1", b.results[0].GetBootId())
+	b.ack(1, 1)
+	b.expect("write settled 1/1")
+	b.expectNothingLeft()
+}
+
+func TestIdempotentStartsInOneStep(t *testing.T) {
+	b, A := newBench(t, 2), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent), offer(2, 1, idempotent), offer(3, 1, idempotent))
+	b.expect("A answer 1/1 yes", "A answer 2/1 yes", "A answer 3/1 no busy",
+		"A started 1/1", "A started 2/1", "start 1/1", "start 2/1")
+	b.returns("2/1", Return{})
+	b.expect("write done 2/1")
+	b.saved(nil)
+	b.expect("A result 2/1 SUCCEEDED")
+}
+
+func TestRefusals(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.do(func() { b.m.offers(b.now, A, []*proto.Offer{offer(1, 1)}, errors.New("disk full")) })
+	b.offer(A, offer(2, 1, func(o *proto.Offer) { o.Handler = "other" }))
+	b.offer(A, offer(3, 2, idempotent))
+	b.offer(A, offer(3, 2, idempotent), offer(3, 1, idempotent), offer(4, 1))
+	b.expect("A answer 1/1 no journal_unavailable", "A answer 2/1 no unknown_handler",
+		"A answer 3/2 yes", "A started 3/2", "start 3/2",
+		"A answer 3/2 no duplicate", "A answer 3/1 no void", "A answer 4/1 no busy")
+
+	// The attempt is remembered after it ended.
+	b.returns("3/2", Return{})
+	b.saved(nil)
+	b.ack(3, 2)
+	b.seen = nil
+	b.offer(A, offer(3, 2, idempotent))
+	b.do(b.m.drain)
+	b.offer(A, offer(5, 1))
+	b.expect("A answer 3/2 no duplicate", "A answer 5/1 no draining")
+	b.expectNothingLeft()
+}
+
+func TestRefusedJournal(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.saved(errors.New("disk full"))
+	b.expect("write accepted 1/1", "write settled 1/1", "A answer 1/1 no journal_unavailable")
+	b.expectNothingLeft()
+
+	b.offer(A, offer(2, 1))
+	b.saved(nil)
+	b.grant(A, 2, 1, true)
+	b.seen = nil
+	b.saved(errors.New("disk full"))
+	b.expect("write done 2/1") // never started, and nothing was
+	b.saved(errors.New("disk full"))
+	b.expect("A result 2/1 NEVER_STARTED")
+	b.ack(2, 1)
+	b.expectNothingLeftAfterSettled()
+}
+
+func (b *bench) expectNothingLeftAfterSettled() {
+	b.t.Helper()
+	require.True(b.t, strings.HasPrefix(b.seen[len(b.seen)-1], "write settled"))
+	b.expectNothingLeft()
+}
+
+func TestLateGrantIsVoid(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.saved(nil)
+	b.seen = nil
+	// The process was frozen: no tick came between.
+	b.now = b.now.Add(proto.AcceptTTL + time.Millisecond)
+	b.m.renewed(A, b.now, true)
+	b.grant(A, 1, 1, true)
+	b.saved(nil)
+	b.expect("write done 1/1", "A answer 1/1 no void", "A result 1/1 NEVER_STARTED")
+	b.ack(1, 1)
+	b.seen = nil
+	b.grant(A, 1, 1, true)
+	b.expect("A answer 1/1 no void")
+	b.expectNothingLeft()
+}
+
+func TestGrantThatNeverComes(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.saved(nil)
+	b.seen = nil
+	b.wait(proto.AcceptTTL)
+	b.expect()
+	b.wait(tickInterval)
+	b.saved(nil)
+	b.expect("write done 1/1", "A result 1/1 NEVER_STARTED")
+	require.Zero(t, b.m.used)
+}
+
+func TestGrantJustInTimeStartsOnce(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.saved(nil)
+	b.wait(proto.AcceptTTL)
+	b.seen = nil
+	b.grant(A, 1, 1, true)
+	b.grant(A, 1, 1, true)
+	b.saved(nil)
+	b.grant(A, 1, 1, true)
+	b.expect("write granted 1/1", "A started 1/1", "start 1/1")
+}
+
+func TestHigherFenceInterruptsTheOlderAttempt(t *testing.T) {
+	b, A := newBench(t, 3), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.seen = nil
+	b.offer(A, offer(1, 2, idempotent))
+	b.expect("cancel 1/1: lease lost: a newer attempt was offered",
+		"A answer 1/2 yes", "A started 1/2", "start 1/2")
+	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
+	b.saved(nil)
+	b.expect("write done 1/1", "A result 1/1 FAILED retryable")
+}
+
+func TestCancelInEveryPhase(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.cancel(1, 1, "killed")
+	b.seen = nil
+	b.saved(nil)
+	b.expect("write done 1/1", "A answer 1/1 no void")
+	b.saved(nil)
+	b.expect("A result 1/1 CANCELLED cancelled")
+
+	b.offer(A, offer(2, 1))
+	b.saved(nil)
+	b.seen = nil
+	b.cancel(2, 1, "killed")
+	b.saved(nil)
+	b.expect("write done 2/1", "A result 2/1 CANCELLED cancelled")
+
+	b.offer(A, offer(3, 1))
+	b.saved(nil)
+	b.grant(A, 3, 1, true)
+	b.cancel(3, 1, "killed")
+	b.seen = nil
+	b.saved(nil)
+	b.saved(nil)
+	b.expect("write done 3/1", "A result 3/1 CANCELLED cancelled")
+
+	b.offer(A, offer(4, 1, idempotent))
+	b.seen = nil
+	b.cancel(4, 1, "killed")
+	b.cancel(4, 1, "timeout")
+	b.expect("cancel 4/1: killed")
+	b.returns("4/1", Return{Kind: KindRetryable, Error: "rolled back"})
+	b.saved(nil)
+	b.expect("write done 4/1", "A result 4/1 CANCELLED cancelled")
+	require.Equal(t, "killed: rolled back", b.results[len(b.results)-1].GetError())
+	b.cancel(4, 1, "killed")
+	b.cancel(99, 1, "killed")
+	b.expect()
+}
+
+func TestLeaseLossBeforeTheStartGivesTheAttemptBack(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.cancel(1, 1, "lease_lost")
+	b.seen = nil
+	b.saved(nil)
+	b.saved(nil)
+	b.expect("write done 1/1", "A answer 1/1 no void", "A result 1/1 NEVER_STARTED")
+}
+
+func TestTimeoutAndKillGrace(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent, timeout(time.Minute)))
+	b.seen = nil
+	b.wait(time.Minute - tickInterval)
+	b.expect()
+	b.wait(10 * time.Second) // the context has its own deadline
+	b.expect()
+	b.wait(tickInterval)
+	b.saved(nil)
+	b.expect("write done 1/1", "A result 1/1 TIMED_OUT timeout still_running")
+	require.Equal(t, "timed out: the handler still runs 10s after its context was cancelled", b.results[0].GetError())
+	require.Equal(t, 1, b.m.used, "the slot stays taken")
+	b.ack(1, 1)
+	b.expect()
+	b.offer(A, offer(2, 1))
+	b.expect("A answer 2/1 no busy")
+
+	// The handler comes back after all: the admin hears of it.
+	b.returns("1/1", Return{Output: []byte("1")})
+	b.saved(nil)
+	b.expect("write done 1/1", "A result 1/1 SUCCEEDED")
+	require.Zero(t, b.m.used)
+	b.ack(1, 1)
+	b.expectNothingLeft()
+}
+
+func TestSecondResultWaitsForTheFirstAck(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.cancel(1, 1, "killed")
+	b.wait(10 * time.Second)
+	b.saved(nil)
+	b.returns("1/1", Return{})
+	b.seen = nil
+	b.saved(nil)
+	b.expect()
+	b.ack(1, 1)
+	b.expect("A result 1/1 SUCCEEDED")
+	b.ack(1, 1)
+	b.expect("write settled 1/1")
+	b.expectNothingLeft()
+}
+
+func TestReturnAtTheDeadlineIsATimeout(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent, timeout(time.Second)))
+	b.now = b.now.Add(time.Second) // the context ended, the tick has not come
+	b.returns("1/1", Return{Kind: KindRetryable, Error: "context deadline exceeded"})
+	b.saved(nil)
+	require.Equal(t, "TIMED_OUT timeout", brief(b.results[0]))
+	require.Equal(t, "timed out", b.results[0].GetError())
+}
+
+func TestResultsAreSentUntilAcknowledged(t *testing.T) {
+	b := newBench(t, 1)
+	A, B := &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.returns("1/1", Return{})
+	b.seen = nil
+	b.saved(nil)
+	b.expect() // nobody is there
+	b.up(B)
+	b.expect("B result 1/1 SUCCEEDED")
+	b.wait(10*time.Second - tickInterval)
+	b.expect()
+	b.wait(tickInterval)
+	b.expect("B result 1/1 SUCCEEDED")
+	b.up(A)
+	b.wait(20 * time.Second)
+	b.expect("A result 1/1 SUCCEEDED") // another one may have better luck
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.expect("B result 1/1 SUCCEEDED")
+	b.ack(1, 1)
+	b.ack(1, 1)
+	b.expect("write settled 1/1")
+	b.expectNothingLeft()
+}
+
+func TestResultsPreferANodeThatCanStoreThem(t *testing.T) {
+	b := newBench(t, 1)
+	A, B := &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	b.up(B)
+	b.offer(A, offer(1, 1, idempotent))
+	b.m.renewed(A, b.now, false) // A lost its database
+	b.returns("1/1", Return{})
+	b.seen = nil
+	b.saved(nil)
+	b.expect("B result 1/1 SUCCEEDED")
+}
+
+func TestSelfFence(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent), offer(2, 1))
+	b.saved(nil)
+	b.wait(time.Second)
+	b.seen = nil
+	b.cut(5 * time.Second) // the grant for 2/1 never comes
+	require.Equal(t, []string{"write done 2/1"}, b.seen)
+	b.seen = nil
+	b.cut(7*time.Second - tickInterval)
+	b.expect()
+	b.cut(tickInterval)
+	b.expect("lease lost", "cancel 1/1: lease lost")
+	b.offer(A, offer(3, 1))
+	b.expect("A answer 3/1 no busy")
+	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
+	b.seen = nil
+	b.saved(nil)
+	b.expect("A result 2/1 NEVER_STARTED", "A result 1/1 FAILED retryable")
+	require.Equal(t, "lease lost", b.results[1].GetError())
+
+	b.do(func() { b.m.renewed(A, b.now, true) })
+	b.offer(A, offer(3, 1))
+	b.expect("write accepted 3/1")
+}
+
+// A heartbeat counts from when it was sent, and an answer without a renewed
+// lease not at all.
+func TestLeaseCountsFromTheHeartbeatsSending(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.seen = nil
+	sent := b.now.Add(2 * time.Second)
+	b.cut(8 * time.Second)
+	b.m.renewed(A, sent, true)
+	b.m.renewed(A, b.now, false)
+	b.cut(6*time.Second - tickInterval)
+	b.expect()
+	b.cut(tickInterval)
+	b.expect("lease lost", "cancel 1/1: lease lost")
+}
+
+// An offer right after a suspend must not start under a dead lease, even
+// before the first tick.
+func TestOfferAfterSuspend(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.now = b.now.Add(time.Minute)
+	b.offer(A, offer(1, 1, idempotent))
+	b.expect("A answer 1/1 no busy")
+}
+
+func TestReconnectWithInventory(t *testing.T) {
+	b := newBench(t, 9)
+	A, B := &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	for _, o := range []*proto.Offer{offer(1, 1), offer(2, 1), offer(3, 1), offer(5, 1)} {
+		b.offer(A, o)
+	}
+	b.saved(nil)
+	b.offer(A, offer(4, 1, idempotent), offer(6, 1, idempotent))
+	b.offer(A, offer(7, 1)) // still on its way to the disk
+	b.returns("6/1", Return{})
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.grant(B, 5, 1, true)
+
+	var got []string
+	for _, item := range b.m.inventory() {
+		got = append(got, fmt.Sprintf("%d %s", item.GetExecutionId(), strings.TrimPrefix(item.GetPhase().String(), "ATTEMPT_PHASE_")))
+	}
+	require.Equal(t, []string{"1 ACCEPTED", "2 ACCEPTED", "3 ACCEPTED", "5 GRANTED", "4 RUNNING", "6 DONE"}, got)
+
+	verdict := func(execution int64, v proto.Verdict) *proto.InventoryVerdict {
+		return &proto.InventoryVerdict{ExecutionId: execution, Fence: 1, Verdict: v}
+	}
+	b.unsaved = nil
+	b.seen = nil
+	b.up(B, verdict(1, proto.Verdict_VERDICT_GRANT), verdict(2, proto.Verdict_VERDICT_DROP),
+		verdict(3, proto.Verdict_VERDICT_KEEP), verdict(4, proto.Verdict_VERDICT_DROP))
+	b.expect("write settled 2/1", "cancel 4/1: lease lost: the run was given away", "write granted 1/1")
+	b.saved(nil)
+	b.expect("B started 1/1", "start 1/1")
+}
+
+func TestRecovery(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	done, err := gproto.Marshal(&proto.Result{ExecutionId: 1, Fence: 2, Outcome: proto.Outcome_OUTCOME_SUCCEEDED, BootId: "boot0"})
+	require.NoError(t, err)
+	b.m.recover([]journal.Entry{
+		{Execution: 1, Fence: 2, Boot: "boot0", Kind: journal.Done, Result: done},
+		{Execution: 2, Fence: 1, Boot: "boot0", Kind: journal.Accepted},
+		{Execution: 3, Fence: 1, Boot: "boot0", Kind: journal.Granted},
+		{Execution: 4, Fence: 1, Boot: "boot0", Kind: journal.Done, Result: []byte{0xff}},
+	})
+	require.Empty(t, b.m.inventory(), "only this process's attempts")
+	b.up(A)
+	b.expect("A result 1/2 SUCCEEDED", "A result 2/1 NEVER_STARTED",
+		"A result 3/1 UNKNOWN process_died", "A result 4/1 UNKNOWN process_died")
+	require.Equal(t, "boot0", b.results[0].GetBootId())
+	require.Equal(t, "boot0", b.results[1].GetBootId())
+	b.offer(A, offer(2, 1))
+	b.expect("A answer 2/1 no duplicate")
+	for i, fence := range []int64{2, 1, 1, 1} {
+		b.ack(int64(i+1), fence)
+	}
+	b.expectNothingLeftAfterSettled()
+}
+
+func TestStop(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent), offer(2, 1))
+	b.saved(nil)
+	b.offer(A, offer(3, 1))
+	b.do(b.m.drain)
+	require.Equal(t, 3, b.m.active())
+	b.seen = nil
+	b.do(func() { b.m.stop(b.now) })
+	b.expect("cancel 1/1: executor is stopping", "write done 2/1")
+	b.saved(nil)
+	b.expect("write done 3/1", "A answer 3/1 no void", "A result 2/1 NEVER_STARTED")
+	b.returns("1/1", Return{Kind: KindRetryable, Error: "half done"})
+	b.saved(nil)
+	require.Equal(t, "executor is stopping: half done", b.results[len(b.results)-1].GetError())
+	require.Zero(t, b.m.active())
+}
+
+func TestSeenIsBounded(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.m.maxSeen = 100
+	for i := range int64(110) {
+		b.offer(A, offer(i, 1, idempotent))
+		b.returns(name(Key{i, 1}), Return{})
+		b.saved(nil)
+		b.ack(i, 1)
+		b.seen, b.results = nil, nil
+	}
+	require.Len(t, b.m.seen, 100)
+	require.Len(t, b.m.order, 100)
+	require.False(t, slices.Contains(b.m.order, Key{9, 1}))
+	b.expectNothingLeft()
+}

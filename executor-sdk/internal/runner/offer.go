@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// The words of proto's Answer.reject_code.
+const (
+	RejectBusy           = "busy"
+	RejectDraining       = "draining"
+	RejectUnknownHandler = "unknown_handler"
+	RejectJournal        = "journal_unavailable"
+	RejectDuplicate      = "duplicate"
+	RejectVoid           = "void"
+)
+
+func reject(k Key, code, message string) *proto.Answer {
+	return &proto.Answer{ExecutionId: k.Execution, Fence: k.Fence, RejectCode: code, Message: message}
+}
+
+func accept(k Key) *proto.Answer {
+	return &proto.Answer{ExecutionId: k.Execution, Fence: k.Fence, Accepted: true}
+}
+
+// offers is the event that an admin offered attempts. journalErr says why the
+// journal takes nothing, or is nil.
+func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalErr error) {
+	m.checkLease(now)
+	var answers []*proto.Answer
+	var records []journal.Record
+	var wait, start []*attempt
+	for _, o := range list {
+		k := Key{o.GetExecutionId(), o.GetFence()}
+		if no := m.refuse(k, o, journalErr); no != nil {
+			answers = append(answers, no)
+			continue
+		}
+		// A higher fence means that the older attempt was given up.
+		if older, ok := m.seen[k.Execution]; ok {
+			m.interrupt(now, m.attempts[Key{k.Execution, older}], &causeError{ErrLeaseLost, "a newer attempt was offered"})
+		}
+		a := &attempt{key: k, boot: m.boot, offer: o, origin: link, phase: accepting}
+		m.attempts[k] = a
+		m.used++
+		m.remember(k)
+		if o.GetGranted() {
+			a.grantedAt = now
+			answers = append(answers, accept(k))
+			start = append(start, a)
+			continue
+		}
+		a.writes++
+		wait = append(wait, a)
+		records = append(records, record(journal.Accepted, k))
+	}
+	if len(answers) > 0 {
+		m.emit(effect{link: link, answers: answers})
+	}
+	m.start(now, start)
+	if len(wait) > 0 {
+		m.append(records, func(now time.Time, err error) { m.acceptanceWritten(now, link, wait, err) })
+	}
+}
+
+// refuse returns why an offer cannot be taken, or nil.
+func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer {
+	seen, known := m.seen[k.Execution]
+	switch {
+	case m.attempts[k] != nil, known && seen == k.Fence:
+		return reject(k, RejectDuplicate, "")
+	case known && k.Fence < seen:
+		return reject(k, RejectVoid, fmt.Sprintf("fence %d was offered already", seen))
+	case !m.known(o.GetHandler()):
+		return reject(k, RejectUnknownHandler, fmt.Sprintf("no handler %q is registered", o.GetHandler()))
+	case m.draining:
+		return reject(k, RejectDraining, "")
+	case m.fenced:
+		return reject(k, RejectBusy, "the lease is not renewed")
+	case journalErr != nil:
+		return reject(k, RejectJournal, journalErr.Error())
+	case m.used >= m.limits.Slots:
+		return reject(k, RejectBusy, "")
+	}
+	return nil
+}
+
+// acceptanceWritten is the event that ACCEPTED stands in the journal, or not.
+func (m *machine) acceptanceWritten(now time.Time, link Link, list []*attempt, err error) {
+	var answers []*proto.Answer
+	for _, a := range list {
+		a.writes--
+		switch {
+		case err != nil:
+			answers = append(answers, reject(a.key, RejectJournal, err.Error()))
+			m.forget(a)
+		case a.cause != nil: // cancelled meanwhile
+			answers = append(answers, reject(a.key, RejectVoid, a.cause.Error()))
+			m.endUnstarted(now, a)
+		default:
+			a.phase, a.answeredAt = accepted, now
+			answers = append(answers, accept(a.key))
+		}
+	}
+	m.emit(effect{link: link, answers: answers})
+}
+
+// forget drops an attempt that nothing is owed for.
+func (m *machine) forget(a *attempt) {
+	if a.phase < ended {
+		m.used--
+	}
+	a.phase = ended
+	delete(m.attempts, a.key)
+	m.append([]journal.Record{record(journal.Settled, a.key)}, nil)
+}
+
+// grants is the event that an admin decided about accepted attempts.
+func (m *machine) grants(now time.Time, link Link, list []*proto.Grant) {
+	var answers []*proto.Answer
+	var granted []*attempt
+	for _, g := range list {
+		k := Key{g.GetExecutionId(), g.GetFence()}
+		a := m.attempts[k]
+		switch {
+		case !g.GetGranted():
+			if a != nil && a.phase == accepted {
+				m.forget(a)
+			}
+		case a == nil:
+			answers = append(answers, reject(k, RejectVoid, "not known here"))
+		case a.phase != accepted: // a repeated grant
+		case Elapsed(a.answeredAt, now) > m.limits.AcceptTTL:
+			answers = append(answers, reject(k, RejectVoid, "the grant came too late"))
+			m.neverStarted(now, a, "the grant came too late")
+		default:
+			a.phase, a.grantedAt, a.origin = granting, now, link
+			granted = append(granted, a)
+		}
+	}
+	if len(answers) > 0 {
+		m.emit(effect{link: link, answers: answers})
+	}
+	m.writeGrants(granted)
+}
+
+func (m *machine) writeGrants(granted []*attempt) {
+	if len(granted) == 0 {
+		return
+	}
+	records := make([]journal.Record, len(granted))
+	for i, a := range granted {
+		a.writes++
+		records[i] = record(journal.Granted, a.key)
+	}
+	m.append(records, func(now time.Time, err error) { m.grantWritten(now, granted, err) })
+}
+
+// grantWritten is the event that GRANTED stands in the journal, or not.
+func (m *machine) grantWritten(now time.Time, list []*attempt, err error) {
+	m.checkLease(now)
+	var start []*attempt
+	for _, a := range list {
+		a.writes--
+		switch {
+		case err != nil:
+			m.neverStarted(now, a, err.Error())
+		case a.cause != nil: // cancelled meanwhile
+			m.endUnstarted(now, a)
+		case m.fenced:
+			m.neverStarted(now, a, ErrLeaseLost.Error())
+		default:
+			start = append(start, a)
+		}
+	}
+	m.start(now, start)
+}
+
+// start calls the handlers. The caller made sure that nothing speaks against it.
+func (m *machine) start(now time.Time, list []*attempt) {
+	if len(list) == 0 {
+		return
+	}
+	byLink := map[Link][]*proto.Started{}
+	var links []Link
+	for _, a := range list {
+		a.phase, a.startedAt = running, now
+		if d := a.timeout(); d > 0 {
+			a.deadline = now.Add(d)
+		}
+		if byLink[a.origin] == nil {
+			links = append(links, a.origin)
+		}
+		byLink[a.origin] = append(byLink[a.origin], &proto.Started{
+			ExecutionId: a.key.Execution, Fence: a.key.Fence,
+			StartedAtMs: now.UnixMilli(), StartDelayUs: now.Sub(a.grantedAt).Microseconds(),
+		})
+	}
+	for _, link := range links {
+		m.emit(effect{link: link, started: byLink[link]})
+	}
+	for _, a := range list {
+		m.emit(effect{start: a})
+	}
+}

@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func TestOutcome(t *testing.T) {
+	const (
+		succeeded = proto.Outcome_OUTCOME_SUCCEEDED
+		failed    = proto.Outcome_OUTCOME_FAILED
+		timedOut  = proto.Outcome_OUTCOME_TIMED_OUT
+		cancelled = proto.Outcome_OUTCOME_CANCELLED
+	)
+	told := &causeError{ErrKilled, "by ann"}
+	for name, c := range map[string]struct {
+		back    Return
+		cause   error
+		outcome proto.Outcome
+		kind    string
+		text    string
+	}{
+		"success":                    {Return{}, nil, succeeded, "", ""},
+		"success in spite of a kill": {Return{}, ErrKilled, succeeded, "", ""},
+		"failure":                    {Return{Kind: KindRetryable, Error: "x"}, nil, failed, KindRetryable, "x"},
+		"permanent":                  {Return{Kind: KindPermanent, Error: "x"}, nil, failed, KindPermanent, "x"},
+		"killed":                     {Return{Kind: KindRetryable, Error: "context canceled"}, told, cancelled, KindCancelled, "killed: by ann"},
+		"killed, cause passed on":    {Return{Kind: KindRetryable, Error: "stop: killed: by ann"}, told, cancelled, KindCancelled, "stop: killed: by ann"},
+		"killed, own words":          {Return{Kind: KindPermanent, Error: "x"}, told, cancelled, KindCancelled, "killed: by ann: x"},
+		"timed out":                  {Return{Kind: KindRetryable, Error: "context deadline exceeded"}, ErrTimeout, timedOut, KindTimeout, "timed out"},
+		"lease lost is no kill":      {Return{Kind: KindRetryable, Error: "context canceled"}, ErrLeaseLost, failed, KindRetryable, "lease lost"},
+		"permanent while stopping":   {Return{Kind: KindPermanent, Error: "x"}, ErrStopping, failed, KindPermanent, "executor is stopping: x"},
+		"panic is a panic":           {Return{Kind: KindPanic, Error: "panic: x"}, ErrKilled, failed, KindPanic, "panic: x"},
+		"bad input never ran":        {Return{Kind: KindBadInput, Error: "x"}, ErrKilled, failed, KindBadInput, "x"},
+		"output over the limit":      {Return{Output: make([]byte, proto.MaxOutput+1)}, nil, failed, KindOutputTooLarge, "output has 262145 bytes, the limit is 262144"},
+	} {
+		o, r := outcome(c.back, c.cause)
+		require.Equal(t, c.outcome, o, name)
+		require.Equal(t, c.kind, r.Kind, name)
+		require.Equal(t, c.text, r.Error, name)
+		if o != succeeded {
+			require.Empty(t, r.Output, name)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	require.Equal(t, "short", clip("short"))
+	require.Equal(t, "a\uFFFDb", clip("a\xffb"))
+	long := clip(strings.Repeat("é", proto.MaxErrorText))
+	require.LessOrEqual(t, len(long), proto.MaxErrorText)
+	require.True(t, utf8.ValidString(long))
+	require.True(t, strings.HasSuffix(long, "é… (32768 bytes in all)"))
+}
+
+func TestCauseOf(t *testing.T) {
+	for reason, want := range map[string]error{
+		"killed": ErrKilled, "timeout": ErrTimeout, "lease_lost": ErrLeaseLost,
+		"superseded": ErrKilled, "a new reason": ErrKilled,
+	} {
+		require.ErrorIs(t, causeOf(&proto.Cancel{Reason: reason}), want, reason)
+	}
+	require.EqualError(t, causeOf(&proto.Cancel{Reason: "superseded"}), "killed: a newer run replaces it")
+	require.EqualError(t, causeOf(&proto.Cancel{Reason: "killed", Message: "by ann"}), "killed: by ann")
+}
+
+// The wall clock counts what the monotonic clock misses in a suspend, and the
+// monotonic clock counts when the wall clock is set back.
+func TestElapsed(t *testing.T) {
+	start := time.Now()
+	require.Equal(t, time.Hour, Elapsed(start, start.Add(time.Hour)))
+	wall := start.Round(0)
+	require.Equal(t, time.Hour, Elapsed(wall, wall.Add(time.Hour)))
+	require.GreaterOrEqual(t, Elapsed(start, time.Now()), time.Duration(0))
+}

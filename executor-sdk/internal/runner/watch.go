@@ -1,0 +1,164 @@
+package runner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// tick is the event that time passed. Runner sends it several times a second
+// while there are attempts.
+func (m *machine) tick(now time.Time) {
+	m.checkLease(now)
+	for _, a := range m.pick(func(a *attempt) bool {
+		return a.phase == accepted && Elapsed(a.answeredAt, now) > m.limits.AcceptTTL
+	}) {
+		m.neverStarted(now, a, "no grant came in time")
+	}
+	for _, a := range m.pick(func(a *attempt) bool { return a.phase == running }) {
+		m.watchHandler(now, a)
+	}
+	for _, a := range m.pick(func(a *attempt) bool {
+		return a.result != nil && a.via != nil && now.Sub(a.sentAt) >= m.resendAfter(a.sends)
+	}) {
+		m.send(now, []*attempt{a}, a.via)
+	}
+}
+
+// resendAfter is the pause after the n-th time a result was sent.
+func (m *machine) resendAfter(sends int) time.Duration {
+	return min(m.limits.ResendAfter<<min(sends-1, 10), maxResend)
+}
+
+func (m *machine) watchHandler(now time.Time, a *attempt) {
+	if a.cause == nil && !a.deadline.IsZero() && !now.Before(a.deadline) {
+		a.cause, a.cancelledAt = ErrTimeout, a.deadline // the context ended by itself
+	}
+	if a.cause == nil || a.abandoned || now.Sub(a.cancelledAt) < m.limits.KillGrace {
+		return
+	}
+	a.abandoned = true
+	text := fmt.Sprintf("the handler still runs %s after its context was cancelled", m.limits.KillGrace)
+	o, r := outcome(Return{Kind: KindRetryable, Error: text}, a.cause)
+	result := a.message(o, r, now)
+	result.StillRunning = true
+	m.writeNow(a, result)
+}
+
+// checkLease cancels everything when no node renewed the lease in time: from
+// its end on, another instance may run what runs here.
+func (m *machine) checkLease(now time.Time) {
+	if m.fenced || m.renewedAt.IsZero() || Elapsed(m.renewedAt, now) < m.leaseTTL-min(m.limits.LeaseMargin, m.leaseTTL/2) {
+		return
+	}
+	m.fenced = true
+	if len(m.attempts) > 0 {
+		m.emit(effect{lost: true})
+	}
+	m.interruptAll(now, ErrLeaseLost)
+}
+
+func (m *machine) interruptAll(now time.Time, cause error) {
+	for _, a := range m.pick(func(a *attempt) bool { return a.phase != ended }) {
+		m.interrupt(now, a, cause)
+	}
+}
+
+// renewed is the event that a node answered a heartbeat: with ok it renewed
+// the lease, counted from when the heartbeat was sent.
+func (m *machine) renewed(link Link, sentAt time.Time, ok bool) {
+	for _, l := range m.links {
+		if l.link == link {
+			l.renewed = ok
+		}
+	}
+	if ok && sentAt.After(m.renewedAt) {
+		m.renewedAt, m.fenced = sentAt, false
+	}
+}
+
+// drain is the event that the process stops soon.
+func (m *machine) drain() { m.draining = true }
+
+// stop is the event that the time for draining is over.
+func (m *machine) stop(now time.Time) {
+	m.draining = true
+	m.interruptAll(now, ErrStopping)
+}
+
+// linkUp is the event that a session registered; sentAt is when its
+// registration was sent, which renewed the lease.
+func (m *machine) linkUp(now time.Time, link Link, sentAt time.Time, r *proto.Registered) {
+	if ms := r.GetLeaseTtlMs(); ms > 0 {
+		m.leaseTTL = time.Duration(ms) * time.Millisecond
+	}
+	m.links = append(m.links, &linkState{link: link, renewed: true})
+	m.renewed(link, sentAt, true)
+	var granted []*proto.Grant
+	for _, v := range r.GetVerdicts() {
+		switch v.GetVerdict() {
+		case proto.Verdict_VERDICT_GRANT:
+			granted = append(granted, &proto.Grant{ExecutionId: v.GetExecutionId(), Fence: v.GetFence(), Granted: true})
+		case proto.Verdict_VERDICT_DROP:
+			m.dropped(now, m.attempts[Key{v.GetExecutionId(), v.GetFence()}])
+		}
+	}
+	m.grants(now, link, granted)
+	m.send(now, m.pick(func(a *attempt) bool { return a.result != nil && a.via == nil }), nil)
+}
+
+// dropped is the verdict that an attempt is not ours any more. What runs is
+// cancelled; its result, or one that waits, is sent all the same, since the
+// acknowledgement costs little and a result thrown away cannot be had again.
+func (m *machine) dropped(now time.Time, a *attempt) {
+	if a != nil && a.phase == accepted {
+		m.forget(a)
+		return
+	}
+	m.interrupt(now, a, &causeError{ErrLeaseLost, "the run was given away"})
+}
+
+// linkDown is the event that a session ended. Results sent through it may be
+// lost and go out again through another one.
+func (m *machine) linkDown(now time.Time, link Link) {
+	for i, l := range m.links {
+		if l.link == link {
+			m.links = append(m.links[:i], m.links[i+1:]...)
+			break
+		}
+	}
+	m.send(now, m.pick(func(a *attempt) bool { return a.via == link }), nil)
+}
+
+// MaxSlots bounds Limits.Slots, so that an inventory with all attempts that
+// have not ended fits into a registration.
+const MaxSlots = 4096
+
+// inventory lists this process's attempts for a registration, except those
+// that were not promised yet. What does not fit are attempts that have ended:
+// their results are sent all the same, like those of earlier processes.
+func (m *machine) inventory() []*proto.InventoryItem {
+	var items []*proto.InventoryItem
+	all := m.pick(func(a *attempt) bool { return a.boot == m.boot && a.phase != accepting })
+	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(a.phase, b.phase) })
+	for _, a := range all[:min(len(all), MaxSlots)] {
+		var p proto.AttemptPhase
+		switch {
+		case a.phase == accepted:
+			p = proto.AttemptPhase_ATTEMPT_PHASE_ACCEPTED
+		case a.phase == granting:
+			p = proto.AttemptPhase_ATTEMPT_PHASE_GRANTED
+		case a.phase == running:
+			p = proto.AttemptPhase_ATTEMPT_PHASE_RUNNING
+		case a.phase == ended:
+			p = proto.AttemptPhase_ATTEMPT_PHASE_DONE
+		}
+		items = append(items, &proto.InventoryItem{
+			ExecutionId: a.key.Execution, Fence: a.key.Fence, Phase: p, BootId: a.boot,
+		})
+	}
+	return items
+}

@@ -1,0 +1,44 @@
+package session
+
+import (
+	"errors"
+	"time"
+)
+
+// The pauses before a session is tried again.
+const (
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 15 * time.Second
+	// healthyAfter is how long a session must have lasted for the pauses to
+	// begin at the bottom again.
+	healthyAfter = 30 * time.Second
+	// refusedPause is for refusals that will not go away by themselves: a
+	// person has to do something first.
+	refusedPause = 60 * time.Second
+)
+
+// backoff counts the failures in a row. The zero value is ready.
+type backoff struct{ failures int }
+
+// next returns the pause after a session that lasted lived and ended with
+// err. random is from [0,1). The pause is random in full ("full jitter"), so
+// that a thousand executors do not come back in one instant.
+func (b *backoff) next(err error, lived time.Duration, random float64) time.Duration {
+	if lived >= healthyAfter {
+		b.failures = 0
+	}
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		switch {
+		case refused.RetryAfter < 0:
+			return refusedPause + time.Duration(random*float64(refusedPause)/10)
+		case refused.RetryAfter > 0:
+			return refused.RetryAfter + time.Duration(random*float64(refused.RetryAfter)/10)
+		}
+	}
+	ceiling := backoffMax
+	if b.failures < 10 {
+		ceiling = min(backoffMin<<b.failures, backoffMax)
+	}
+	b.failures++
+	return time.Duration(random * float64(ceiling))
+}

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// silence is how many heartbeat intervals may pass without an answer.
+const silence = 4
+
+// beat sends heartbeats: one at once, then one per interval, and in between
+// when the load has news.
+func (l *Link) beat(done <-chan struct{}) error {
+	ticker := time.NewTicker(l.interval)
+	defer ticker.Stop()
+	for {
+		if err := l.heartbeat(); err != nil {
+			return err
+		}
+		select {
+		case <-done:
+			return nil
+		case <-ticker.C:
+		case <-l.beatNow:
+		}
+		if l.silentFor(time.Now()) > silence*l.interval {
+			return errSilent
+		}
+	}
+}
+
+func (l *Link) silentFor(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Sub(l.heard)
+}
+
+func (l *Link) heartbeat() error {
+	m := l.events.Load()
+	l.mu.Lock()
+	l.seq++
+	m.Seq = l.seq
+	// The lease counts from here: before the bytes leave, not after.
+	l.sent[m.Seq] = time.Now()
+	l.mu.Unlock()
+	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
+}
+
+func (l *Link) sendControl(m *proto.ControlToAdmin) error {
+	frame, err := proto.AppendFrame(nil, m, proto.MaxFrame)
+	if err != nil {
+		return fmt.Errorf("write control: %w", err)
+	}
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	if err := writeChunks(l.control, frame); err != nil {
+		return fmt.Errorf("write control: %w", err)
+	}
+	return nil
+}
+
+// drain tells the admin to offer nothing more.
+func (l *Link) drain(reason string, grace time.Duration) {
+	l.drainSent.Do(func() {
+		err := l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Drain{
+			Drain: &proto.Drain{Reason: reason, GraceMs: grace.Milliseconds()},
+		}})
+		if err != nil {
+			l.fail(err)
+		}
+	})
+	select {
+	case l.beatNow <- struct{}{}:
+	default:
+	}
+}
+
+// readControl handles what the admin sends on the control stream.
+func (l *Link) readControl(<-chan struct{}) error {
+	for {
+		var m proto.ControlToExecutor
+		if err := l.reader.Next(&m); err != nil {
+			return readError("control", err)
+		}
+		switch body := m.GetBody().(type) {
+		case *proto.ControlToExecutor_HeartbeatAck:
+			l.acknowledged(body.HeartbeatAck)
+		case *proto.ControlToExecutor_Nodes:
+			l.onNodes(body.Nodes.GetNodes())
+		case *proto.ControlToExecutor_Drain:
+			// The session stays for results until the admin closes it.
+			l.logger.Info("admin node is draining", "reason", body.Drain.GetReason())
+		case *proto.ControlToExecutor_Error:
+			return refusal(body.Error)
+		}
+	}
+}
+
+func (l *Link) acknowledged(ack *proto.HeartbeatAck) {
+	l.mu.Lock()
+	sentAt, ok := l.sent[ack.GetSeq()]
+	for seq := range l.sent {
+		if seq <= ack.GetSeq() {
+			delete(l.sent, seq)
+		}
+	}
+	if ok {
+		l.heard = time.Now()
+	}
+	l.mu.Unlock()
+	if ok {
+		l.events.Renewed(l, sentAt, ack.GetLeaseRenewed())
+	}
+}

@@ -1,0 +1,269 @@
+package session
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Options of NewFleet.
+type Options struct {
+	// Addresses to begin with, host:port.
+	Addresses []string
+	Token     string
+	Executor  string
+	Boot      string
+	Client    string
+	// TLS is nil for plain TCP.
+	TLS    *tls.Config
+	Logger *slog.Logger
+	Events Events
+}
+
+// Fleet holds one session to every admin node.
+//
+// A target is an address it tries: either a seed (from the configuration) or a
+// node (from the node list). A node has its own target once it is listed; the
+// seeds rest then, and wake up when no session has stood for a while, since
+// the list may be out of date, or hold addresses that cannot be reached from here.
+type Fleet struct {
+	options Options
+
+	mu      sync.Mutex       // guards what follows
+	claimed map[string]*Link // node → its session, registered or about to be
+	ready   []*Link          // registered
+	nodes   map[string]*target
+	changed chan struct{} // closed and replaced when claimed or nodes change
+	aloneAt time.Time     // since when there is no session
+	refused error         // why the last try failed; nil after a success
+	group   sync.WaitGroup
+	ctx     context.Context // of Run
+	left    bool            // Leave was called
+}
+
+// NewFleet returns a Fleet that connects while Run runs.
+func NewFleet(o Options) *Fleet {
+	return &Fleet{
+		options: o, claimed: map[string]*Link{}, nodes: map[string]*target{},
+		changed: make(chan struct{}), aloneAt: time.Now(),
+		refused: errors.New("not connected yet"),
+	}
+}
+
+// Run keeps the sessions until ctx ends, and returns when all have ended.
+func (f *Fleet) Run(ctx context.Context) {
+	f.mu.Lock()
+	f.ctx = ctx
+	for _, address := range f.options.Addresses {
+		f.group.Go(func() { f.keep(ctx, &target{address: address}) })
+	}
+	f.mu.Unlock()
+	<-ctx.Done()
+	f.group.Wait()
+}
+
+// serve holds one session with t from dialling to its end.
+func (f *Fleet) serve(ctx context.Context, t *target) error {
+	f.mu.Lock()
+	address := t.address
+	f.mu.Unlock()
+	link, reply, sentAt, err := f.connect(ctx, t, address)
+	if err != nil {
+		return err
+	}
+	t.told = ""
+	f.options.Logger.Info("connected to admin node", "node", link.node, "address", address)
+	f.options.Events.Up(link, sentAt, reply)
+	f.setNodes(reply.GetNodes().GetNodes())
+	err = link.run(ctx)
+	f.forget(link)
+	f.options.Events.Down(link)
+	return err
+}
+
+func (f *Fleet) connect(ctx context.Context, t *target, address string) (*Link, *proto.Registered, time.Time, error) {
+	conn, err := dial(ctx, address, f.options.TLS)
+	if err != nil {
+		return nil, nil, time.Time{}, err
+	}
+	hello, err := greet(ctx, conn, f.hello(proto.Purpose_PURPOSE_CONTROL, 0))
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, time.Time{}, err
+	}
+	if hello.GetNodeId() == "" {
+		_ = conn.Close()
+		return nil, nil, time.Time{}, errors.New("hello: the admin gave no node id")
+	}
+	link := &Link{
+		address: address, node: hello.GetNodeId(), id: hello.GetSessionId(),
+		events: f.options.Events, logger: f.options.Logger.With("node", hello.GetNodeId()), conn: conn,
+		outbox: newOutbox(), beatNow: make(chan struct{}, 1), onNodes: f.setNodes,
+		sent: map[int64]time.Time{},
+	}
+	if !f.claim(t, link) {
+		_ = conn.Close()
+		return nil, nil, time.Time{}, errDuplicate
+	}
+	reply, sentAt, err := link.open(ctx)
+	if err != nil {
+		f.forget(link)
+		return nil, nil, time.Time{}, err
+	}
+	f.admit(link)
+	link.interval = time.Duration(reply.GetHeartbeatIntervalMs()) * time.Millisecond
+	if link.interval <= 0 {
+		link.interval = proto.HeartbeatInterval
+	}
+	return link, reply, sentAt, nil
+}
+
+func (f *Fleet) hello(purpose proto.Purpose, session int64) *proto.ClientHello {
+	return &proto.ClientHello{
+		MinVersion: proto.MinVersion, MaxVersion: proto.Version,
+		JoinToken: f.options.Token, Executor: f.options.Executor, BootId: f.options.Boot,
+		Purpose: purpose, SessionId: session, Client: f.options.Client,
+	}
+}
+
+// claim makes link the session to its node, unless there is one: a seed and a
+// listed address may lead to the same node.
+func (f *Fleet) claim(t *target, link *Link) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t.answered = link.node
+	if f.claimed[link.node] != nil || f.left {
+		return false
+	}
+	f.claimed[link.node] = link
+	f.broadcast()
+	return true
+}
+
+// admit counts a session that registered.
+func (f *Fleet) admit(link *Link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ready = append(f.ready, link)
+	f.refused = nil
+}
+
+// forget gives up what claim and admit gave.
+func (f *Fleet) forget(link *Link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.claimed, link.node)
+	f.ready = slices.DeleteFunc(f.ready, func(l *Link) bool { return l == link })
+	if len(f.claimed) == 0 {
+		f.aloneAt = time.Now()
+	}
+	f.broadcast()
+}
+
+// broadcast wakes the targets that wait. mu is held.
+func (f *Fleet) broadcast() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// setNodes follows a node list. An empty list is ignored: it would leave
+// nowhere to go. Sessions to nodes that are no longer listed go on until they
+// end: another node's view may just be late.
+func (f *Fleet) setNodes(list []*proto.Node) {
+	if len(list) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	listed := map[string]bool{}
+	for _, n := range list {
+		if n.GetId() == "" || n.GetAddress() == "" {
+			continue
+		}
+		listed[n.GetId()] = true
+		if t := f.nodes[n.GetId()]; t != nil {
+			t.address = n.GetAddress()
+			continue
+		}
+		t := &target{node: n.GetId(), address: n.GetAddress()}
+		f.nodes[t.node] = t
+		if f.ctx.Err() == nil {
+			f.group.Go(func() { f.keep(f.ctx, t) })
+		}
+	}
+	for id, t := range f.nodes {
+		if !listed[id] {
+			t.removed = true
+			delete(f.nodes, id)
+		}
+	}
+	f.broadcast()
+}
+
+// Health returns nil while at least one session stands, else why there is none.
+func (f *Fleet) Health() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ready) > 0 {
+		return nil
+	}
+	if f.refused == nil {
+		return errAdminLeft
+	}
+	return f.refused
+}
+
+// current returns the registered sessions.
+func (f *Fleet) current() []*Link {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ready)
+}
+
+// Drain tells every node that this process stops within grace.
+func (f *Fleet) Drain(reason string, grace time.Duration) {
+	for _, l := range f.current() {
+		l.drain(reason, grace)
+	}
+}
+
+// Leave ends all sessions in good order and begins no new one.
+func (f *Fleet) Leave() {
+	f.mu.Lock()
+	f.left = true
+	f.broadcast()
+	f.mu.Unlock()
+	for _, l := range f.current() {
+		l.goAway()
+	}
+}
+
+// ErrNoSession means that there is no session to bind a log connection to.
+var ErrNoSession = errors.New("no session with an admin node")
+
+// DialLogs opens a connection for logs beside one of the sessions. The admin
+// ends it together with that session.
+func (f *Fleet) DialLogs(ctx context.Context) (net.Conn, error) {
+	links := f.current()
+	if len(links) == 0 {
+		return nil, ErrNoSession
+	}
+	link := links[rand.IntN(len(links))]
+	conn, err := dial(ctx, link.address, f.options.TLS)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := greet(ctx, conn, f.hello(proto.Purpose_PURPOSE_LOGS, link.id)); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}

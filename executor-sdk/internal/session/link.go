@@ -1,0 +1,288 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// The first byte on each stream says what it carries.
+const (
+	tagControl = 'C'
+	tagCommand = 'X'
+)
+
+// chunk bounds one write on a stream, in bytes. Larger ones would delay the
+// pings and the other stream behind them in yamux's single queue.
+const chunk = 16 << 10
+
+// Events is what a session tells. Its methods are called from the session's
+// reading goroutines and must not wait.
+type Events interface {
+	// Register makes the registration for a new session.
+	Register() *proto.Register
+	// Load fills the heartbeat, except for its number.
+	Load() *proto.Heartbeat
+	// Up comes first for every session, with the answer to the registration
+	// that was sent at sentAt; Down comes last.
+	Up(l *Link, sentAt time.Time, reply *proto.Registered)
+	Down(l *Link)
+	// Renewed tells that a heartbeat sent at sentAt was answered, and whether
+	// the node renewed the lease.
+	Renewed(l *Link, sentAt time.Time, ok bool)
+	Offers(l *Link, list []*proto.Offer)
+	Grants(l *Link, list []*proto.Grant)
+	Cancels(l *Link, list []*proto.Cancel)
+	Acks(l *Link, list []*proto.ResultAck)
+}
+
+var (
+	errSilent     = errors.New("no heartbeat was answered in time")
+	errExtra      = errors.New("the admin opened a stream of its own")
+	errAdminLeft  = errors.New("the admin closed the session")
+	errDuplicate  = errors.New("a session to this node stands already")
+	errRegistered = errors.New("the admin sent no answer to the registration")
+)
+
+// Link is one registered session to one admin node.
+type Link struct {
+	// Fixed after construction.
+	address   string
+	node      string
+	id        int64 // session id, which a log connection has to name
+	events    Events
+	logger    *slog.Logger
+	conn      net.Conn
+	session   *yamux.Session
+	control   *yamux.Stream
+	command   *yamux.Stream
+	reader    *proto.Reader // of control
+	interval  time.Duration // between heartbeats
+	outbox    *outbox
+	beatNow   chan struct{} // capacity 1: send a heartbeat at once; nobody closes it
+	onNodes   func([]*proto.Node)
+	drainSent sync.Once
+
+	writeMu sync.Mutex // serialises frames on control
+
+	mu     sync.Mutex          // guards what follows
+	sent   map[int64]time.Time // heartbeats without an answer yet, by number
+	seq    int64
+	heard  time.Time // when the last answer came
+	err    error     // why the session ended; the first one counts
+	closed bool
+}
+
+// Node returns the id of the node at the other end.
+func (l *Link) Node() string { return l.node }
+
+// Answer, Started and Results queue messages for the admin.
+func (l *Link) Answer(list []*proto.Answer)   { l.outbox.put(list, nil, nil) }
+func (l *Link) Started(list []*proto.Started) { l.outbox.put(nil, list, nil) }
+func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
+
+func yamuxConfig(logger *slog.Logger) *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.AcceptBacklog = 8
+	c.KeepAliveInterval = proto.KeepAliveInterval
+	c.ConnectionWriteTimeout = proto.WriteTimeout
+	c.MaxStreamWindowSize = 256 << 10
+	c.StreamOpenTimeout = 15 * time.Second
+	c.StreamCloseTimeout = 30 * time.Second
+	c.LogOutput = nil
+	c.Logger = slog.NewLogLogger(logger.Handler(), slog.LevelDebug)
+	return c
+}
+
+// open turns a greeted connection into a session and registers. It closes
+// conn when it fails.
+func (l *Link) open(ctx context.Context) (reply *proto.Registered, sentAt time.Time, err error) {
+	if l.session, err = yamux.Client(l.conn, yamuxConfig(l.logger)); err != nil {
+		_ = l.conn.Close()
+		return nil, sentAt, err
+	}
+	defer func() {
+		if err != nil {
+			_ = l.session.Close()
+		}
+	}()
+	defer closeOn(ctx, l.conn)()
+	if l.control, err = l.session.OpenStream(); err != nil {
+		return nil, sentAt, fmt.Errorf("open control stream: %w", err)
+	}
+	if l.command, err = l.session.OpenStream(); err != nil {
+		return nil, sentAt, fmt.Errorf("open command stream: %w", err)
+	}
+	sentAt = time.Now()
+	body := &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: l.events.Register()}}
+	first, err := proto.AppendFrame([]byte{tagControl}, body, proto.MaxFrame)
+	if err != nil {
+		return nil, sentAt, fmt.Errorf("register: %w", err)
+	}
+	if err := writeChunks(l.control, first); err != nil {
+		return nil, sentAt, fmt.Errorf("register: %w", err)
+	}
+	if err := writeChunks(l.command, []byte{tagCommand}); err != nil {
+		return nil, sentAt, fmt.Errorf("register: %w", err)
+	}
+	reply, err = l.registered()
+	return reply, sentAt, err
+}
+
+// registered waits for the answer to the registration.
+func (l *Link) registered() (*proto.Registered, error) {
+	if err := l.control.SetReadDeadline(time.Now().Add(proto.HelloTimeout)); err != nil {
+		return nil, err
+	}
+	l.reader = proto.NewReader(l.control, proto.MaxFrame)
+	var reply proto.ControlToExecutor
+	if err := l.reader.Next(&reply); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errAdminLeft
+		}
+		return nil, fmt.Errorf("register: %w", err)
+	}
+	if e := reply.GetError(); e != nil {
+		return nil, refusal(e)
+	}
+	if reply.GetRegistered() == nil {
+		return nil, errRegistered
+	}
+	return reply.GetRegistered(), l.control.SetReadDeadline(time.Time{})
+}
+
+// run serves the session until it ends or ctx does, and says why. All its
+// goroutines have ended when it returns.
+func (l *Link) run(ctx context.Context) error {
+	l.mu.Lock()
+	l.heard = time.Now()
+	l.mu.Unlock()
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) })
+	defer stop()
+	var wait sync.WaitGroup
+	for _, loop := range []func(done <-chan struct{}) error{
+		l.readControl, l.readCommand, l.beat, l.write, l.refuseStreams,
+	} {
+		wait.Go(func() { l.fail(loop(done)) })
+	}
+	<-l.session.CloseChan()
+	close(done)
+	wait.Wait()
+	// yamux closed the session by itself, or fail did; Close waits for its end.
+	_ = l.session.Close()
+	_ = l.conn.Close()
+	l.outbox.close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// fail ends the session for the reason err; only the first reason is kept.
+func (l *Link) fail(err error) {
+	if err == nil {
+		err = errAdminLeft
+	}
+	l.mu.Lock()
+	if l.err == nil {
+		l.err = err
+	}
+	l.mu.Unlock()
+	// Not l.session.Close at first: it waits for its reader, which waits for
+	// the connection.
+	_ = l.conn.Close()
+	_ = l.session.Close()
+}
+
+// goAway ends the session in good order: what is queued was written before.
+func (l *Link) goAway() {
+	_ = l.session.GoAway()
+	l.fail(errStopped)
+}
+
+var errStopped = errors.New("the executor stopped")
+
+// writeChunks writes all of p in pieces that leave room for others. Any error
+// means that the session has to end.
+func writeChunks(s *yamux.Stream, p []byte) error {
+	for len(p) > 0 {
+		if err := s.SetWriteDeadline(time.Now().Add(proto.WriteTimeout)); err != nil {
+			return err
+		}
+		n, err := s.Write(p[:min(chunk, len(p))])
+		if err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// write sends what the outbox collects.
+func (l *Link) write(done <-chan struct{}) error {
+	var buf []byte
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-l.outbox.wake:
+		}
+		var err error
+		if buf, err = l.outbox.drain(buf[:0]); err != nil {
+			return err
+		}
+		if err := writeChunks(l.command, buf); err != nil {
+			return fmt.Errorf("write command: %w", err)
+		}
+		if cap(buf) > 1<<20 {
+			buf = nil // a rare large result must not stay in memory
+		}
+	}
+}
+
+// readCommand hands over what the admin sends on the command stream.
+func (l *Link) readCommand(<-chan struct{}) error {
+	reader := proto.NewReader(l.command, proto.MaxFrame)
+	for {
+		var m proto.CommandToExecutor
+		if err := reader.Next(&m); err != nil {
+			return readError("command", err)
+		}
+		switch body := m.GetBody().(type) {
+		case *proto.CommandToExecutor_Offers:
+			l.events.Offers(l, body.Offers.GetOffers())
+		case *proto.CommandToExecutor_Grants:
+			l.events.Grants(l, body.Grants.GetGrants())
+		case *proto.CommandToExecutor_Cancels:
+			l.events.Cancels(l, body.Cancels.GetCancels())
+		case *proto.CommandToExecutor_Acks:
+			l.events.Acks(l, body.Acks.GetAcks())
+		}
+		// Anything else is from a newer version and asks nothing of this one.
+	}
+}
+
+func readError(stream string, err error) error {
+	if errors.Is(err, io.EOF) {
+		return errAdminLeft
+	}
+	return fmt.Errorf("read %s: %w", stream, err)
+}
+
+// refuseStreams ends the session when the admin opens a stream: only the
+// executor does, and an unaccepted one would cost the session a minute later.
+func (l *Link) refuseStreams(<-chan struct{}) error {
+	if _, err := l.session.AcceptStream(); err == nil {
+		return errExtra
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package session
+
+import (
+	"errors"
+	"sync"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// maxQueued bounds what waits for one session, in messages. Honest peers stay
+// far below: what waits are answers to offers and results of attempts. A peer
+// that offers without end and does not read loses its session.
+const maxQueued = 100_000
+
+var errNotReading = errors.New("the admin does not read: too many messages are waiting")
+
+// outbox collects messages from many goroutines for one that writes. What
+// piles up while a write is under way leaves together with the next one.
+type outbox struct {
+	wake chan struct{} // capacity 1: there is something to write; nobody closes it
+
+	mu      sync.Mutex // guards what follows
+	answers []*proto.Answer
+	started []*proto.Started
+	results []*proto.Result
+	closed  bool
+	full    bool
+}
+
+func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
+
+// put adds messages; after close it drops them.
+func (o *outbox) put(answers []*proto.Answer, started []*proto.Started, results []*proto.Result) {
+	o.mu.Lock()
+	if !o.closed {
+		o.answers = append(o.answers, answers...)
+		o.started = append(o.started, started...)
+		o.results = append(o.results, results...)
+		o.full = o.full || len(o.answers)+len(o.started)+len(o.results) > maxQueued
+	}
+	o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.answers, o.started, o.results = nil, nil, nil
+	o.mu.Unlock()
+}
+
+// drain appends all that waits to buf, as frames. For one attempt the answer
+// comes before the start and the start before the result, because each kind
+// is queued before the next can be.
+func (o *outbox) drain(buf []byte) ([]byte, error) {
+	o.mu.Lock()
+	answers, started, results, full := o.answers, o.started, o.results, o.full
+	o.answers, o.started, o.results = nil, nil, nil
+	o.mu.Unlock()
+	if full {
+		return nil, errNotReading
+	}
+	buf, err := appendBatches(buf, answers, func(b []*proto.Answer) *proto.CommandToAdmin {
+		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{Answers: b}}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	buf, err = appendBatches(buf, started, func(b []*proto.Started) *proto.CommandToAdmin {
+		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Started{Started: &proto.StartedBatch{Started: b}}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return appendBatches(buf, results, func(b []*proto.Result) *proto.CommandToAdmin {
+		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{Results: b}}}
+	})
+}
+
+// appendBatches cuts list into frames of at most MaxBatch messages that stay
+// under MaxFrame.
+func appendBatches[M gproto.Message](buf []byte, list []M, wrap func([]M) *proto.CommandToAdmin) ([]byte, error) {
+	const room = proto.MaxFrame - 64 // for the envelope
+	var err error
+	for len(list) > 0 {
+		n, size := 0, 0
+		for n < len(list) && n < proto.MaxBatch {
+			size += gproto.Size(list[n]) + 8
+			if n > 0 && size > room {
+				break
+			}
+			n++
+		}
+		if buf, err = proto.AppendFrame(buf, wrap(list[:n]), proto.MaxFrame); err != nil {
+			return nil, err
+		}
+		list = list[n:]
+	}
+	return buf, nil
+}

@@ -1,0 +1,102 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// seedPatience is how long no session at all must have stood before the
+// configured addresses are tried again beside the listed nodes.
+const seedPatience = 3 * time.Second
+
+// target is one address that is tried over and over.
+type target struct {
+	node     string // id; empty for a seed
+	address  string // guarded by Fleet.mu: the list may move a node
+	answered string // guarded by Fleet.mu: the node that answered last
+	removed  bool   // guarded by Fleet.mu: no longer listed
+	told     string // the failure that was logged last; owned by the target's goroutine
+}
+
+// keep tries one target until ctx ends or the node is no longer listed.
+func (f *Fleet) keep(ctx context.Context, t *target) {
+	var b backoff
+	for f.mayDial(ctx, t) {
+		began := time.Now()
+		err := f.serve(ctx, t)
+		if ctx.Err() != nil || errors.Is(err, errStopped) {
+			return
+		}
+		pause := b.next(err, time.Since(began), rand.Float64())
+		if !errors.Is(err, errDuplicate) { // then mayDial waits for that session's end
+			f.tell(t, err, pause)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// mayDial waits until t should be tried. It returns false when t is over.
+func (f *Fleet) mayDial(ctx context.Context, t *target) bool {
+	for {
+		f.mu.Lock()
+		wait, over := f.verdict(t, time.Now())
+		changed := f.changed
+		f.mu.Unlock()
+		if over || ctx.Err() != nil {
+			return false
+		}
+		if wait == 0 {
+			return true
+		}
+		var later <-chan time.Time
+		if wait > 0 {
+			later = time.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+		case <-later:
+		}
+	}
+}
+
+// verdict says how long t has to wait: 0 = dial now, negative = until
+// something changes. mu is held.
+func (f *Fleet) verdict(t *target, now time.Time) (wait time.Duration, over bool) {
+	switch {
+	case t.removed || f.left:
+		return 0, true
+	case f.claimed[t.node] != nil, f.claimed[t.answered] != nil:
+		return -1, false
+	case t.node != "", len(f.nodes) == 0:
+		return 0, false
+	case len(f.claimed) > 0:
+		return -1, false
+	}
+	return max(0, seedPatience-now.Sub(f.aloneAt)), false
+}
+
+// tell logs a failure once, until it changes or a session stood again.
+func (f *Fleet) tell(t *target, err error, pause time.Duration) {
+	f.mu.Lock()
+	f.refused = err
+	address := t.address
+	f.mu.Unlock()
+	if err.Error() == t.told {
+		return
+	}
+	t.told = err.Error()
+	logger := f.options.Logger.With("address", address, "err", err)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.RetryAfter < 0 {
+		logger.Error("admin refuses this executor", "do", refused.advice(), "retry_in", pause.Round(time.Second))
+		return
+	}
+	logger.Warn("no session with admin node, trying again")
+}

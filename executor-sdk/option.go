@@ -1,0 +1,147 @@
+package executor
+
+import "time"
+
+// HandlerOption describes a handler when it is registered.
+type HandlerOption interface{ applyHandler(*handler) }
+
+// JobOption describes a job that the application declares in its code: what
+// starts the handler, when, and how. Given to Handle directly, job options
+// together declare one job named like the handler; Job declares further ones.
+//
+// The admin creates declared jobs when the executor registers, and tells in
+// the executor's log which declaration it could not take, and why.
+type JobOption interface {
+	HandlerOption
+	applyJob(*job)
+}
+
+// jobOption is a JobOption made of one function.
+type jobOption func(*job)
+
+func (o jobOption) applyJob(j *job)         { o(j) }
+func (o jobOption) applyHandler(h *handler) { o(h.ownJob()) }
+
+// handlerOption is a HandlerOption made of one function.
+type handlerOption func(*handler)
+
+func (o handlerOption) applyHandler(h *handler) { o(h) }
+
+// Idempotent says that running the handler twice for one run does no harm.
+// Runs then start in one step instead of two, and a run whose instance died
+// is given to another one instead of being reported as lost.
+func Idempotent() HandlerOption {
+	return handlerOption(func(h *handler) { h.idempotent = true })
+}
+
+// Description says what the handler, or inside Job the job, does.
+func Description(text string) JobOption { return description(text) }
+
+type description string
+
+func (d description) applyHandler(h *handler) { h.description = string(d) }
+func (d description) applyJob(j *job)         { j.description = string(d) }
+
+// Job declares a job of its own for the handler. Names are unique within the
+// executor.
+func Job(name string, opts ...JobOption) HandlerOption {
+	return handlerOption(func(h *handler) {
+		j := &job{name: name}
+		for _, o := range opts {
+			o.applyJob(j)
+		}
+		h.jobs = append(h.jobs, j)
+	})
+}
+
+// JobName names the job that the options beside it declare. Default: the
+// handler's name.
+func JobName(name string) JobOption { return jobOption(func(j *job) { j.name = name }) }
+
+// Cron fires the job by a cron expression of 5 fields, 6 (with seconds), or
+// Quartz's 6 or 7, for example Cron("0 0 2 * * *").
+func Cron(expr string) JobOption { return jobOption(func(j *job) { j.cron = expr }) }
+
+// Dialect says how to read the cron expression. Default DialectAuto.
+func Dialect(d CronDialect) JobOption { return jobOption(func(j *job) { j.dialect = d }) }
+
+// CronDialect is a way to read cron expressions.
+type CronDialect string
+
+// The dialects.
+const (
+	DialectAuto     CronDialect = "auto"     // by the number of fields
+	DialectStandard CronDialect = "standard" // 5 fields
+	DialectSeconds  CronDialect = "seconds"  // 6 fields, seconds first
+	DialectQuartz   CronDialect = "quartz"   // 6 or 7 fields with L W # ?
+)
+
+// Every fires the job at a fixed rate, for example Every(30*time.Second).
+func Every(d time.Duration) JobOption { return jobOption(func(j *job) { j.every = d }) }
+
+// Zone is the IANA time zone the schedule is meant in, for example
+// "Asia/Shanghai". Default: the admin's, usually UTC.
+func Zone(name string) JobOption { return jobOption(func(j *job) { j.zone = name }) }
+
+// Input is what the job hands to the handler: a value of the handler's input
+// type, or anything that encodes to the same JSON.
+func Input(v any) JobOption { return jobOption(func(j *job) { j.input, j.hasInput = v, true }) }
+
+// Retries is how many more attempts a failed run gets; 0, the default, means none.
+func Retries(n int) JobOption { return jobOption(func(j *job) { j.retries = n }) }
+
+// RetryDelay is the pause before a retry. Default: the admin's, 10 s.
+func RetryDelay(d time.Duration) JobOption { return jobOption(func(j *job) { j.retryDelay = d }) }
+
+// Timeout cancels the handler with ErrTimeout when it runs longer than d.
+// Default: none.
+func Timeout(d time.Duration) JobOption { return jobOption(func(j *job) { j.timeout = d }) }
+
+// Blocking says what happens when the job fires while its last run still
+// goes on. Default Serial.
+func Blocking(s BlockingStrategy) JobOption { return jobOption(func(j *job) { j.blocking = s }) }
+
+// BlockingStrategy is what happens to a run whose predecessor still runs.
+type BlockingStrategy string
+
+// The blocking strategies.
+const (
+	Serial       BlockingStrategy = "serial"        // wait for it
+	DiscardLater BlockingStrategy = "discard_later" // drop the new run
+	Parallel     BlockingStrategy = "parallel"      // run both
+)
+
+// Routing says which instance gets a run. Default RoundRobin.
+func Routing(s RoutingStrategy) JobOption { return jobOption(func(j *job) { j.routing = s }) }
+
+// RoutingStrategy is how the instance of a run is chosen.
+type RoutingStrategy string
+
+// The routing strategies.
+const (
+	First      RoutingStrategy = "first"
+	RoundRobin RoutingStrategy = "round_robin"
+	Random     RoutingStrategy = "random"
+)
+
+// Misfire says what happens to a fire time that passed while nothing could
+// fire. Default SkipMisfire.
+func Misfire(p MisfirePolicy) JobOption { return jobOption(func(j *job) { j.misfire = p }) }
+
+// MisfirePolicy is what happens to a fire time that passed.
+type MisfirePolicy string
+
+// The misfire policies.
+const (
+	SkipMisfire    MisfirePolicy = "skip"
+	OnceNowMisfire MisfirePolicy = "once_now"
+)
+
+// Owner is the mail address that is told when the job finally fails.
+func Owner(email string) JobOption { return jobOption(func(j *job) { j.owner = email }) }
+
+// OnSuccess names the handler that runs after the job's run succeeded.
+func OnSuccess(handler string) JobOption { return jobOption(func(j *job) { j.onSuccess = handler }) }
+
+// OnFailure names the handler that runs after the job's run finally failed.
+func OnFailure(handler string) JobOption { return jobOption(func(j *job) { j.onFailure = handler }) }

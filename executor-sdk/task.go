@@ -1,0 +1,69 @@
+package executor
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Task tells a handler what it runs for. Get it with TaskFrom.
+type Task struct {
+	// ExecutionID is the run: one planned fire of one job, whatever number of
+	// attempts it takes.
+	ExecutionID int64
+	// Fence grows with every attempt of the run. A system that remembers the
+	// highest one it saw can refuse writes of an attempt that was given up.
+	Fence int64
+	// Attempt counts from 1 to MaxAttempts.
+	Attempt, MaxAttempts int
+
+	TenantID int64
+	JobID    int64
+	JobName  string
+	Handler  string
+	// FireTime is the instant the run was planned for (not when it started), in UTC.
+	FireTime time.Time
+	// Cause is why the run exists: schedule, manual, api, misfire, retry, …
+	Cause string
+	// ShardIndex and ShardTotal are this run's slice of a broadcast, index from
+	// 0. ShardTotal is 0 when the run is no broadcast.
+	ShardIndex, ShardTotal int
+	// Note is what the person who started the run by hand wrote.
+	Note string
+	// Traceparent is the W3C trace context of the trigger, or empty.
+	Traceparent string
+}
+
+// Key is the run's idempotency key: the same for every attempt of the run and
+// different for every other run. Hand it to whatever the handler calls.
+func (t Task) Key() string { return strconv.FormatInt(t.ExecutionID, 10) }
+
+// TaskFrom returns the task that ctx belongs to. Outside of a handler it
+// returns the zero Task, whose ExecutionID is 0.
+func TaskFrom(ctx context.Context) Task {
+	if r := runFrom(ctx); r != nil {
+		return r.task
+	}
+	return Task{}
+}
+
+func taskOf(o *proto.Offer) Task {
+	return Task{
+		ExecutionID: o.GetExecutionId(),
+		Fence:       o.GetFence(),
+		Attempt:     int(o.GetAttempt()),
+		MaxAttempts: int(o.GetMaxAttempts()),
+		TenantID:    o.GetTenantId(),
+		JobID:       o.GetJobId(),
+		JobName:     o.GetJobName(),
+		Handler:     o.GetHandler(),
+		FireTime:    time.UnixMilli(o.GetFireAtMs()).UTC(),
+		Cause:       o.GetCause(),
+		ShardIndex:  int(o.GetShardIndex()),
+		ShardTotal:  int(o.GetShardTotal()),
+		Note:        o.GetNote(),
+		Traceparent: o.GetTraceparent(),
+	}
+}
