@@ -50,6 +50,8 @@ type Deps struct {
 	Now func() time.Time
 	// NextFire computes the first fire of a job's schedule, as the engine will.
 	NextFire func(id domain.JobID) store.NextFireFunc
+	// Plan gives fire times that were overdue at a change their rows.
+	Plan store.PlanFunc
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
 	// Nodes returns the live nodes; Self is this one's boot id.

@@ -80,7 +80,7 @@ func (a *API) setJobState(ctx context.Context, id auth.Identity, text string, st
 		return nil, err
 	}
 	v, err := a.deps.Store.SetJobState(ctx, store.SetJobStateParams{
-		Tenant: id.Tenant, ID: jid, State: state, Note: note, By: id.Actor(), Next: a.deps.NextFire(jid),
+		Tenant: id.Tenant, ID: jid, State: state, Note: note, By: id.Actor(), Next: a.deps.NextFire(jid), Plan: a.deps.Plan,
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (a *API) newRun(id auth.Identity, v store.JobView, fireAt time.Time) domain
 	return domain.Execution{
 		ID: eid, TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Executor: v.Executor, Partition: v.Partition,
 		Cause: cause, FireAt: fireAt, OccurrenceKey: "run:" + eid.String(), State: domain.Due, RequestedBy: id.Actor(),
-		MaxAttempts: max(1, v.Spec.Retry.MaxAttempts), NotBefore: fireAt, WakeAt: fireAt.Add(domain.PickupGrace),
+		MaxAttempts: max(1, v.Spec.Retry.MaxAttempts), NotBefore: fireAt, WakeAt: domain.FirstWake(a.deps.Now(), fireAt),
 		ExpireAt: fireAt.Add(dispatch), LogLines: -1,
 	}
 }

@@ -230,6 +230,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor.ID, Spec: spec,
 		Source: domain.SourceConsole, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: a.deps.NextFire(v.ID),
+		Plan: a.deps.Plan,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) {
 		jid, _ := domain.ParseID[domain.JobID](in.ID)

@@ -74,6 +74,7 @@ type Dispatcher struct {
 	turns   turns
 	waiting waitingRoom
 	outages outages
+	stop    <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -97,8 +98,10 @@ func New(opt Options) *Dispatcher {
 }
 
 // Run works until ctx ends; due executions that are queued then are left to
-// other nodes, answers are still handled.
+// other nodes, answers are still handled. Transactions that have begun then are
+// not broken off: their outcome would be unknown.
 func (d *Dispatcher) Run(ctx context.Context) {
+	d.stop = ctx.Done()
 	var wg sync.WaitGroup
 	for _, q := range d.due {
 		wg.Go(func() { q.Run(ctx) })
@@ -129,9 +132,12 @@ type choice struct {
 
 // offer is the flush of the due queue.
 func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
-	if ctx.Err() != nil {
-		return // stopping: other nodes take them
+	select {
+	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
+		return // other nodes take them
+	default:
 	}
+	ctx = context.WithoutCancel(ctx)
 	var chosen []choice
 	var waits []waiter
 	for _, e := range due {
@@ -162,8 +168,11 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 	if spec.Routing == domain.RouteRoundRobin {
 		turn = d.turns.take(e.JobID)
 	}
-	for {
-		at := pick(spec.Routing, free, turn, random)
+	for wished := wish(&e, targets, free); ; wished = -1 {
+		at := wished
+		if at < 0 {
+			at = pick(spec.Routing, free, turn, random)
+		}
 		if at < 0 {
 			return choice{}, &waiter{execution: e, handler: spec.Handler, online: len(targets)}
 		}
@@ -178,6 +187,20 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 			Idempotent: idempotent, Granted: idempotent,
 		}}, nil
 	}
+}
+
+// wish returns the index of the instance that somebody asked for when the run
+// was created, if it has room; -1 otherwise. It counts for the first offer only.
+func wish(e *domain.Execution, targets []Target, free []int) int {
+	if e.Instance == 0 || e.Fence > 0 {
+		return -1
+	}
+	for i, t := range targets {
+		if t.InstanceID() == e.Instance && free[i] > 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // makeOffers commits the offers, then sends them.

@@ -47,6 +47,7 @@ type Journal struct {
 	mu      sync.Mutex // guards what follows; never held over disk I/O
 	ledger  *ledger
 	pending []byte        // records that no segment holds yet
+	spare   []byte        // for the next pending; empty
 	waiters []func(error) // whose records are in pending
 	lazy    int           // bytes of pending that nobody waits for
 	err     error         // why nothing can be written; nil = healthy
@@ -179,7 +180,8 @@ func (j *Journal) commit() {
 	// A segment is replaced when half of it, at least, is settled.
 	renew := j.err != nil || j.stale || j.size+len(pending) > max(j.options.SegmentBytes, 2*j.ledger.bytes)
 	if !renew {
-		j.pending, j.waiters, j.lazy = nil, nil, 0
+		j.pending, j.waiters, j.lazy = j.spare, nil, 0
+		j.spare = nil
 	}
 	j.mu.Unlock()
 
@@ -193,10 +195,21 @@ func (j *Journal) commit() {
 			j.setErr(err)
 			j.drop()
 		}
+		j.reuse(pending)
 	}
 	for _, done := range waiters {
 		done(err)
 	}
+}
+
+// reuse keeps a buffer that was written, unless it is a rare large one.
+func (j *Journal) reuse(buf []byte) {
+	if cap(buf) > 1<<20 {
+		return
+	}
+	j.mu.Lock()
+	j.spare = buf[:0]
+	j.mu.Unlock()
 }
 
 func (j *Journal) write(data []byte, sync bool) error {

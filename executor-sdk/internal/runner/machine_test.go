@@ -48,9 +48,10 @@ func name(k Key) string { return fmt.Sprintf("%d/%d", k.Execution, k.Fence) }
 // do lets one event happen and notes its effects.
 func (b *bench) do(f func()) {
 	f()
-	for _, e := range b.m.take() {
+	for _, e := range b.m.effects {
 		b.note(e)
 	}
+	b.m.forgetEffects()
 }
 
 func (b *bench) note(e effect) {

@@ -205,6 +205,17 @@ func rawServer(t *testing.T, play func(net.Conn)) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
+// drip writes text every 20 ms until the other side is gone.
+func drip(conn net.Conn, text string) {
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for range pace.C {
+		if _, err := conn.Write([]byte(text)); err != nil {
+			return
+		}
+	}
+}
+
 func TestServersThatNeverEnd(t *testing.T) {
 	silence := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 	for _, row := range []struct {
@@ -212,22 +223,10 @@ func TestServersThatNeverEnd(t *testing.T) {
 		play func(net.Conn)
 	}{
 		{"says nothing", silence},
-		{"drips its greeting", func(conn net.Conn) {
-			for range 1000 {
-				if _, err := conn.Write([]byte("2")); err != nil {
-					return
-				}
-				time.Sleep(20 * time.Millisecond) // the pace of the peer that is played
-			}
-		}},
+		{"drips its greeting", func(conn net.Conn) { drip(conn, "2") }},
 		{"drips extensions, each in time", func(conn net.Conn) {
 			_, _ = conn.Write([]byte("220 here\r\n"))
-			for range 1000 {
-				if _, err := conn.Write([]byte("250-X\r\n")); err != nil {
-					return
-				}
-				time.Sleep(20 * time.Millisecond) // as above
-			}
+			drip(conn, "250-X\r\n")
 		}},
 		{"answers no command", func(conn net.Conn) {
 			_, _ = conn.Write([]byte("220 here\r\n"))

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"testing"
@@ -96,7 +97,7 @@ func testLostAnswers(t *testing.T, s *Store, commit func(*sql.Tx) error) {
 	require.True(t, created)
 	require.Equal(t, e.ID, run.ID)
 
-	hash := [32]byte{1, byte(e.ID), byte(e.ID >> 8), byte(e.ID >> 16)}
+	hash := sha256.Sum256([]byte(e.ID.String()))
 	require.NoError(t, s.CreateRefreshToken(ctx, domain.RefreshToken{Hash: hash, TenantID: w.tenant, ExpiresAt: time.Now().Add(time.Hour)}))
 	lose()
 	_, err = s.UseRefreshToken(ctx, hash)
