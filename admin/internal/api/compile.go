@@ -53,6 +53,11 @@ func (r *reader) scheduleFault(location string, f *schedule.FieldError) {
 	})
 }
 
+// textOf says the schedule in words, in both languages of the UI.
+func textOf(s *schedule.Schedule) Bilingual {
+	return Bilingual{En: s.Explain("en"), Zh: s.Explain("zh")}
+}
+
 // fireNotes puts the engine's marks into the API's words.
 var fireNotes = map[schedule.Mark]string{
 	schedule.MarkGapEnd: "dst_gap", schedule.MarkFirstPass: "dst_overlap", schedule.MarkSecondPass: "dst_overlap",

@@ -79,7 +79,7 @@ func (a *API) previewSchedule(_ context.Context, _ auth.Identity, in *previewInp
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: *scheduleText(spec)}
+	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: textOf(plan)}
 	out.NeverFires = len(out.Fires) == 0
 	return &struct{ Body Preview }{out}, nil
 }

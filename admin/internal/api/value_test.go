@@ -85,22 +85,3 @@ func TestDistance(t *testing.T) {
 		require.Equal(t, tt.want, distance(tt.b, tt.a), "%s %s", tt.b, tt.a)
 	}
 }
-
-func TestScheduleText(t *testing.T) {
-	at := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		name   string
-		spec   domain.ScheduleSpec
-		en, zh string
-	}{
-		{"rate", domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: 90 * time.Second}, "every 1 minute 30 seconds", "每隔 1 分钟 30 秒"},
-		{"once", domain.ScheduleSpec{Kind: domain.ScheduleOnce, At: at, Zone: "Asia/Shanghai"}, "once, at 2026-11-21 12:00:00", "仅一次：2026-11-21 12:00:00"},
-		{"none", domain.ScheduleSpec{Kind: domain.ScheduleNone}, "only when asked for", "仅在手动触发时运行"},
-		{"bounded", domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: 24 * time.Hour, StartAt: at, Zone: "UTC"},
-			"every 1 day, from 2026-11-21 04:00:00", "每隔 1 天，自 2026-11-21 04:00:00 起"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, &Bilingual{En: tt.en, Zh: tt.zh}, scheduleText(tt.spec))
-		})
-	}
-}
