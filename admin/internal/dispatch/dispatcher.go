@@ -178,8 +178,11 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 	if spec.Routing == domain.RouteRoundRobin {
 		turn = d.turns.take(e.JobID)
 	}
-	for {
-		at := pick(spec.Routing, free, turn, random)
+	for wished := wish(&e, targets, free); ; wished = -1 {
+		at := wished
+		if at < 0 {
+			at = pick(spec.Routing, free, turn, random)
+		}
 		if at < 0 {
 			return choice{}, &waiter{execution: e, spec: spec, online: len(targets)}
 		}
@@ -194,6 +197,20 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 			Idempotent: idempotent, Granted: idempotent,
 		}}, nil
 	}
+}
+
+// wish returns the index of the instance that somebody asked for when the run
+// was created, if it has room; -1 otherwise. It counts for the first offer only.
+func wish(e *domain.Execution, targets []Target, free []int) int {
+	if e.Instance == 0 || e.Fence > 0 {
+		return -1
+	}
+	for i, t := range targets {
+		if t.InstanceID() == e.Instance && free[i] > 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // makeOffers commits the offers, then sends them.

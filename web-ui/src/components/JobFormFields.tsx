@@ -75,8 +75,10 @@ export function WhatSection() {
         </Form.Item>
         <Form.Item name="handler" label={t('jobs.form.handler')} rules={[rules.required]} extra={unknown ? <span className="st-timeout">{t('jobs.form.handlerUnknown')}</span> : t('jobs.form.handlerHelp')}>
           <AutoComplete
+            popupMatchSelectWidth={330}
             showSearch={{ filterOption: (typed, option) => String(option?.value ?? '').includes(typed) }}
-            options={handlers.map((one) => ({ value: one.name, label: <HandlerOption handler={one} /> }))}
+            options={handlers.map((one) => ({ value: one.name, handler: one }))}
+            optionRender={(option) => <HandlerOption handler={option.data.handler} />}
             placeholder={executorId ? undefined : t('jobs.form.pickExecutorFirst')}
           />
         </Form.Item>

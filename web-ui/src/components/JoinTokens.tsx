@@ -80,7 +80,7 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
   ]
   return (
     <section className="card flush" aria-label={t('tokens.title')}>
-      <div className="card-head" style={{ paddingBottom: 10 }}>
+      <div className="card-head">
         <div>
           <h2>{t('tokens.title')}</h2>
           <p className="muted small">{t('tokens.help')}</p>

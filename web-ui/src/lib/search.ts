@@ -36,7 +36,7 @@ export function parseSearch(text: string): RawSearch {
   return Object.fromEntries(new URLSearchParams(text.startsWith('?') ? text.slice(1) : text))
 }
 
-export function stringifySearch(search: Record<string, unknown>): string {
+export function stringifySearch(search: object): string {
   const params = new URLSearchParams()
   for (const [key, value] of Object.entries(search)) {
     if (value !== undefined && value !== null && value !== '') params.set(key, String(value))

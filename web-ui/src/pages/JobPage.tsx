@@ -290,7 +290,7 @@ export function JobRevisionsTab() {
         const diff = older ? diffFields(older.spec, item.spec) : undefined
         return (
           <section key={item.revision} className="card flush">
-            <div className="card-head" style={{ paddingBottom: 10 }}>
+            <div className="card-head">
               <h2>{t('jobs.revisions.title', { n: item.revision })}</h2>
               <span className="muted">
                 {t('jobs.revisions.by', { who: item.createdBy })} · <AbsoluteTime at={item.createdAt} />

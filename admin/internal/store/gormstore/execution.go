@@ -52,7 +52,8 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 		}
 		if found, err := t.findExecution(e.TenantID, domain.ExecutionID(key.ExecutionID)); err != nil || found != nil {
 			if found != nil {
-				run = *found
+				// Ours, when the answer to an earlier commit was lost.
+				run, created = *found, found.ID == e.ID
 			}
 			return err
 		}

@@ -129,6 +129,13 @@ func (f *fixture) now() time.Time {
 	return now
 }
 
+// tick returns in another millisecond of the database's clock.
+func (f *fixture) tick() {
+	f.t.Helper()
+	for began := f.now(); !f.now().After(began); {
+	}
+}
+
 var jobNumber atomic.Int64
 
 // job creates a job that never fires by itself; change may alter its spec.
