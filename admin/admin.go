@@ -85,7 +85,7 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	a := &Admin{config: config, log: config.Logger, metrics: newMetrics()}
 	defer func() {
 		if err != nil {
-			a.Close()
+			err = errors.Join(err, a.Close())
 		}
 	}()
 	if err := a.listen(); err != nil {
