@@ -23,6 +23,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // Admin is one node. New opens everything, Run serves, and Run's end closes
@@ -174,13 +175,17 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return err
 	}
 	partitions := func() []int { return allPartitions }
+	schedules, err := timing.NewCache(scheduleCache)
+	if err != nil {
+		return err
+	}
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: a.store, Partitions: partitions, NewID: a.ids.Next, Plan: planFires,
+		Store: a.store, Partitions: partitions, NewID: a.ids.Next, Plan: schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
 	})
 	a.completer = completer.New(completer.Options{
-		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.metrics.observeEnded,
+		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
 	})
 	k := &sink{completer: a.completer}
 	a.gateway = gateway.New(gateway.Options{
@@ -188,7 +193,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Auth: a.auth, Fleet: a.store, Sink: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
 		Declarer: &declarer{
 			jobs: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
-			changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
+			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 		},
 	})
 	a.gateway.SetNodes([]domain.Node{a.members.self})
@@ -204,6 +209,18 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil
+}
+
+// ended hears of every execution that left an attempt on this node.
+func (a *Admin) ended(list []domain.Execution) {
+	a.metrics.observeEnded(list)
+	for i := range list {
+		switch list[i].State {
+		case domain.Failed, domain.TimedOut, domain.Lost:
+			a.alerting.Nudge() // its event is in the outbox
+			return
+		}
+	}
 }
 
 func hexID() string {

@@ -24,6 +24,7 @@ type declarer struct {
 	newID   func() int64
 	check   func(domain.ScheduleSpec) error
 	next    func(id domain.JobID) store.NextFireFunc
+	plan    store.PlanFunc
 	changed func()
 	now     func() time.Time
 	log     *slog.Logger
@@ -74,7 +75,7 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	}
 	_, err = d.jobs.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: tenant, ID: found.ID, IfRevision: found.Revision, Spec: spec,
-		Source: domain.SourceCode, DeclarationHash: hash, By: declaredBy, Next: d.next(found.ID),
+		Source: domain.SourceCode, DeclarationHash: hash, By: declaredBy, Next: d.next(found.ID), Plan: d.plan,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) {
 		return nil // another instance of the same version was quicker

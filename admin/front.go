@@ -32,7 +32,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	})
 	front, err := api.New(api.Deps{
 		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
-		NextFire: nextFire, JobsChanged: a.planner.Nudge, Nodes: a.members.nodes, Self: a.members.self.BootID,
+		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		UI: a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
 		SecureCookies: a.config.TLSCertFile != "",
 	})
@@ -78,9 +78,14 @@ func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, error) {
 // runner lets the API begin and end runs.
 type runner struct{ a *Admin }
 
-// Submit takes a run that was just created. One for later than the planner
-// looks ahead stays in the database until a sweep finds it.
-func (r runner) Submit(e domain.Execution) { r.a.timer.Add(e) }
+// Submit takes a run that was just created. One for later stays in the
+// database alone, however many there are; a sweep brings it shortly before
+// its time (domain.FirstWake).
+func (r runner) Submit(e domain.Execution) {
+	if e.NotBefore.Sub(r.a.clock.Now()) <= domain.ColdAfter {
+		r.a.timer.Add(e)
+	}
+}
 
 func (r runner) SendCancel(e domain.Execution) { r.a.dispatcher.SendCancel(e) }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -47,7 +48,8 @@ type Config struct {
 	Labels map[string]string
 
 	// Slots is how many handlers may run at once; what is offered beyond is
-	// refused and goes elsewhere. Default 4 × GOMAXPROCS, at least 8.
+	// refused and goes elsewhere. At most 4096. Default 4 × GOMAXPROCS, at
+	// least 8. CARILLON_EXECUTOR_SLOTS
 	Slots int
 
 	// JournalDir is the folder of the journal, which keeps results until an
@@ -148,8 +150,8 @@ func (c *Config) validate() error {
 			wrong("Config.Labels %q: the value must be UTF-8 of at most %d bytes", key, proto.MaxName)
 		}
 	}
-	if c.Slots < 0 {
-		wrong("Config.Slots must not be negative")
+	if c.Slots < 0 || c.Slots > runner.MaxSlots {
+		wrong("Config.Slots must be from 1 to %d", runner.MaxSlots)
 	}
 	if c.KillGrace < 0 || c.LogBuffer < 0 {
 		wrong("Config.KillGrace and Config.LogBuffer must not be negative")

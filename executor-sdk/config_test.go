@@ -67,7 +67,7 @@ func TestConfigNamesEverythingThatIsWrong(t *testing.T) {
 		`"a" is not host:port`:                  func(c *Config) { c.Addresses = []string{"a"} },
 		`Config.Labels "": must not be empty`:   func(c *Config) { c.Labels = map[string]string{"": "x"} },
 		"the value must be UTF-8":               func(c *Config) { c.Labels = map[string]string{"k": "\xff"} },
-		"Config.Slots must not be negative":     func(c *Config) { c.Slots = -1 },
+		"Config.Slots must be from 1 to 4096":   func(c *Config) { c.Slots = -1 },
 		"Config.KillGrace and Config.LogBuffer": func(c *Config) { c.KillGrace = -1 },
 	} {
 		c := good

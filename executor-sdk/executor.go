@@ -12,13 +12,15 @@ import (
 // register handlers with Handle, then call Run once.
 type Executor struct {
 	// Fixed after construction.
-	config Config
-	tls    *tls.Config
+	config    Config
+	tls       *tls.Config
+	ready     chan struct{} // closed at the first registration
+	readyOnce sync.Once
 
 	mu       sync.Mutex          // guards what follows
-	running  bool                // Run was called
-	handlers map[string]*handler // fixed once running
-	order    []*handler          // as registered; fixed once running
+	process  *process            // of Run; nil before
+	handlers map[string]*handler // fixed once Run was called
+	order    []*handler          // as registered; fixed once Run was called
 	jobNames map[string]string   // declared job → its handler
 }
 
@@ -31,7 +33,26 @@ func New(config Config) (*Executor, error) {
 		return nil, fmt.Errorf("executor config: %w", err)
 	}
 	return &Executor{
-		config: config, tls: secure,
+		config: config, tls: secure, ready: make(chan struct{}),
 		handlers: map[string]*handler{}, jobNames: map[string]string{},
 	}, nil
+}
+
+// Ready returns a channel that is closed once an admin node has registered
+// the executor for the first time. It stays closed when the node is lost
+// later; ask Health for that.
+func (ex *Executor) Ready() <-chan struct{} { return ex.ready }
+
+func (ex *Executor) markReady() { ex.readyOnce.Do(func() { close(ex.ready) }) }
+
+// Health says why the executor cannot take runs at the moment, or nil. It is
+// cheap, and made for readiness probes.
+func (ex *Executor) Health() error {
+	ex.mu.Lock()
+	p := ex.process
+	ex.mu.Unlock()
+	if p == nil {
+		return errors.New("executor: not running")
+	}
+	return p.health()
 }

@@ -119,7 +119,7 @@ func (ex *Executor) register(h *handler, opts []HandlerOption) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	switch {
-	case ex.running:
+	case ex.process != nil:
 		panic(fmt.Sprintf("carillon: handler %q: register before Run", h.name))
 	case ex.handlers[h.name] != nil:
 		panic(fmt.Sprintf("carillon: handler %q is registered twice", h.name))

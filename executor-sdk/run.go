@@ -1,15 +1,116 @@
 package executor
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
 
-// run is the attempt a handler's context belongs to.
-type run struct {
-	task Task
+// flushTimeout bounds how long a stop waits for admin nodes to take over
+// results and logs. What is left then stays in the journal (logs are lost).
+const flushTimeout = 5 * time.Second
+
+// Run connects to the admin nodes and runs handlers until ctx ends. Then it
+// drains: it takes nothing new, lets running handlers finish for DrainTimeout,
+// cancels the rest with ErrStopping, waits KillGrace for them, hands results
+// and logs over, and returns nil. It waits for nothing longer than that.
+//
+// Values of ctx reach the handlers; its end and its deadline do not.
+//
+// Run returns an error at once when it cannot work at all: no handlers, a
+// journal that cannot be opened, or a second call. Admin nodes that cannot be
+// reached are no reason: they are tried until ctx ends.
+func (ex *Executor) Run(ctx context.Context) error {
+	p, err := ex.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("executor: %w", err)
+	}
+	return p.run(ctx)
 }
 
-type runKey struct{}
+func (ex *Executor) begin(ctx context.Context) (*process, error) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	if ex.process != nil {
+		return nil, errors.New("Run was called before")
+	}
+	if len(ex.handlers) == 0 {
+		return nil, errors.New("no handlers are registered")
+	}
+	p, err := ex.newProcess(context.WithoutCancel(ctx))
+	ex.process = p
+	return p, err
+}
 
-func runFrom(ctx context.Context) *run {
-	r, _ := ctx.Value(runKey{}).(*run)
-	return r
+// run starts the rooms' loops, waits, and stops them in the order of the path.
+func (p *process) run(ctx context.Context) error {
+	start := func(run func(context.Context)) (stop func()) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var wait sync.WaitGroup
+		wait.Go(func() { run(ctx) })
+		return func() { cancel(); wait.Wait() }
+	}
+	var journalErr error
+	// The journal ends last: the others write to it until their end.
+	stopJournal := start(func(ctx context.Context) { journalErr = p.journal.Run(ctx) })
+	stopRunner := start(p.runner.Run)
+	stopLogs := start(p.logs.Run)
+	stopFleet := start(p.fleet.Run)
+
+	<-ctx.Done()
+	p.drain()
+	p.fleet.Leave()
+	stopFleet()
+	stopLogs()
+	stopRunner()
+	stopJournal()
+	return journalErr
+}
+
+// drain finishes what runs and hands over what is owed.
+func (p *process) drain() {
+	grace := max(p.config.DrainTimeout, 0)
+	p.logger.Info("stopping: no new runs are taken", "drain_timeout", grace)
+	quiet := p.runner.Drain()
+	p.fleet.Drain("the application stops", grace)
+	if !within(grace, quiet) {
+		p.runner.Stop()
+		// The runner gives up after KillGrace; the second is for its ticks.
+		within(p.config.KillGrace+time.Second, quiet)
+	}
+	flush, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		select {
+		case <-p.runner.Settled():
+		case <-flush.Done():
+		}
+	})
+	wait.Go(func() {
+		if err := p.logs.Flush(flush); err != nil {
+			p.logger.Warn("log lines are lost", "err", err)
+		}
+	})
+	wait.Wait()
+	if running, owed := p.runner.Left(); running > 0 || owed > 0 {
+		p.logger.Warn("stopped with work left: results stay in the journal, handlers that ignore their context go on",
+			"results", owed, "handlers", running)
+		return
+	}
+	p.logger.Info("stopped: everything is handed over")
+}
+
+// within waits for done, for at most d, and tells whether it came.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }

@@ -2,10 +2,10 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    environment: 'jsdom',
+    // Files that render components ask for jsdom in their first line; the
+    // others need no document and start ten times faster without one.
+    environment: 'node',
     include: ['test/**/*.test.{ts,tsx}'],
-    setupFiles: ['test/setup.ts'],
-    environmentOptions: { jsdom: { url: 'http://carillon.test/' } },
     restoreMocks: true,
   },
 })

@@ -45,6 +45,8 @@ const (
 	// maxShift is more than any single change of a zone's offset, in seconds
 	// (the widest moved a zone over the date line: 24 hours).
 	maxShift = 26 * 3600
+	// noStart is the start of a period that has none: before all times of ours.
+	noStart = -1 << 40
 )
 
 // NextIn returns the first fire time strictly after the given instant in a
@@ -129,9 +131,15 @@ func periodAt(u int64, loc *time.Location) period {
 	t := time.Unix(u, 0).In(loc)
 	start, end := t.ZoneBounds()
 	_, offset := t.Zone()
-	p := period{offset: int64(offset), before: int64(offset)}
+	p := period{start: noStart, offset: int64(offset), before: int64(offset)}
 	if !end.IsZero() {
 		p.end, p.hasEnd = end.Unix(), true
+		if p.end <= u {
+			// Go 1.26 counts 365 days in every year past the zone's table
+			// (mostly 2037), and gives the last day of a leap year bounds that
+			// do not contain it. The offset is right; look again a day later.
+			p.end = (u/86400 + 1) * 86400
+		}
 	}
 	if !start.IsZero() {
 		p.start = start.Unix()

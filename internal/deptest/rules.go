@@ -5,6 +5,7 @@ package deptest
 const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
+	timing   = "admin/internal/timing"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
@@ -44,6 +45,7 @@ func rooms() []Room {
 
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
+		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, nil, whyPure},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
@@ -54,7 +56,7 @@ func rooms() []Room {
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
-		{"admin/internal/scheduler", []string{domain, store, schedule}, whySide},
+		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, "proto"}, whySide},
@@ -65,10 +67,10 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
-		{api, []string{domain, store, schedule, secret, auth}, whySide},
+		{api, []string{domain, store, schedule, timing, secret, auth}, whySide},
 
 		{"admin", []string{
-			"proto", "sql", domain, schedule, batch, secret, store, gormstore,
+			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
 			alerting, mailChannel, webhookChannel, auth, api,

@@ -136,9 +136,6 @@ func (f *fleet) startAdmins(ctx context.Context) error {
 	if f.db, err = testenv.NewMariaDB(); err != nil {
 		return err
 	}
-	if err := f.db.Start(); err != nil {
-		return err
-	}
 	dsn, err := f.createDatabase(ctx)
 	if err != nil {
 		return err

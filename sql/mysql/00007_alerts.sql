@@ -34,8 +34,8 @@ CREATE TABLE IF NOT EXISTS deliveries (
     PRIMARY KEY (id),
     -- pending ones whose time has come
     KEY ix_deliveries_due (state, next_at),
-    -- delivery log of a tenant, newest first, by state when asked
-    KEY ix_deliveries_tenant (tenant_id, state, id),
+    -- delivery log of a tenant, newest first
+    KEY ix_deliveries_tenant (tenant_id, id),
     -- delivery log of a job
     KEY ix_deliveries_job (tenant_id, job_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

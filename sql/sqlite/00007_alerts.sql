@@ -32,8 +32,8 @@ CREATE TABLE deliveries (
 );
 -- pending ones whose time has come
 CREATE INDEX ix_deliveries_due ON deliveries (state, next_at);
--- delivery log of a tenant, newest first, by state when asked
-CREATE INDEX ix_deliveries_tenant ON deliveries (tenant_id, state, id);
+-- delivery log of a tenant, newest first
+CREATE INDEX ix_deliveries_tenant ON deliveries (tenant_id, id);
 -- delivery log of a job
 CREATE INDEX ix_deliveries_job ON deliveries (tenant_id, job_id, id);
 

@@ -8,17 +8,16 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 const dist = new URL('../dist/', import.meta.url).pathname
 const compressible = new Set(['.html', '.js', '.css', '.svg', '.json', '.txt'])
 
-function* files(dir) {
-  for (const entry of readdirSync(dir, { withFileTypes: true })) {
+function files(dir) {
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
     const path = join(dir, entry.name)
-    if (entry.isDirectory()) yield* files(path)
-    else yield path
-  }
+    return entry.isDirectory() ? files(path) : [path]
+  })
 }
 
 const total = { raw: 0, gz: 0, br: 0 }
 const rows = []
-for (const path of [...files(dist)]) {
+for (const path of files(dist)) {
   if (!compressible.has(extname(path))) continue
   const raw = readFileSync(path)
   const gz = gzipSync(raw, { level: 9 })

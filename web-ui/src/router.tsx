@@ -4,16 +4,12 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet,
 import { ensureSession, getSession, subscribeSession } from './api/session'
 import { NotFoundPage, RouteError } from './components/RouteStates'
 import { Shell } from './components/Shell'
+import { safeNext } from './lib/next'
 import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/search'
 import { LoginPage } from './pages/LoginPage'
 import { PasswordPage } from './pages/PasswordPage'
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
-
-/** Only a path of our own may be the target after signing in. */
-export function safeNext(next: unknown): string | undefined {
-  return typeof next === 'string' && /^\/(?![/\\])/.test(next) && !next.startsWith('/login') ? next : undefined
-}
 
 const login = createRoute({
   getParentRoute: () => root,
@@ -149,13 +145,11 @@ const nodes = createRoute({
 const users = createRoute({
   getParentRoute: () => app,
   path: '/settings/users',
-  validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/UsersPage'), 'UsersPage'),
 })
 const apiKeys = createRoute({
   getParentRoute: () => app,
   path: '/settings/api-keys',
-  validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
 })
 const tenants = createRoute({

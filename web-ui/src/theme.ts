@@ -5,7 +5,7 @@ import { theme, type ThemeConfig } from 'antd'
 
 const font =
   'system-ui, -apple-system, "Segoe UI", Roboto, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif'
-export const monoFont = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", "Noto Sans Mono CJK SC", monospace'
+export const monoFont = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", "Noto Sans Mono CJK SC", monospace'
 
 const shared = {
   fontFamily: font,
@@ -16,7 +16,10 @@ const shared = {
   wireframe: false,
 }
 
+const components: ThemeConfig['components'] = { Form: { itemMarginBottom: 16 } }
+
 const light: ThemeConfig = {
+  components,
   algorithm: theme.defaultAlgorithm,
   token: {
     ...shared,
@@ -38,6 +41,7 @@ const light: ThemeConfig = {
 }
 
 const dark: ThemeConfig = {
+  components,
   algorithm: theme.darkAlgorithm,
   token: {
     ...shared,

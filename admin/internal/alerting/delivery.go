@@ -83,7 +83,7 @@ func (s *Service) record(ctx context.Context, j job, err error) error {
 		return s.finish(ctx, j, resultDelivered, domain.DeliveryDelivered, 0, "")
 	}
 	failure := sendErrorOf(err)
-	wait, again := retryWait(d.Attempts, time.Since(d.CreatedAt), failure.RetryAfter, rand.Float64()) //nolint:gosec // spreads load, guards nothing
+	wait, again := retryWait(d.Attempts, time.Since(d.CreatedAt), failure.RetryAfter, rand.Float64())
 	if again && !failure.Permanent {
 		s.log.Debug("alert will be told again", "delivery_id", d.ID, "channel", d.Channel, "tries", d.Attempts, "wait", wait, "err", err)
 		return s.finish(ctx, j, resultRetry, domain.DeliveryPending, wait, err.Error())

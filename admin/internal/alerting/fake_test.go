@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sort"
 	"sync"
 	"testing"
@@ -16,7 +17,19 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Child runs instead of the tests in a process that a test starts to kill it.
+var Child func()
+
+// ChildVariable is set in the environment of such a process.
+const ChildVariable = "CARILLON_TEST_ALERTING_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(ChildVariable) != "" {
+		Child()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // outbox is an Alerts store in memory, with faults by switch. It keeps the
 // contract of store.Alerts; its clock is the test's.

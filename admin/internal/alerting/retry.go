@@ -43,5 +43,5 @@ func retryWait(tries int, age, wish time.Duration, spread float64) (wait time.Du
 // random, so that what was put off together returns in small portions.
 func crowdedWait(drain time.Duration) time.Duration {
 	drain = min(max(drain, time.Second), 2*time.Minute)
-	return drain + rand.N(3*drain) //nolint:gosec // spreads load, guards nothing
+	return drain + rand.N(3*drain)
 }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,6 +158,7 @@ type keyring struct {
 
 	mu    sync.RWMutex
 	known map[string]domain.SigningKey // guarded by mu
+	own   []domain.SigningKey          // guarded by mu: published by this node, whatever the store lists
 }
 
 func newKeyring(s keyStore) *keyring {
@@ -211,8 +213,11 @@ func (r *keyring) load(ctx context.Context) error {
 		}
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.known = known
-	r.mu.Unlock()
+	for _, k := range r.own {
+		r.known[k.ID] = k
+	}
 	return nil
 }
 
@@ -223,7 +228,11 @@ func (r *keyring) publish(ctx context.Context, key signingKey, now time.Time) er
 		return fmt.Errorf("publish signing key: %w", err)
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	// The database may list it late (a clock that is ahead of ours) or not at
+	// all for a while; the node trusts its own keys until they expire.
+	r.own = slices.DeleteFunc(r.own, func(k domain.SigningKey) bool { return k.ID == key.id || now.After(k.ExpiresAt) })
+	r.own = append(r.own, published)
 	r.known[key.id] = published
-	r.mu.Unlock()
 	return nil
 }

@@ -56,7 +56,7 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 	for i, a := range answers {
 		requests[i] = store.GrantRequest{Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID()}
 	}
-	results, err := d.opt.Store.GrantOffers(ctx, requests)
+	results, err := d.opt.Store.GrantOffers(context.WithoutCancel(ctx), requests)
 	if err != nil {
 		// Whether it was committed is unknown. Say nothing: the executor voids
 		// its acceptance after proto.AcceptTTL and reports that it never started.
@@ -64,18 +64,25 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 		return
 	}
 	out := map[Target][]Grant{}
+	freed := map[domain.ExecutorID]int{}
 	for i, r := range results {
 		a := answers[i]
 		out[a.From] = append(out[a.From], Grant{ID: a.ID, Fence: a.Fence, Granted: r.Granted})
+		if !r.Granted {
+			freed[r.Execution.Executor]++
+		}
 	}
 	for t, grants := range out {
 		t.SendGrants(grants)
+	}
+	for executor, n := range freed { // sending a refusal gave its room back
+		d.Room(executor, n)
 	}
 }
 
 // giveBack is the flush of refused offers.
 func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
-	results, err := d.opt.Store.GiveBackOffers(ctx, items)
+	results, err := d.opt.Store.GiveBackOffers(context.WithoutCancel(ctx), items)
 	if err != nil {
 		// They expire by themselves and are swept.
 		d.log.Warn("refused offers could not be taken back", "count", len(items), "err", err)

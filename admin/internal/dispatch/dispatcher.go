@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,6 +75,7 @@ type Dispatcher struct {
 	turns   turns
 	waiting waitingRoom
 	outages outages
+	stop    <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -97,8 +99,10 @@ func New(opt Options) *Dispatcher {
 }
 
 // Run works until ctx ends; due executions that are queued then are left to
-// other nodes, answers are still handled.
+// other nodes, answers are still handled. Transactions that have begun then are
+// not broken off: their outcome would be unknown.
 func (d *Dispatcher) Run(ctx context.Context) {
+	d.stop = ctx.Done()
 	var wg sync.WaitGroup
 	for _, q := range d.due {
 		wg.Go(func() { q.Run(ctx) })
@@ -129,23 +133,35 @@ type choice struct {
 
 // offer is the flush of the due queue.
 func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
-	if ctx.Err() != nil {
-		return // stopping: other nodes take them
+	select {
+	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
+		return // other nodes take them
+	default:
 	}
+	ctx = context.WithoutCancel(ctx)
+	slices.SortStableFunc(due, func(a, b domain.Execution) int { return earlier(&a, &b) })
 	var chosen []choice
 	var waits []waiter
+	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
 			d.postpone("read job revision", err, e)
 			continue
 		}
-		c, wait := d.choose(e, spec)
-		if wait != nil {
-			waits = append(waits, *wait)
+		if first := held[e.JobID]; first != nil {
+			waits = append(waits, waiter{execution: e, spec: spec, online: first.online})
 			continue
 		}
-		chosen = append(chosen, c)
+		c, wait := d.choose(e, spec)
+		if wait == nil {
+			chosen = append(chosen, c)
+			continue
+		}
+		waits = append(waits, *wait)
+		if spec.SlotLimit() > 0 {
+			held[e.JobID] = wait
+		}
 	}
 	d.makeOffers(ctx, chosen)
 	d.wait(ctx, waits)
@@ -162,10 +178,13 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 	if spec.Routing == domain.RouteRoundRobin {
 		turn = d.turns.take(e.JobID)
 	}
-	for {
-		at := pick(spec.Routing, free, turn, random)
+	for wished := wish(&e, targets, free); ; wished = -1 {
+		at := wished
 		if at < 0 {
-			return choice{}, &waiter{execution: e, handler: spec.Handler, online: len(targets)}
+			at = pick(spec.Routing, free, turn, random)
+		}
+		if at < 0 {
+			return choice{}, &waiter{execution: e, spec: spec, online: len(targets)}
 		}
 		t := targets[at]
 		if !t.Reserve(e.ID, e.Fence+1) {
@@ -178,6 +197,20 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 			Idempotent: idempotent, Granted: idempotent,
 		}}, nil
 	}
+}
+
+// wish returns the index of the instance that somebody asked for when the run
+// was created, if it has room; -1 otherwise. It counts for the first offer only.
+func wish(e *domain.Execution, targets []Target, free []int) int {
+	if e.Instance == 0 || e.Fence > 0 {
+		return -1
+	}
+	for i, t := range targets {
+		if t.InstanceID() == e.Instance && free[i] > 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // makeOffers commits the offers, then sends them.
@@ -198,12 +231,14 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		return
 	}
 	out := map[Target][]store.OfferResult{}
+	freed := map[domain.ExecutorID]int{}
 	var ended []domain.Execution
 	for i, r := range results {
 		c := chosen[i]
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
 			c.target.Release(c.execution.ID, reserved)
+			freed[c.execution.Executor]++
 			switch {
 			case r.Status == store.OfferDiscarded:
 				ended = append(ended, r.Execution)
@@ -220,6 +255,9 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	}
 	for t, rs := range out {
 		t.SendOffers(rs)
+	}
+	for executor, n := range freed { // the other worker may have met a full house
+		d.Room(executor, n)
 	}
 	if len(ended) > 0 {
 		d.opt.Ended(ended)

@@ -212,3 +212,15 @@ func TestLateness(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 7*time.Millisecond, d)
 }
+
+func TestAColdRunIsWokenBeforeItsTime(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	require.Equal(t, now.Add(time.Minute+PickupGrace), FirstWake(now, now.Add(time.Minute)))
+	require.Equal(t, now.Add(time.Hour-WarmUp), FirstWake(now, now.Add(time.Hour)))
+
+	e := Execution{State: Due, FireAt: now.Add(time.Hour), NotBefore: now.Add(time.Hour), WakeAt: now.Add(time.Hour - WarmUp)}
+	action, _, err := e.Sweep(now.Add(time.Hour-WarmUp), time.Time{}, time.Second, Policy{})
+	require.NoError(t, err)
+	require.Equal(t, SweepDispatch, action)
+	require.Equal(t, now.Add(time.Hour+PickupGrace), e.WakeAt, "left to the timer that took it")
+}

@@ -23,6 +23,23 @@ const (
 	CancelResend = 2 * time.Second
 )
 
+// Delayed runs.
+const (
+	// ColdAfter is how far ahead a delayed run has to be for no node to keep it
+	// in memory.
+	ColdAfter = time.Minute
+	// WarmUp is how long before its time a cold run is handed to a timer.
+	WarmUp = 5 * time.Second
+)
+
+// FirstWake returns the WakeAt of a run that is created now for fireAt.
+func FirstWake(now, fireAt time.Time) time.Time {
+	if fireAt.Sub(now) > ColdAfter {
+		return fireAt.Add(-WarmUp)
+	}
+	return fireAt.Add(PickupGrace)
+}
+
 // Outcome is what an executor reports of an attempt.
 type Outcome uint8
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // Planning constants.
@@ -37,19 +38,8 @@ type Planner struct {
 	nudge      chan struct{}
 }
 
-// Fire is one planned fire time.
-type Fire struct {
-	At time.Time
-	// Missed is the reason why it will not run, or empty.
-	Missed domain.Reason
-	// Misfire: it runs now in place of fire times that passed.
-	Misfire bool
-}
-
-// PlanFunc says which fires of a schedule are to be written now: those at or
-// before horizon, at most max, and when the trigger fires next
-// (domain.Never: no more).
-type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) (fires []Fire, following time.Time)
+// PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
+type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) (fires []timing.Fire, following time.Time)
 
 // PlannerOptions configures a Planner.
 type PlannerOptions struct {
@@ -116,7 +106,7 @@ func (p *Planner) claimAll(ctx context.Context) error {
 	for len(partitions) > 0 && ctx.Err() == nil {
 		began := time.Now()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.planTrigger,
+			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
 		})
 		if err != nil {
 			return err
@@ -144,8 +134,9 @@ func runnable(all []domain.Execution) []domain.Execution {
 	return out
 }
 
-// planTrigger is pure; it runs inside the claim transaction.
-func (p *Planner) planTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+// PlanTrigger plans one locked trigger. It is pure, and runs inside the
+// transaction that claims or changes the trigger.
+func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 	fires, following := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
 	out := store.TriggerPlan{NextFireAt: following, LastFireAt: t.LastFireAt}
 	for _, f := range fires {
@@ -155,7 +146,7 @@ func (p *Planner) planTrigger(now time.Time, t domain.Trigger, spec *domain.JobS
 	return out
 }
 
-func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *domain.JobSpec, f Fire) domain.Execution {
+func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *domain.JobSpec, f timing.Fire) domain.Execution {
 	wait := spec.DispatchTimeout
 	if wait <= 0 {
 		wait = domain.DefaultDispatchTimeout

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 func plannerWith(plan PlanFunc) *Planner {
@@ -27,18 +28,18 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 	spec := &domain.JobSpec{Retry: domain.Retry{MaxAttempts: 3}, DispatchTimeout: time.Minute}
 	following := now.Add(time.Hour)
 
-	p := plannerWith(func(job domain.JobID, revision int64, _ *domain.JobSpec, next, at, horizon time.Time, _ int) ([]Fire, time.Time) {
+	p := plannerWith(func(job domain.JobID, revision int64, _ *domain.JobSpec, next, at, horizon time.Time, _ int) ([]timing.Fire, time.Time) {
 		require.Equal(t, trigger.JobID, job)
 		require.Equal(t, trigger.Revision, revision)
 		require.Equal(t, trigger.NextFireAt, next)
 		require.Equal(t, now.Add(LookAhead), horizon)
-		return []Fire{
+		return []timing.Fire{
 			{At: now.Add(-time.Hour), Missed: domain.ReasonCoalesced},
 			{At: now.Add(-time.Minute), Misfire: true},
 			{At: now.Add(time.Second)},
 		}, following
 	})
-	plan := p.planTrigger(now, trigger, spec)
+	plan := p.PlanTrigger(now, trigger, spec)
 
 	require.Equal(t, following, plan.NextFireAt)
 	require.Equal(t, now.Add(time.Second), plan.LastFireAt)

@@ -47,11 +47,13 @@ type Journal struct {
 	mu      sync.Mutex // guards what follows; never held over disk I/O
 	ledger  *ledger
 	pending []byte        // records that no segment holds yet
+	spare   []byte        // for the next pending; empty
 	waiters []func(error) // whose records are in pending
 	lazy    int           // bytes of pending that nobody waits for
 	err     error         // why nothing can be written; nil = healthy
 	closed  bool
 	keep    []string // earlier boots the admin has not been told of
+	stale   bool     // the segment has to be replaced
 
 	// Owned by Run's goroutine (by Open before that).
 	file    file // nil = none that can be trusted
@@ -122,12 +124,16 @@ func (j *Journal) Owed() int {
 	return len(j.ledger.entries)
 }
 
-// ForgetBoots drops the earlier boots that owe nothing; call it when an admin
-// node has been told of them.
+// ForgetBoots drops the earlier boots that owe nothing, by replacing the
+// segment; call it when an admin node has been told of them.
 func (j *Journal) ForgetBoots() {
 	j.mu.Lock()
-	j.keep = nil
+	forget := len(j.keep) > 0
+	j.keep, j.stale = nil, j.stale || forget
 	j.mu.Unlock()
+	if forget {
+		j.signal()
+	}
 }
 
 // Run writes until ctx ends, then writes what is left, releases the folder
@@ -158,7 +164,7 @@ func (j *Journal) Run(ctx context.Context) error {
 func (j *Journal) onlyLazy() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.err == nil && len(j.waiters) == 0 && j.lazy <= 64<<10
+	return j.err == nil && !j.stale && len(j.waiters) == 0 && j.lazy <= 64<<10
 }
 
 func (j *Journal) failed() bool {
@@ -172,9 +178,10 @@ func (j *Journal) commit() {
 	j.mu.Lock()
 	pending, waiters := j.pending, j.waiters
 	// A segment is replaced when half of it, at least, is settled.
-	renew := j.err != nil || j.size+len(pending) > max(j.options.SegmentBytes, 2*j.ledger.bytes)
+	renew := j.err != nil || j.stale || j.size+len(pending) > max(j.options.SegmentBytes, 2*j.ledger.bytes)
 	if !renew {
-		j.pending, j.waiters, j.lazy = nil, nil, 0
+		j.pending, j.waiters, j.lazy = j.spare, nil, 0
+		j.spare = nil
 	}
 	j.mu.Unlock()
 
@@ -188,10 +195,21 @@ func (j *Journal) commit() {
 			j.setErr(err)
 			j.drop()
 		}
+		j.reuse(pending)
 	}
 	for _, done := range waiters {
 		done(err)
 	}
+}
+
+// reuse keeps a buffer that was written, unless it is a rare large one.
+func (j *Journal) reuse(buf []byte) {
+	if cap(buf) > 1<<20 {
+		return
+	}
+	j.mu.Lock()
+	j.spare = buf[:0]
+	j.mu.Unlock()
 }
 
 func (j *Journal) write(data []byte, sync bool) error {
@@ -227,7 +245,7 @@ func (j *Journal) renew() ([]func(error), error) {
 	j.mu.Lock()
 	snapshot := j.ledger.snapshot(j.options.Boot, j.keep)
 	waiters := j.waiters
-	j.pending, j.waiters, j.lazy = nil, nil, 0
+	j.pending, j.waiters, j.lazy, j.stale = nil, nil, 0, false
 	j.mu.Unlock()
 	err := j.replace(snapshot)
 	j.setErr(err)

@@ -79,8 +79,8 @@ type machine struct {
 	renewedAt time.Time // when the heartbeat was sent that renewed it last
 	fenced    bool      // the lease is lost, and everything was cancelled
 
-	draining bool // refuse offers
-	effects  []effect
+	draining bool     // refuse offers
+	effects  []effect // of the event that just happened
 }
 
 func newMachine(boot string, limits Limits, known func(string) bool) *machine {
@@ -91,11 +91,10 @@ func newMachine(boot string, limits Limits, known func(string) bool) *machine {
 	}
 }
 
-// take returns the effects of the events since the last call.
-func (m *machine) take() []effect {
-	all := m.effects
-	m.effects = nil
-	return all
+// forgetEffects makes room for those of the next event.
+func (m *machine) forgetEffects() {
+	clear(m.effects)
+	m.effects = m.effects[:0]
 }
 
 func (m *machine) emit(e effect) { m.effects = append(m.effects, e) }
@@ -142,6 +141,18 @@ func (m *machine) active() int {
 	n := 0
 	for _, a := range m.attempts {
 		if a.phase != ended && !a.abandoned {
+			n++
+		}
+	}
+	return n
+}
+
+// owed is the number of attempts that an admin node still has to hear about.
+// Handlers that were given up, and whose end is all that is missing, do not count.
+func (m *machine) owed() int {
+	n := 0
+	for _, a := range m.attempts {
+		if !a.abandoned || a.phase == ended || a.result != nil || a.writes > 0 {
 			n++
 		}
 	}

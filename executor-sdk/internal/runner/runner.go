@@ -94,11 +94,11 @@ func (r *Runner) event(f func(m *machine, now time.Time)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(r.machine, time.Now())
-	for effects := r.machine.take(); len(effects) > 0; effects = r.machine.take() {
-		for i := range effects {
-			r.act(&effects[i])
-		}
+	// Acting never reaches the machine again: that would need mu.
+	for i := range r.machine.effects {
+		r.act(&r.machine.effects[i])
 	}
+	r.machine.forgetEffects()
 	r.report()
 }
 
@@ -228,6 +228,14 @@ func (r *Runner) Load() (used int, draining bool) {
 	return r.machine.used, r.machine.draining
 }
 
+// Left returns how many handlers still run, and how many attempts an admin
+// node still has to hear about.
+func (r *Runner) Left() (running, owed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.used, r.machine.owed()
+}
+
 // LeaseLost reports whether the lease is lost now.
 func (r *Runner) LeaseLost() bool {
 	r.mu.Lock()
@@ -251,8 +259,8 @@ func (r *Runner) Drain() <-chan struct{} {
 // Stop cancels what runs with ErrStopping.
 func (r *Runner) Stop() { r.event((*machine).stop) }
 
-// Settled returns a channel that is closed when all results are acknowledged
-// and all handlers have returned. Call it after Drain.
+// Settled returns a channel that is closed when all results are acknowledged.
+// Handlers that were given up do not count. Call it after Drain.
 func (r *Runner) Settled() <-chan struct{} {
 	r.mu.Lock()
 	if r.settled == nil {
@@ -269,7 +277,7 @@ func (r *Runner) report() {
 	if r.quiet != nil && r.machine.draining && r.machine.active() == 0 {
 		closeOnce(r.quiet)
 	}
-	if r.settled != nil && len(r.machine.attempts) == 0 {
+	if r.settled != nil && r.machine.owed() == 0 {
 		closeOnce(r.settled)
 	}
 }

@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
@@ -131,18 +133,18 @@ func (m *machine) linkDown(now time.Time, link Link) {
 	m.send(now, m.pick(func(a *attempt) bool { return a.via == link }), nil)
 }
 
-// maxInventory bounds the inventory, so that a registration fits its frame.
-const maxInventory = 10_000
+// MaxSlots bounds Limits.Slots, so that an inventory with all attempts that
+// have not ended fits into a registration.
+const MaxSlots = 4096
 
 // inventory lists this process's attempts for a registration, except those
-// that were not promised yet. Results of
-// earlier processes are not part of it; they are sent as results.
+// that were not promised yet. What does not fit are attempts that have ended:
+// their results are sent all the same, like those of earlier processes.
 func (m *machine) inventory() []*proto.InventoryItem {
 	var items []*proto.InventoryItem
-	for _, a := range m.pick(func(a *attempt) bool { return a.boot == m.boot && a.phase != accepting }) {
-		if len(items) == maxInventory {
-			break
-		}
+	all := m.pick(func(a *attempt) bool { return a.boot == m.boot && a.phase != accepting })
+	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(a.phase, b.phase) })
+	for _, a := range all[:min(len(all), MaxSlots)] {
 		var p proto.AttemptPhase
 		switch {
 		case a.phase == accepted:

@@ -75,8 +75,10 @@ export function WhatSection() {
         </Form.Item>
         <Form.Item name="handler" label={t('jobs.form.handler')} rules={[rules.required]} extra={unknown ? <span className="st-timeout">{t('jobs.form.handlerUnknown')}</span> : t('jobs.form.handlerHelp')}>
           <AutoComplete
+            popupMatchSelectWidth={330}
             showSearch={{ filterOption: (typed, option) => String(option?.value ?? '').includes(typed) }}
-            options={handlers.map((one) => ({ value: one.name, label: <HandlerOption handler={one} /> }))}
+            options={handlers.map((one) => ({ value: one.name, handler: one }))}
+            optionRender={(option) => <HandlerOption handler={option.data.handler} />}
             placeholder={executorId ? undefined : t('jobs.form.pickExecutorFirst')}
           />
         </Form.Item>
@@ -215,6 +217,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
   const { t } = useTranslation()
   const rules = useRules()
   const duration = [rules.required, rules.duration]
+  const parallel = Form.useWatch<string | undefined>('blocking') === 'parallel'
   const advanced = Form.useWatch((fields: JobFields) => ({ dispatch: fields.dispatchTimeout, onLost: fields.onLost, priority: fields.priority }))
   return (
     <Section title={t('jobs.form.how')}>
@@ -225,6 +228,11 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
         <Form.Item name="blocking" label={t('jobs.form.blocking')}>
           <Select options={(['serial', 'discard_later', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
         </Form.Item>
+        {parallel && (
+          <Form.Item name="parallelism" label={t('jobs.form.parallelism')} extra={t('jobs.form.parallelismHelp')} rules={[rules.needed]}>
+            <InputNumber min={0} precision={0} style={{ width: '100%' }} />
+          </Form.Item>
+        )}
         <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
           <Input className="mono" />
         </Form.Item>

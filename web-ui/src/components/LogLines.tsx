@@ -8,6 +8,9 @@ import { attrsText, levelRank, LINE_LIMIT, piecesOf } from '../lib/logText'
 import { formatClock, formatWithZone } from '../lib/time'
 import type { Follow } from './useFollow'
 
+/** As .log-scroll in styles.css. */
+const MAX_HEIGHT_PX = 560
+
 interface Props {
   log: LogSnapshot
   lines: LogLine[]
@@ -62,6 +65,8 @@ export function LogLines(props: Props) {
         role="region"
         aria-label={t('runs.log.region')}
         tabIndex={0}
+        // A finished short log needs no tall box; a live one keeps its size, so that nothing below moves.
+        style={log.complete && lines.length > 0 ? { height: Math.min(follow.virtual.getTotalSize() + 12, MAX_HEIGHT_PX) } : undefined}
         onScroll={follow.onScroll}
         onWheel={follow.onIntent}
         onTouchMove={follow.onIntent}

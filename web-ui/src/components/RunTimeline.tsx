@@ -14,6 +14,7 @@ const OFFER = 'var(--skipped)'
 
 function colourOf(segment: Segment): string {
   if (segment.kind === 'run') return runColour(segment.state)
+  if (segment.kind === 'gap') return runColour('retry_wait')
   return segment.kind === 'offer' ? OFFER : WAIT
 }
 
@@ -102,7 +103,7 @@ function StampTable({ run }: { run: RunDetail }) {
   const stamps = stampsOf(run)
   return (
     <div className="table-wrap">
-      <table className="table" role="table" aria-label={t('runs.detail.timeline')}>
+      <table className="table keep" role="table" aria-label={t('runs.detail.timeline')}>
         <thead role="rowgroup">
           <tr role="row">
             {(['stamp', 'at', 'after'] as const).map((key) => (

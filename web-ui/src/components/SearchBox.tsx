@@ -1,6 +1,6 @@
 import { SearchOutlined } from '@ant-design/icons'
 import { Input } from 'antd'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
 
 const DELAY_MS = 300
 
@@ -8,8 +8,7 @@ const DELAY_MS = 300
 export function SearchBox({ value, onChange, label }: { value: string | undefined; onChange: (text: string | undefined) => void; label: string }) {
   const [text, setText] = useState(value ?? '')
   const sent = useRef(value ?? '')
-  const latest = useRef(onChange)
-  latest.current = onChange
+  const report = useEffectEvent(onChange)
   // The address changed by other means (Back, a link, "clear"): follow it.
   useEffect(() => {
     if ((value ?? '') !== sent.current) {
@@ -21,7 +20,7 @@ export function SearchBox({ value, onChange, label }: { value: string | undefine
     if (text.trim() === sent.current) return
     const timer = setTimeout(() => {
       sent.current = text.trim()
-      latest.current(text.trim() || undefined)
+      report(text.trim() || undefined)
     }, DELAY_MS)
     return () => clearTimeout(timer)
   }, [text])

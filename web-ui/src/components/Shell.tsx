@@ -14,9 +14,9 @@ import {
   UserOutlined,
 } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { Button, Drawer, Dropdown } from 'antd'
-import { useEffect, useState, type ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
@@ -46,14 +46,14 @@ function useSettings(): Item[] {
   ]
 }
 
-function NavLinks() {
+function NavLinks({ onGo }: { onGo?: () => void }) {
   const { t } = useTranslation()
   const settings = useSettings()
   const group = (items: Item[]) => (
     <ul className="nav">
       {items.map((item) => (
         <li key={item.key}>
-          <Link to={item.to} activeOptions={{ includeSearch: false }}>
+          <Link to={item.to} activeOptions={{ includeSearch: false }} onClick={onGo}>
             <span aria-hidden="true">{item.icon}</span>
             {t(`nav.${item.key}`)}
           </Link>
@@ -123,9 +123,7 @@ export function Shell() {
   const { t } = useTranslation()
   const session = useSession()
   const [open, setOpen] = useState(false)
-  const path = useRouterState({ select: (state) => state.location.pathname })
   const version = useQuery(queries.version())
-  useEffect(() => setOpen(false), [path])
   return (
     <>
       <a className="skip-link" href="#content">
@@ -162,7 +160,7 @@ export function Shell() {
         </div>
       </div>
       <Drawer placement="left" size={260} open={open} onClose={() => setOpen(false)} title="Carillon" styles={{ body: { padding: 0 } }}>
-        <NavLinks />
+        <NavLinks onGo={() => setOpen(false)} />
       </Drawer>
     </>
   )

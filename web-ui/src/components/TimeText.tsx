@@ -36,7 +36,7 @@ export function RelativeTime({ at, zone, fallback = '—' }: Props) {
   if (!at) return <span className="muted">{fallback}</span>
   const delta = Date.parse(at) - now
   const whole = Math.trunc(delta / 1_000) * 1_000
-  const text = humanDuration(Math.abs(whole), t).replace('.0', '')
+  const text = humanDuration(Math.abs(whole), t)
   return (
     <Tooltip styles={{ root: { maxWidth: 'none' } }} title={<AbsoluteTimes at={at} zone={zone} />}>
       <time dateTime={at} className="num nowrap">

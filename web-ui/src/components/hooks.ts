@@ -103,3 +103,20 @@ export function useDocumentTitle(title: string | undefined): void {
     document.title = title ? `${title} · Carillon` : 'Carillon'
   }, [title])
 }
+
+/**
+ * Filters as the person last set them. The address follows a moment later
+ * (the router loads first), and a second change made in that moment must
+ * build on the first one.
+ */
+export function useDraftSearch<T extends object>(committed: T, commit: (next: T) => void): [T, (next: T) => void] {
+  const key = JSON.stringify(committed)
+  const [draft, setDraft] = useState({ key, value: committed })
+  // The address has moved, by us or by Back: it is the truth again.
+  if (draft.key !== key) setDraft({ key, value: committed })
+  const set = (value: T) => {
+    setDraft({ key, value })
+    commit(value)
+  }
+  return [draft.key === key ? draft.value : committed, set]
+}

@@ -17,14 +17,14 @@ export function parseDuration(text: string): number {
 
 /**
  * Short words for a length of time: "42 ms", "3.4 s", "1 m 12 s", "2 h 5 m",
- * "3 d 4 h". At most two units; below ten seconds one decimal.
+ * "3 d 4 h". At most two units; below ten seconds one decimal, unless it is zero.
  */
 export function humanDuration(ms: number, t: TFunction): string {
   const sign = ms < 0 ? '-' : ''
   const abs = Math.abs(ms)
   const unit = (n: number | string, key: 'ms' | 's' | 'm' | 'h' | 'd') => t(`unit.${key}`, { n })
   if (abs < 1_000) return sign + unit(Math.round(abs), 'ms')
-  if (abs < 10_000) return sign + unit((Math.floor(abs / 100) / 10).toFixed(1), 's')
+  if (abs < 10_000) return sign + unit((Math.floor(abs / 100) / 10).toFixed(1).replace('.0', ''), 's')
   const s = Math.floor(abs / 1_000)
   const two = (big: number, bigKey: 'm' | 'h' | 'd', small: number, smallKey: 's' | 'm' | 'h') =>
     sign + unit(big, bigKey) + (small > 0 ? ' ' + unit(small, smallKey) : '')

@@ -26,7 +26,7 @@ export const FINAL_STATES: readonly RunState[] = [
   'missed',
   'discarded',
 ]
-export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry']
+export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent']
 export const RANGES = ['1h', '24h', '7d', '30d'] as const
 export type Range = (typeof RANGES)[number]
 
@@ -36,7 +36,7 @@ export function parseSearch(text: string): RawSearch {
   return Object.fromEntries(new URLSearchParams(text.startsWith('?') ? text.slice(1) : text))
 }
 
-export function stringifySearch(search: Record<string, unknown>): string {
+export function stringifySearch(search: object): string {
   const params = new URLSearchParams()
   for (const [key, value] of Object.entries(search)) {
     if (value !== undefined && value !== null && value !== '') params.set(key, String(value))

@@ -44,7 +44,7 @@ export function ExecutorPage() {
             {t('executors.runs')}
           </LinkButton>
           {canEdit && (
-            <LinkButton to="/jobs/new" search={{ executorId }} type="primary" icon={<PlusOutlined />}>
+            <LinkButton to="/jobs/new" search={{ executorId }} primary icon={<PlusOutlined />}>
               {t('executors.newJob')}
             </LinkButton>
           )}
@@ -64,7 +64,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
   const { gone } = useSearch({ from: '/app/executors/$executorId' })
   const navigate = useNavigate()
-  const instances = useQuery(queries.instances(executor.id, { includeGone: gone ? true : undefined, limit: 200 }))
+  const instances = useQuery(queries.instances(executor.id, gone ? { includeGone: true } : {}))
   const columns: Column<Instance>[] = [
     {
       key: 'name',
@@ -114,7 +114,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
   ]
   return (
     <section className="card flush" aria-label={t('executors.instancesTitle')}>
-      <div className="card-head" style={{ paddingBottom: 10 }}>
+      <div className="card-head">
         <h2>{t('executors.instancesTitle')}</h2>
         <Checkbox
           checked={gone === '1'}
@@ -202,7 +202,7 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
   }
   return (
     <section className="card flush" aria-label={t('executors.handlersTitle')}>
-      <div className="card-head" style={{ paddingBottom: 10 }}>
+      <div className="card-head">
         <h2>{t('executors.handlersTitle')}</h2>
       </div>
       <ResourceTable

@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Job } from '../api/types'
 import { ExecutorSelect } from '../components/ExecutorSelect'
-import { useCan } from '../components/hooks'
+import { useCan, useDraftSearch } from '../components/hooks'
 import { JobActions } from '../components/jobActions'
 import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
@@ -21,22 +21,22 @@ import { isFiltered, type JobsSearch } from '../lib/search'
 
 export function JobsPage() {
   const { t } = useTranslation()
-  const search = useSearch({ from: '/app/jobs' })
+  const committed = useSearch({ from: '/app/jobs' })
   const navigate = useNavigate()
+  const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
-  const jobs = useQuery(queries.jobs({ ...search }))
+  const jobs = useQuery(queries.jobs({ ...committed }))
   const columns = useJobColumns()
 
   // A changed filter starts at the first page.
-  const go = (change: Partial<JobsSearch>) =>
-    void navigate({ to: '/jobs', search: { ...search, cursor: undefined, ...change } })
+  const go = (change: Partial<JobsSearch>) => setSearch({ ...search, cursor: undefined, ...change })
   const filtered = isFiltered(search)
   return (
     <Page
       title={t('jobs.list.title')}
       actions={
         canEdit && (
-          <LinkButton to="/jobs/new" type="primary" icon={<PlusOutlined />}>
+          <LinkButton to="/jobs/new" primary icon={<PlusOutlined />}>
             {t('jobs.list.create')}
           </LinkButton>
         )
@@ -78,7 +78,7 @@ export function JobsPage() {
         />
         {search.label && <Button onClick={() => go({ label: undefined })}>{t('jobs.list.label', { label: search.label })} ✕</Button>}
         {filtered && (
-          <Button type="link" onClick={() => void navigate({ to: '/jobs', search: search.sort ? { sort: search.sort } : {} })}>
+          <Button type="link" onClick={() => setSearch(search.sort ? { sort: search.sort } : {})}>
             {t('action.clearFilters')}
           </Button>
         )}
@@ -93,7 +93,7 @@ export function JobsPage() {
           onRetry={() => void jobs.refetch()}
           updatedAt={jobs.dataUpdatedAt}
           filtered={filtered}
-          onClearFilters={() => void navigate({ to: '/jobs', search: {} })}
+          onClearFilters={() => setSearch({})}
           empty={<NoJobs canEdit={canEdit} />}
           pager={<Pager cursor={search.cursor} nextCursor={jobs.data?.nextCursor} onGo={(cursor) => go({ cursor })} />}
         />
@@ -109,12 +109,12 @@ function NoJobs({ canEdit }: { canEdit: boolean }) {
   return (
     <Blank title={t('jobs.list.emptyTitle')} help={none ? t('jobs.list.noExecutor') : t('jobs.list.emptyHelp')}>
       {none ? (
-        <LinkButton to="/executors" type="primary">
+        <LinkButton to="/executors" primary>
           {t('jobs.list.toExecutors')}
         </LinkButton>
       ) : (
         canEdit && (
-          <LinkButton to="/jobs/new" type="primary">
+          <LinkButton to="/jobs/new" primary>
             {t('jobs.list.create')}
           </LinkButton>
         )

@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Cause, Run, RunState } from '../api/types'
 import { ExecutorSelect } from '../components/ExecutorSelect'
-import { useNow } from '../components/hooks'
+import { useDraftSearch, useNow } from '../components/hooks'
 import { Page } from '../components/Page'
 import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
 import { SearchBox } from '../components/SearchBox'
@@ -36,8 +36,9 @@ interface Controlled {
   jobId?: string
 }
 
-export function RunFilters({ search, onChange, jobId }: Controlled) {
+export function RunFilters({ search: committed, onChange: commit, jobId }: Controlled) {
   const { t } = useTranslation()
+  const [search, onChange] = useDraftSearch(committed, commit)
   const set = (change: Partial<RunsSearch>) => onChange({ ...search, cursor: undefined, ...change })
   const custom = Boolean(search.from ?? search.to)
   const day = (value: string | undefined) => (value ? dayjs(value) : null)
@@ -187,7 +188,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         title: t('runs.list.attempt'),
         render: (run) => (
           <span className="num nowrap">
-            {run.attempt}/{run.maxAttempts}
+            {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
           </span>
         ),
       },

@@ -185,13 +185,20 @@ func classify(ctx context.Context, err error) error {
 	switch {
 	case refused != nil && refused.ErrorCode() >= 400, errors.As(err, &answer):
 		return err
-	case ctx.Err() != nil:
+	case isOver(ctx):
 		return alerting.Unreachable(fmt.Errorf("the mail server did not finish in time: %w", err))
 	case isConnectionError(err):
 		return alerting.Unreachable(err)
 	default:
 		return err
 	}
+}
+
+// isOver also sees a deadline at which the connection ended a moment before
+// the context did.
+func isOver(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
 func isConnectionError(err error) bool {

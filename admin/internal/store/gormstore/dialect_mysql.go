@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -261,6 +262,14 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if _, err := execer.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("set isolation level: %w", err)
+	}
+	// A process that is frozen inside a transaction must not keep its row locks.
+	// MySQL has no such setting: there the locks last until the connection does.
+	_, err = execer.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 5", nil)
+	var my *mysql.MySQLError
+	if err != nil && !(errors.As(err, &my) && my.Number == myUnknownVariable) {
+		conn.Close()
+		return nil, fmt.Errorf("set idle transaction timeout: %w", err)
 	}
 	return conn, nil
 }

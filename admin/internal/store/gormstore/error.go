@@ -22,6 +22,7 @@ const (
 	myDuplicateEntry    = 1062
 	myUnknownCommand    = 1047 // Galera: this node is not ready for queries
 	myServerShutdown    = 1053
+	myUnknownVariable   = 1193
 	myLockWaitTimeout   = 1205
 	myDeadlock          = 1213
 	myReadOnlyOption    = 1290

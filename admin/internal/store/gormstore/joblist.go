@@ -149,7 +149,7 @@ func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobR
 		err := rows.Scan(&id, &at)
 		next[id] = at
 		return err
-	}, "SELECT job_id, next_fire_at FROM triggers WHERE job_id IN ("+idList(ids)+")")
+	}, "SELECT job_id, next_fire_at FROM triggers"+s.d.byPrimary()+" WHERE job_id IN ("+idList(ids)+")")
 	if err != nil {
 		return nil, err
 	}

@@ -227,12 +227,13 @@ func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit in
 		if deleted >= int64(limit) {
 			break
 		}
-		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) error {
-			n, err := t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
+		var n int64
+		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) (err error) {
+			n, err = t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
 				int64(tenant.ID), domain.IDFloor(before), int64(limit)-deleted)
-			deleted += n
 			return err
 		})
+		deleted += n
 		if err != nil {
 			return deleted, err
 		}

@@ -41,6 +41,8 @@ type Store struct {
 	db          *gorm.DB
 	reader      *gorm.DB
 	log         *slog.Logger
+	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
+	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	specs       *specCache
 	refs        *refCache
 
@@ -101,6 +103,7 @@ func connect(o Options) (*Store, error) {
 			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
 		}
 	}
+	s.lookup, s.commit = s.read, (*sql.Tx).Commit
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
 	s.refs = newRefCache(65536)
 	return s, nil

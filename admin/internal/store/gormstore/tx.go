@@ -130,7 +130,7 @@ func (s *Store) tryOnce(ctx context.Context, fn func(*txn) error) (err error) {
 		return err
 	}
 	committed = true
-	if err := tx.Commit(); err != nil {
+	if err := s.commit(tx); err != nil {
 		return commitError(err)
 	}
 	return nil
@@ -179,9 +179,9 @@ func query(ctx context.Context, q querier, scan func(*sql.Rows) error, statement
 func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Context, q querier, g *gorm.DB) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
-	err := fn(ctx, s.read, s.reader.WithContext(ctx))
+	err := fn(ctx, s.lookup, s.reader.WithContext(ctx))
 	if err != nil && isTransient(err) && ctx.Err() == nil {
-		err = fn(ctx, s.read, s.reader.WithContext(ctx))
+		err = fn(ctx, s.lookup, s.reader.WithContext(ctx))
 	}
 	return translate(step, err)
 }

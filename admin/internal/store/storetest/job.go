@@ -149,8 +149,10 @@ func testJobLists(t *testing.T, f *fixture) {
 			s.Owner.Email = fmt.Sprintf("Owner%d@example.com", i)
 		}))
 	}
+	f.tick()
 	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: views[3].ID, Executor: second, Spec: views[3].Spec, Next: at(now.Add(7 * time.Hour))})
 	f.ok(err)
+	f.tick()
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: views[4].ID, State: domain.JobPaused})
 	f.ok(err)
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: views[5].ID, State: domain.JobDeleted})

@@ -1,0 +1,25 @@
+package load
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMeter(t *testing.T) {
+	var m Meter
+	cpu, memory := m.Read()
+	require.Zero(t, cpu, "nothing to compare with")
+	require.Greater(t, memory, int64(1<<20))
+	require.Greater(t, heapMemory(), int64(1<<20))
+
+	spun := 0
+	for end := time.Now().Add(minSpan + 50*time.Millisecond); time.Now().Before(end); {
+		spun++
+	}
+	cpu, _ = m.Read()
+	require.Greater(t, cpu, int32(50), "a busy loop of %d rounds", spun)
+	again, _ := m.Read()
+	require.Equal(t, cpu, again, "too soon to measure again")
+}

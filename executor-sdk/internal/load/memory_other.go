@@ -1,0 +1,5 @@
+//go:build !linux
+
+package load
+
+func residentMemory() int64 { return heapMemory() }

@@ -1,0 +1,170 @@
+package executor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/fakeadmin"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func lines(n int) func(fakeadmin.Seen) bool {
+	return func(s fakeadmin.Seen) bool { return len(s.Lines) >= n }
+}
+
+func TestLogsOfARunAreCaptured(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	var own bytes.Buffer
+	both := slog.New(executor.LogHandler(slog.NewTextHandler(&own, nil)))
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(ctx context.Context) error {
+			executor.Logger(ctx).Info("by the run's logger", "order", 7)
+			executor.Logger(ctx).With("a", 1).WithGroup("g").Warn("grouped", "b", 2)
+			executor.Logger(ctx).Debug("below the level")
+			both.InfoContext(ctx, "by the application's logger", "k", "v")
+			both.Info("without the context")
+			return nil
+		})
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "h")))
+	seen := saw(t, admin, lines(3))
+	require.EqualValues(t, 3, saw(t, admin, results(1)).Results[0].GetLogLines())
+	got := []string{}
+	for i, l := range seen.Lines {
+		require.EqualValues(t, 1, l.Execution)
+		require.EqualValues(t, i+1, l.Number)
+		require.WithinDuration(t, time.Now(), time.UnixMilli(l.GetAtMs()), time.Minute)
+		got = append(got, strings.Join([]string{slog.Level(l.GetLevel()).String(), l.GetMessage(), string(l.GetAttrs())}, " "))
+	}
+	require.Equal(t, []string{
+		`INFO by the run's logger {"order":7}`,
+		`WARN grouped {"a":1,"g":{"b":2}}`,
+		`INFO by the application's logger {"k":"v"}`,
+	}, got)
+	require.NoError(t, a.stop())
+	require.Contains(t, own.String(), "by the application's logger")
+	require.Contains(t, own.String(), "without the context")
+	require.NotContains(t, own.String(), "by the run's logger")
+}
+
+func TestLogLinesAreSentAgainUntilStored(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	admin.HoldLogAcks.Store(true)
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(ctx context.Context) error {
+			executor.Logger(ctx).Info("once")
+			return nil
+		})
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "h")))
+	saw(t, admin, lines(1))
+	admin.HoldLogAcks.Store(false)
+	admin.Sessions()[0].Cut()
+	session(t, admin, 2)
+	admin.Close() // takes the log connection with it
+	require.NoError(t, func() error { admin.Listen = admin.Address(); return admin.Start() }())
+	seen := saw(t, admin, lines(2))
+	require.Equal(t, seen.Lines[0].Number, seen.Lines[1].Number)
+	require.NoError(t, a.stop())
+	require.NotContains(t, a.log.String(), "log lines are lost")
+}
+
+// A handler that logs without end loses lines, not the heartbeats, and the
+// log says how many.
+func TestLogFloodHarmsNobody(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{Heartbeat: 100 * time.Millisecond})
+	admin.HoldLogAcks.Store(true)
+	text := strings.Repeat("x", 1000)
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "flood", func(ctx context.Context) error {
+			log := executor.Logger(ctx)
+			for ctx.Err() == nil {
+				log.Info(text)
+			}
+			return nil
+		})
+		executor.HandleFunc(ex, "quick", func(ctx context.Context) error {
+			executor.Logger(ctx).Info("quick was here")
+			return nil
+		})
+	}, func(c *executor.Config) { c.LogBuffer = 1 << 20 })
+	s := session(t, admin, 1)
+	require.NoError(t, s.Offer(offer(1, "flood", func(o *proto.Offer) { o.TimeoutMs = 1500 })))
+	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 1 })
+	before := len(admin.Seen().Heartbeats)
+	require.NoError(t, s.Offer(offer(2, "quick")))
+	seen := saw(t, admin, results(2))
+	require.Equal(t, "SUCCEEDED", brief(resultOf(seen, 1)))
+	require.Greater(t, len(seen.Heartbeats), before+5)
+	require.Equal(t, 1, seen.Sessions, "the session stood all the time")
+
+	admin.HoldLogAcks.Store(false)
+	admin.Sessions()[0].Cut()
+	require.NoError(t, a.stop())
+	dropped := int64(0)
+	quick := false
+	for _, l := range admin.Seen().Lines {
+		if l.Execution == 1 && l.Number == resultOf(seen, 1).GetLogLines() {
+			var attrs struct{ Dropped int64 }
+			require.NoError(t, json.Unmarshal(l.GetAttrs(), &attrs))
+			dropped = attrs.Dropped
+		}
+		quick = quick || l.Execution == 2
+	}
+	require.Greater(t, dropped, int64(1000))
+	require.True(t, quick)
+}
+
+type panicky struct{}
+
+func (panicky) MarshalJSON() ([]byte, error) { panic("no") }
+
+type secretive struct{}
+
+func (secretive) LogValue() slog.Value { return slog.GroupValue(slog.String("shown", "yes")) }
+
+func TestAttributesBecomeJSON(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(ctx context.Context) error {
+			executor.Logger(ctx).WithGroup("empty").Info("none")
+			executor.Logger(ctx).WithGroup("").With().Info("all",
+				"s", "a\"b\xff", "i", -1, "u", uint64(1<<63), "f", 1.5, "nan", math.NaN(), "b", true,
+				"d", 90*time.Second, "t", time.Unix(0, 0).UTC(), "err", errors.New("broken"),
+				"any", map[string]int{"x": 1}, "chan", make(chan int) != nil, "bad", panicky{},
+				"log", secretive{}, slog.Group("g", slog.Int("n", 1), slog.Group("none")), slog.Group("", slog.Int("inlined", 2)),
+				slog.Attr{}, "func", func() {})
+			return nil
+		})
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "h")))
+	seen := saw(t, admin, lines(2))
+	require.Empty(t, seen.Lines[0].GetAttrs())
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(seen.Lines[1].GetAttrs(), &got), string(seen.Lines[1].GetAttrs()))
+	require.Regexp(t, "^0x", got["func"])
+	delete(got, "func")
+	require.Equal(t, map[string]any{
+		"s": "a\"b\uFFFD", "i": -1.0, "u": 9.223372036854775808e18, "f": 1.5, "nan": "NaN", "b": true,
+		"d": "1m30s", "t": "1970-01-01T00:00:00Z", "err": "broken", "any": map[string]any{"x": 1.0}, "chan": true,
+		"bad": "!PANIC: no", "log": map[string]any{"shown": "yes"}, "g": map[string]any{"n": 1.0}, "inlined": 2.0,
+	}, got)
+	require.NoError(t, a.stop())
+}
+
+func TestLoggerOutsideOfARun(t *testing.T) {
+	require.Same(t, slog.Default(), executor.Logger(t.Context()))
+	h := executor.LogHandler(nil)
+	require.False(t, h.Enabled(t.Context(), slog.LevelError))
+	require.NoError(t, h.Handle(t.Context(), slog.Record{}))
+}

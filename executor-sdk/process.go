@@ -1,0 +1,207 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/load"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/session"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Version of this SDK.
+const Version = "0.1.0"
+
+// maxCatalogue bounds the handlers of a registration, in bytes: the rest of
+// its frame is for the inventory.
+const maxCatalogue = 700 << 10
+
+// process is an Executor while it runs: the rooms and what connects them. It
+// implements session.Events.
+type process struct {
+	// Fixed after construction.
+	config    Config
+	handlers  map[string]*handler
+	catalogue []*proto.Handler
+	boot      string
+	instance  string
+	host      string
+	startedAt time.Time
+	logger    *slog.Logger
+	journal   *journal.Journal
+	runner    *runner.Runner
+	logs      *logship.Shipper
+	fleet     *session.Fleet
+	meter     load.Meter
+	onReady   func()
+
+	mu         sync.Mutex // guards what follows
+	superseded []string   // dead boots that no admin node was told of
+}
+
+// newProcess opens the journal and puts the rooms together. base is the
+// parent of all handlers' contexts.
+func (ex *Executor) newProcess(base context.Context) (*process, error) {
+	p := &process{
+		config: ex.config, handlers: ex.handlers, boot: newBoot(), startedAt: time.Now(),
+		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
+	}
+	for _, h := range ex.order {
+		p.catalogue = append(p.catalogue, h.message())
+	}
+	if size := gproto.Size(&proto.Register{Handlers: p.catalogue}); size > maxCatalogue {
+		return nil, fmt.Errorf("the handlers' schemas and jobs take %d bytes, the limit is %d: register fewer or smaller ones", size, maxCatalogue)
+	}
+	var found journal.Found
+	var err error
+	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot})
+	if err != nil {
+		return nil, fmt.Errorf("%w (set Config.JournalDir or %s to a writable folder)", err, envJournal)
+	}
+	p.tellFound(found)
+	p.superseded = found.Boots
+	p.nameInstance(found.Share)
+	p.runner = runner.New(runner.Options{
+		Boot: p.boot, Journal: p.journal, Logger: p.logger, Base: base, Found: found.Entries, Call: p.invoke,
+		Known: func(name string) bool { return p.handlers[name] != nil },
+		Limits: runner.Limits{
+			Slots: p.config.Slots, KillGrace: p.config.KillGrace, AcceptTTL: proto.AcceptTTL,
+			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
+		},
+	})
+	p.fleet = session.NewFleet(session.Options{
+		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
+	})
+	p.logs = logship.New(logship.Options{
+		Dial: p.fleet.DialLogs, Logger: p.logger,
+		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
+	})
+	if ex.tls == nil {
+		p.warnPlain()
+	}
+	return p, nil
+}
+
+func newBoot() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails, says its documentation
+	return hex.EncodeToString(id[:])
+}
+
+func (p *process) nameInstance(share int) {
+	p.host, _ = os.Hostname()
+	if p.instance = p.config.InstanceName; p.instance != "" {
+		return
+	}
+	p.instance = p.host
+	if checkName(p.instance) != nil {
+		p.instance = "instance"
+	}
+	if share > 1 {
+		p.instance += "-" + strconv.Itoa(share)
+	}
+}
+
+func (p *process) tellFound(found journal.Found) {
+	if found.TornBytes > 0 && found.Damaged == "" {
+		p.logger.Warn("the journal's tail was torn, as after a crash", "bytes", found.TornBytes)
+	}
+	if found.Damaged != "" {
+		p.logger.Error("the journal was damaged; what followed the damage is not used", "file", found.Damaged, "bytes", found.TornBytes)
+	}
+	if len(found.Entries) > 0 {
+		p.logger.Info("an earlier process left results or unfinished runs; they are reported now", "attempts", len(found.Entries))
+	}
+}
+
+// warnPlain tells once when the token crosses a network in the clear.
+func (p *process) warnPlain() {
+	for _, address := range p.config.Addresses {
+		host, _, _ := net.SplitHostPort(address)
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			p.logger.Warn("connections to the admin are not encrypted; set Config.TLS or "+envTLS+"=true", "address", address)
+			return
+		}
+	}
+}
+
+// Register implements session.Events.
+func (p *process) Register() *proto.Register {
+	p.mu.Lock()
+	superseded := p.superseded
+	p.mu.Unlock()
+	_, draining := p.runner.Load()
+	return &proto.Register{
+		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version,
+		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
+		Handlers: p.catalogue, Inventory: p.runner.Inventory(),
+		SupersededBoots: superseded, Draining: draining,
+	}
+}
+
+// Load implements session.Events.
+func (p *process) Load() *proto.Heartbeat {
+	used, draining := p.runner.Load()
+	cpu, memory := p.meter.Read()
+	return &proto.Heartbeat{
+		Running: int32(used), Slots: int32(p.config.Slots),
+		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
+	}
+}
+
+// Up implements session.Events.
+func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered) {
+	p.runner.LinkUp(l, sentAt, reply)
+	p.mu.Lock()
+	p.superseded = nil
+	p.mu.Unlock()
+	p.journal.ForgetBoots()
+	p.logs.Kick()
+	p.onReady()
+	for _, n := range reply.GetNotices() {
+		p.logger.Warn("the admin did not take a declaration",
+			"code", n.GetCode(), "subject", n.GetSubject(), "reason", n.GetMessage())
+	}
+}
+
+// The rest of session.Events goes to the runner.
+
+func (p *process) Down(l *session.Link) { p.runner.LinkDown(l) }
+
+func (p *process) Renewed(l *session.Link, sentAt time.Time, ok bool) {
+	p.runner.Renewed(l, sentAt, ok)
+}
+
+func (p *process) Offers(l *session.Link, list []*proto.Offer)   { p.runner.Offers(l, list) }
+func (p *process) Grants(l *session.Link, list []*proto.Grant)   { p.runner.Grants(l, list) }
+func (p *process) Cancels(_ *session.Link, list []*proto.Cancel) { p.runner.Cancels(list) }
+func (p *process) Acks(_ *session.Link, list []*proto.ResultAck) { p.runner.Acks(list) }
+
+// health says why the executor cannot take runs now, or nil.
+func (p *process) health() error {
+	if err := p.fleet.Health(); err != nil {
+		return err
+	}
+	if err := p.journal.Err(); err != nil {
+		return err
+	}
+	if p.runner.LeaseLost() {
+		return errors.New("no admin node renews the lease")
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package proto_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func spec(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("SPEC.md")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The specification states the constants that the code has.
+func TestSpecStatesTheConstants(t *testing.T) {
+	text := spec(t)
+	for name, value := range map[string]any{
+		"MaxHello": proto.MaxHello, "MaxFrame": proto.MaxFrame, "MaxInput": proto.MaxInput,
+		"MaxOutput": proto.MaxOutput, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
+		"MaxBatch": proto.MaxBatch, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
+		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
+		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
+		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL,
+		"KeepAliveInterval": proto.KeepAliveInterval, "WriteTimeout": proto.WriteTimeout,
+	} {
+		if d, ok := value.(time.Duration); ok {
+			value = d.Milliseconds()
+		}
+		row := fmt.Sprintf("| %s | %v |", name, value)
+		require.True(t, strings.Contains(text, row), "SPEC.md lacks %q", row)
+	}
+	require.True(t, strings.Contains(text, hexDump([]byte(proto.Preface))), "SPEC.md lacks the preface")
+}
+
+// The specification's example is what the code writes.
+func TestSpecExampleOfAHello(t *testing.T) {
+	data, err := proto.AppendFrame([]byte(proto.Preface), &proto.ClientHello{
+		MinVersion: 1, MaxVersion: 1, JoinToken: "cjt_x", Executor: "shop",
+		BootId: "000102030405060708090a0b0c0d0e0f", Purpose: proto.Purpose_PURPOSE_CONTROL, Client: "spec/1",
+	}, proto.MaxHello)
+	require.NoError(t, err)
+	var rows []string
+	for len(data) > 0 {
+		n := min(16, len(data))
+		rows = append(rows, hexDump(data[:n]))
+		data = data[n:]
+	}
+	example := strings.Join(rows, "\n")
+	require.True(t, strings.Contains(spec(t), example), "SPEC.md lacks the example:\n%s", example)
+}
+
+func hexDump(data []byte) string {
+	return strings.TrimSpace(regexp.MustCompile("..").ReplaceAllString(hex.EncodeToString(data), "$0 "))
+}
+
+// Every value of the enums that the exchanges turn on is explained.
+func TestSpecExplainsEveryEnumValue(t *testing.T) {
+	text := spec(t)
+	for _, names := range []map[int32]string{proto.Outcome_name, proto.Verdict_name, proto.AttemptPhase_name, proto.Purpose_name} {
+		for number, name := range names {
+			if number == 0 {
+				continue
+			}
+			for _, prefix := range []string{"OUTCOME_", "VERDICT_", "ATTEMPT_PHASE_", "PURPOSE_"} {
+				name = strings.TrimPrefix(name, prefix)
+			}
+			require.True(t, strings.Contains(text, name), "SPEC.md does not explain %s", name)
+		}
+	}
+}
