@@ -171,18 +171,15 @@ func (a *App) runJob(ctx context.Context, name string, f runFlags) error {
 	if key == "" {
 		key = "cli-" + rand.Text()
 	}
-	if !f.wait && !f.follow && f.waitTimeout == 0 {
-		run, _, err := s.RunJob(ctx, job.Value.ID, r, key, 0)
-		if err != nil {
-			return err
-		}
-		a.say("Follow it with: carillon run logs %s --follow", run.Value.ID)
-		return output.One(s.Printer, runView(a.now()), run)
-	}
-	// Asked for without waiting, so that its id is known whatever happens then.
-	run, _, err := s.RunJob(ctx, job.Value.ID, r, key, 0)
+	// The server is not asked to wait: the run's id must be known whatever
+	// happens to the connection then.
+	run, err := s.RunJob(ctx, job.Value.ID, r, key)
 	if err != nil {
 		return err
+	}
+	if !f.wait && !f.follow && f.waitTimeout == 0 {
+		a.say("Follow it with: carillon run logs %s --follow", run.Value.ID)
+		return output.One(s.Printer, runView(a.now()), run)
 	}
 	a.say("Run %s of job %s.", run.Value.ID, output.Clean(job.Value.Name))
 	return a.await(ctx, s, run.Value.ID, f.follow, f.waitTimeout)
