@@ -44,8 +44,14 @@ const go = async (path) => {
 }
 const heading = (name) => page.getByRole('heading', { level: 1, name })
 
-// Lists that were open before stay in the page, hidden.
-const option = (text) => page.locator('.ant-select-dropdown:not(.ant-select-dropdown-hidden) .ant-select-item-option', text ? { hasText: text } : undefined).first()
+/** Chooses options of a select by their texts; without a text, the first one. */
+async function choose(name, ...texts) {
+  const box = page.getByRole('combobox', { name })
+  await box.click()
+  // Other lists, closed before, stay in the page: this is the one of the box.
+  const popup = page.locator(`.ant-select-dropdown:has([id="${await box.getAttribute('aria-controls')}"])`)
+  for (const text of texts) await popup.locator('.ant-select-item-option', text ? { hasText: text } : undefined).first().click()
+}
 
 async function signIn(target, password) {
   await target.goto(`${env.url}/login`)
@@ -100,12 +106,8 @@ test('the cron preview shows the fault at its place, and the next ten fires', as
 
 test('create a job', async () => {
   await page.getByLabel('Name', { exact: true }).fill(jobName)
-  await page.getByRole('combobox', { name: 'Executor' }).click()
-  if (env.executor) await page.getByRole('combobox', { name: 'Executor' }).fill(env.executor)
-  await option().click()
-  const handler = page.getByRole('combobox', { name: 'Handler' })
-  await handler.click()
-  await option(env.handler).click()
+  await choose('Executor', env.executor)
+  await choose('Handler', env.handler)
   if (env.input) {
     await page.locator('.cm-content').click()
     await page.keyboard.insertText(env.input)
@@ -204,11 +206,9 @@ test('filters live in the address: reload, Back and a second browser agree', asy
   await go('/runs')
   await page.getByLabel('Search by job name').fill(jobName)
   await page.waitForURL(/q=/)
-  await page.getByRole('combobox', { name: 'State' }).click()
-  for (const state of ['Succeeded', 'Failed']) await option(state).click()
+  await choose('State', 'Succeeded', 'Failed')
   await page.keyboard.press('Escape')
-  await page.getByRole('combobox', { name: 'Cause' }).click()
-  await option('By hand').click()
+  await choose('Cause', 'By hand')
   await page.waitForURL(/cause=manual/)
   const link = page.url()
   assert.match(link, /state=succeeded,failed/)

@@ -145,13 +145,11 @@ const nodes = createRoute({
 const users = createRoute({
   getParentRoute: () => app,
   path: '/settings/users',
-  validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/UsersPage'), 'UsersPage'),
 })
 const apiKeys = createRoute({
   getParentRoute: () => app,
   path: '/settings/api-keys',
-  validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
 })
 const tenants = createRoute({

@@ -48,7 +48,7 @@ describe('job form', () => {
     ['body.labels.team', ['labels']],
     ['body.alert.emails[1]', ['alert', 'emails']],
     [undefined, undefined],
-  ])('finds the field of %s', (location, path) => expect(fieldPath({ location, message: '' })).toEqual(path))
+  ])('finds the field of %s', (location, path) => expect(fieldPath({ location: location ?? '', message: '' })).toEqual(path))
 
   it('splits a label at its first sign', () => {
     expect(splitLabel('a=b=c')).toEqual(['a', 'b=c'])

@@ -297,6 +297,8 @@ func TestLateGrantIsVoid(t *testing.T) {
 	b.grant(A, 1, 1, true)
 	b.saved(nil)
 	b.expect("write done 1/1", "A answer 1/1 no void", "A result 1/1 NEVER_STARTED")
+	b.grant(A, 1, 1, true)
+	b.expect("A answer 1/1 no void")
 	b.ack(1, 1)
 	b.seen = nil
 	b.grant(A, 1, 1, true)

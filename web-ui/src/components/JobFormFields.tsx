@@ -217,6 +217,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
   const { t } = useTranslation()
   const rules = useRules()
   const duration = [rules.required, rules.duration]
+  const parallel = Form.useWatch<string | undefined>('blocking') === 'parallel'
   const advanced = Form.useWatch((fields: JobFields) => ({ dispatch: fields.dispatchTimeout, onLost: fields.onLost, priority: fields.priority }))
   return (
     <Section title={t('jobs.form.how')}>
@@ -227,6 +228,11 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
         <Form.Item name="blocking" label={t('jobs.form.blocking')}>
           <Select options={(['serial', 'discard_later', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
         </Form.Item>
+        {parallel && (
+          <Form.Item name="parallelism" label={t('jobs.form.parallelism')} extra={t('jobs.form.parallelismHelp')} rules={[rules.needed]}>
+            <InputNumber min={0} precision={0} style={{ width: '100%' }} />
+          </Form.Item>
+        )}
         <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
           <Input className="mono" />
         </Form.Item>

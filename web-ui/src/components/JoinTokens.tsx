@@ -60,10 +60,11 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
     })
   const columns: Column<JoinToken>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => one.name || <span className="mono">{one.id}</span> },
+    { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
     {
       key: 'uses',
       title: t('tokens.uses'),
-      render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses ?? 0, max: one.maxUses }) : (one.uses ?? '—')}</span>,
+      render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses, max: one.maxUses }) : one.uses}</span>,
     },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },

@@ -107,7 +107,7 @@ function RunFacts({ run }: { run: RunDetail }) {
         </Fact>
         <Fact label={t('runs.list.attempt')}>
           <span className="num">
-            {run.attempt}/{run.maxAttempts}
+            {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
           </span>
         </Fact>
         <Fact label={t('runs.list.executor')}>

@@ -188,7 +188,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         title: t('runs.list.attempt'),
         render: (run) => (
           <span className="num nowrap">
-            {run.attempt}/{run.maxAttempts}
+            {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
           </span>
         ),
       },

@@ -13,7 +13,7 @@ export const runs = {
     missed: 'Missed',
     discarded: 'Discarded',
   },
-  cause: { schedule: 'Schedule', manual: 'By hand', api: 'API', misfire: 'Catch-up', retry: 'Retry' },
+  cause: { schedule: 'Schedule', manual: 'By hand', api: 'API', misfire: 'Catch-up', retry: 'Retry', parent: 'Another job' },
   range: { '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days', '30d': 'Last 30 days', custom: 'From – to' },
   list: {
     title: 'Runs',

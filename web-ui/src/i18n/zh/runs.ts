@@ -15,7 +15,7 @@ export const runs: typeof en = {
     missed: '错过',
     discarded: '已丢弃',
   },
-  cause: { schedule: '调度', manual: '人工', api: 'API', misfire: '补跑', retry: '重试' },
+  cause: { schedule: '调度', manual: '人工', api: 'API', misfire: '补跑', retry: '重试', parent: '其他任务' },
   range: { '1h': '最近 1 小时', '24h': '最近 24 小时', '7d': '最近 7 天', '30d': '最近 30 天', custom: '自定义' },
   list: {
     title: '执行记录',
