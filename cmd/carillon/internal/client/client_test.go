@@ -61,7 +61,9 @@ func TestForeignAnswers(t *testing.T) {
 		{"page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "not the API's JSON"},
 		{"proxy error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
 			"did not answer like a Carillon server: 502 Bad Gateway"},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://sso.example/x?state=s", 302) },
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://sso.example/x?state=s", 302)
+		},
 			"it redirects to https://sso.example/x"},
 		{"broken problem", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
