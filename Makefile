@@ -1,0 +1,113 @@
+# Carillon. `make` alone shows what there is to make.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# One repository, three modules (docs/adr/0001).
+MODULES := . proto executor-sdk
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# Tools are pinned, and built into a folder that carries the version: changing
+# a number here is all it takes to get the new one.
+TOOLS := $(CURDIR)/.cache/tools
+GOLANGCI := $(TOOLS)/golangci-lint-v2.15.0/golangci-lint
+PROTOC_GEN_GO := $(TOOLS)/protoc-gen-go-v1.36.12/protoc-gen-go
+
+NPM_STAMP := web-ui/node_modules/.carillon-installed
+UI_STAMP := .cache/ui-built
+UI_SOURCES := $(shell find web-ui -type f -not -path 'web-ui/node_modules/*' \
+	-not -path 'web-ui/dist/*' -not -path 'web-ui/e2e/*' -not -name '*.go')
+
+##@ Use
+.PHONY: build
+build: ui ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
+
+.PHONY: demo
+demo: build ## an admin on SQLite and a sample application, until Ctrl-C; ARGS="--http 127.0.0.1:9000"
+	@bin/carillon demo $(ARGS)
+
+.PHONY: proof
+proof: ## two admins and two executors, one admin killed: what was missed, doubled, late; ARGS="-jobs 50 -for 30s"
+	@build/need.sh mariadb
+	go run ./internal/proof failover $(ARGS)
+
+.PHONY: ui
+ui: $(UI_STAMP) ## pages of the web UI, into web-ui/dist; only when its sources changed
+
+##@ Check
+.PHONY: test
+test: ## everything: Go and web UI, on real parts, which it installs when missing
+	@build/test.sh go ui
+
+.PHONY: test-go
+test-go: ## the Go half of test: all modules, race detector, private MariaDB
+	@build/test.sh go
+
+.PHONY: test-ui
+test-ui: ## the web UI's half of test: unit tests, then a real browser on bin/carillon
+	@build/test.sh ui
+
+.PHONY: lint
+lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint
+
+.PHONY: lint-go
+lint-go: $(GOLANGCI)
+	@unformatted=$$(find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -l {} +); \
+	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
+	@status=0; for module in $(MODULES); do \
+		echo "golangci-lint $$module"; \
+		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || status=1; \
+	done; exit $$status
+
+.PHONY: lint-ui
+lint-ui: $(NPM_STAMP)
+	@npm --prefix web-ui run --silent lint
+
+.PHONY: generate-check
+generate-check: $(PROTOC_GEN_GO) $(NPM_STAMP) ## fails if a generated file is not what generate writes
+	@PROTOC_GEN_GO=$(PROTOC_GEN_GO) build/generate.sh --check
+
+##@ Change
+.PHONY: generate
+generate: $(PROTOC_GEN_GO) $(NPM_STAMP) ## writes all generated files: what go:generate lines ask for, and the UI's API types
+	@PROTOC_GEN_GO=$(PROTOC_GEN_GO) build/generate.sh
+
+.PHONY: fmt
+fmt: ## gofmt on all Go files
+	@find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -w {} +
+
+.PHONY: clean
+clean: ## removes what was built; keeps downloaded tools and packages
+	rm -rf bin .cache/bin .cache/tally .cache/tally-ci $(UI_STAMP)
+	find web-ui/dist -mindepth 1 -not -name .keep -delete
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---- files ----
+
+$(GOLANGCI): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(PROTOC_GEN_GO): PACKAGE := google.golang.org/protobuf/cmd/protoc-gen-go
+# The version is what follows the last hyphen of the folder's name.
+$(GOLANGCI) $(PROTOC_GEN_GO):
+	GOBIN=$(@D) go install $(PACKAGE)@$(lastword $(subst -, ,$(notdir $(@D))))
+
+$(NPM_STAMP): web-ui/package.json web-ui/package-lock.json
+	@build/need.sh node
+	cd web-ui && npm ci --no-audit --no-fund
+	@touch $@
+
+$(UI_STAMP): $(NPM_STAMP) $(UI_SOURCES)
+	cd web-ui && npm run build
+	@mkdir -p $(@D) && touch $@
+
+# The stamp knows nothing of pages that somebody removed.
+ifeq ($(wildcard web-ui/dist/index.html*),)
+.PHONY: $(UI_STAMP)
+endif

@@ -1,0 +1,246 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/dispatch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/maintenance"
+	"github.com/carillon-sched/carillon/admin/internal/scheduler"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
+)
+
+// Admin is one node. New opens everything, Run serves, and Run's end closes
+// everything.
+type Admin struct {
+	config Config
+	log    *slog.Logger
+
+	store      *gormstore.Store
+	ids        *domain.IDSource
+	clock      *scheduler.Clock
+	timer      *scheduler.Timer
+	planner    *scheduler.Planner
+	dispatcher *dispatch.Dispatcher
+	gateway    *gateway.Gateway
+	completer  *completer.Completer
+	sweeper    *maintenance.Sweeper
+	alerting   *alerting.Service
+	auth       *auth.Service
+	members    *membership
+	metrics    *metrics
+	http       *http.Server
+
+	httpListener, executorListener net.Listener
+	firstLogin                     *Login
+}
+
+// Login is a user name with a password that is shown once.
+type Login struct{ Username, Password string }
+
+// FirstLogin returns the administrator that this start made, or nil when there
+// was one already or the operator had chosen the password.
+func (a *Admin) FirstLogin() *Login { return a.firstLogin }
+
+// URL returns the address of the UI and API.
+func (a *Admin) URL() string {
+	scheme := "http"
+	if a.config.TLSCertFile != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + a.httpListener.Addr().String()
+}
+
+// ExecutorAddress returns what executors dial.
+func (a *Admin) ExecutorAddress() string {
+	if a.config.AdvertiseAddress != "" {
+		return a.config.AdvertiseAddress
+	}
+	return a.executorListener.Addr().String()
+}
+
+// New opens the database, migrates it, enters the node and opens the
+// listeners. Close it by running it, or with Close if Run is never called.
+func New(ctx context.Context, config Config) (_ *Admin, err error) {
+	config, err = config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Admin{config: config, log: config.Logger, metrics: newMetrics()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	if err := a.listen(); err != nil {
+		return nil, err
+	}
+	if err := a.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.enterCluster(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.buildEngine(ctx); err != nil {
+		return nil, err
+	}
+	return a, a.buildFront(ctx)
+}
+
+// listen opens the ports first: a port in use is the commonest mistake, and
+// it should not cost a migration.
+func (a *Admin) listen() error {
+	var err error
+	if a.httpListener, err = net.Listen("tcp", a.config.HTTPAddress); err != nil {
+		return fmt.Errorf("open the port for UI and API: %w", err)
+	}
+	if a.executorListener, err = net.Listen("tcp", a.config.ExecutorAddress); err != nil {
+		return fmt.Errorf("open the port for executors: %w", err)
+	}
+	secure, err := loadTLS(a.config.TLSCertFile, a.config.TLSKeyFile)
+	if err != nil {
+		return err
+	}
+	if secure != nil {
+		a.httpListener = tls.NewListener(a.httpListener, secure)
+	}
+	if a.config.BaseURL == "" {
+		a.config.BaseURL = a.URL()
+	}
+	a.config.BaseURL = strings.TrimRight(a.config.BaseURL, "/")
+	return nil
+}
+
+// enterCluster gives the node its number, from which all ids are made.
+func (a *Admin) enterCluster(ctx context.Context) error {
+	name := a.config.NodeName
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "admin"
+		}
+		_, port, _ := net.SplitHostPort(a.httpListener.Addr().String())
+		name = host + ":" + port
+	}
+	boot := make([]byte, 16)
+	if _, err := rand.Read(boot); err != nil {
+		return err
+	}
+	self, err := a.store.RegisterNode(ctx, domain.Node{
+		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
+		Version: a.config.Version, StartedAt: time.Now().UTC(),
+	}, nodeTTL)
+	if err != nil {
+		return fmt.Errorf("enter the cluster: %w", err)
+	}
+	a.ids = domain.NewIDSource(self.ID, time.Now)
+	a.store.UseIDs(a.ids)
+	a.members = &membership{
+		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
+		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) },
+	}
+	if a.clock, err = scheduler.NewClock(ctx, a.store); err != nil {
+		return fmt.Errorf("read the database clock: %w", err)
+	}
+	return nil
+}
+
+// buildEngine constructs the way of a trigger, out and back.
+func (a *Admin) buildEngine(ctx context.Context) error {
+	clusterID, err := a.store.ClusterValue(ctx, "cluster_id", hexID())
+	if err != nil {
+		return fmt.Errorf("read cluster id: %w", err)
+	}
+	if a.auth, err = auth.New(ctx, auth.Options{Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log}); err != nil {
+		return err
+	}
+	executorTLS, err := loadTLS(a.config.ExecutorTLSCertFile, a.config.ExecutorTLSKeyFile)
+	if err != nil {
+		return err
+	}
+	partitions := func() []int { return allPartitions }
+	schedules, err := timing.NewCache(scheduleCache)
+	if err != nil {
+		return err
+	}
+	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
+	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
+		Store: a.store, Partitions: partitions, NewID: a.ids.Next, Plan: schedules.Plan,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
+	})
+	a.completer = completer.New(completer.Options{
+		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
+	})
+	k := &sink{completer: a.completer}
+	a.gateway = gateway.New(gateway.Options{
+		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
+		Auth: a.auth, Fleet: a.store, Sink: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
+		Declarer: &declarer{
+			jobs: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
+			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
+		},
+	})
+	a.gateway.SetNodes([]domain.Node{a.members.self})
+	a.dispatcher = dispatch.New(dispatch.Options{
+		Node: a.members.self.ID, Store: a.store, Fleet: fleet{a.gateway}, Later: a.timer.Add,
+		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Ended: a.completer.Ended,
+	})
+	k.dispatch = a.dispatcher
+	a.sweeper = maintenance.New(maintenance.Options{
+		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel,
+		Ended: a.completer.Ended, LogRetention: a.config.LogRetention, Logger: a.log,
+	})
+	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
+	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
+	return nil
+}
+
+// ended hears of every execution that left an attempt on this node.
+func (a *Admin) ended(list []domain.Execution) {
+	a.metrics.observeEnded(list)
+	for i := range list {
+		switch list[i].State {
+		case domain.Failed, domain.TimedOut, domain.Lost:
+			a.alerting.Nudge() // its event is in the outbox
+			return
+		}
+	}
+}
+
+func hexID() string {
+	raw := make([]byte, 8)
+	_, _ = rand.Read(raw) // never fails (crypto/rand)
+	return hex.EncodeToString(raw)
+}
+
+// Close releases what New opened. Run does it by itself.
+func (a *Admin) Close() error {
+	var errs []error
+	for _, l := range []net.Listener{a.httpListener, a.executorListener} {
+		if l != nil {
+			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,172 @@
+package admin
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Config is everything a node has to know. The zero value with a DataDir is a
+// working single node on SQLite that listens on loopback.
+type Config struct {
+	// DataDir holds the SQLite file, the node's signing key and the sealing
+	// key. It is made with mode 0700 when it is missing.
+	DataDir string
+	// Database is "" for SQLite in DataDir, "sqlite:PATH", or
+	// "mysql://user:password@host:port/name" (also a plain driver DSN with a
+	// "mysql:" prefix).
+	Database string
+	// NodeName is shown in the UI and sent to executors; default: the host's
+	// name and the HTTP port.
+	NodeName string
+	// HTTPAddress serves UI and API; default 127.0.0.1:8080.
+	HTTPAddress string
+	// ExecutorAddress is where executors connect; default 127.0.0.1:7070.
+	ExecutorAddress string
+	// AdvertiseAddress is what executors are told to dial; default: the
+	// address that the listener has.
+	AdvertiseAddress string
+	// BaseURL begins the links in mails and webhooks; default: http(s) and HTTPAddress.
+	BaseURL string
+	// TLS for the UI and API, and for executors; empty = plain.
+	TLSCertFile, TLSKeyFile                 string
+	ExecutorTLSCertFile, ExecutorTLSKeyFile string
+	// InsecureBind allows plain listeners on addresses other than loopback.
+	InsecureBind bool
+	// AdminPassword is the first administrator's password; default: a random
+	// one, see Admin.FirstLogin. Used only while there is no user at all.
+	AdminPassword string
+	// SealingKeyFile holds the key that seals secrets in the database;
+	// default: a file in DataDir, made at the first start. Nodes that share a
+	// database need the same key.
+	SealingKeyFile string
+	// LogRetention is how long handlers' logs are kept; default 30 days.
+	LogRetention time.Duration
+	Mail         MailConfig
+	Webhook      WebhookConfig
+	// UI serves the pages; nil: none.
+	UI     http.Handler
+	Logger *slog.Logger
+	// Version is shown in the UI and to executors' operators.
+	Version string
+}
+
+// MailConfig says how mails are sent. An empty Host means that mail alerts
+// cannot be delivered; they then fail with a reason in the delivery log.
+type MailConfig struct {
+	Host     string
+	Port     int    // default 587, or 465 with TLS "tls"
+	From     string // default carillon@<host name>
+	Username string
+	Password string
+	// TLS is "starttls" (default), "tls" or "none".
+	TLS string
+	// Language is "en" (default) or "zh".
+	Language string
+}
+
+// WebhookConfig says where webhooks may go.
+type WebhookConfig struct {
+	// AllowPrefixes are private networks that webhooks may reach all the same.
+	AllowPrefixes []netip.Prefix
+}
+
+// withDefaults fills what is empty and checks the rest.
+func (c Config) withDefaults() (Config, error) {
+	if c.DataDir == "" {
+		return c, errors.New("data directory: must be set")
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return c, fmt.Errorf("data directory: %w", err)
+	}
+	setDefault(&c.HTTPAddress, "127.0.0.1:8080")
+	setDefault(&c.ExecutorAddress, "127.0.0.1:7070")
+	setDefault(&c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db"))
+	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
+	setDefault(&c.Version, "dev")
+	setDefault(&c.Mail.TLS, "starttls")
+	setDefault(&c.Mail.Language, "en")
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
+		return c, errors.New("tls: certificate and key have to be given together")
+	}
+	if err := c.checkBind("UI and API", c.HTTPAddress, c.TLSCertFile != ""); err != nil {
+		return c, err
+	}
+	return c, c.checkBind("executors", c.ExecutorAddress, c.ExecutorTLSCertFile != "")
+}
+
+func setDefault(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// checkBind refuses plain listeners that others can reach: passwords and
+// tokens would cross the network in the clear.
+func (c Config) checkBind(what, address string, secure bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("address for %s: %w", what, err)
+	}
+	if secure || c.InsecureBind || isLoopback(host) {
+		return nil
+	}
+	return fmt.Errorf("address for %s: %s can be reached from outside without TLS; give a certificate and key, "+
+		"bind to loopback, or allow it with --insecure-bind (for example behind a proxy that ends TLS)", what, address)
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// database splits Database into driver and data source.
+func (c Config) database() (driver, dsn string, err error) {
+	switch {
+	case strings.HasPrefix(c.Database, "sqlite:"):
+		return "sqlite", strings.TrimPrefix(c.Database, "sqlite:"), nil
+	case strings.HasPrefix(c.Database, "mysql://"):
+		// mysql://user:password@host:port/name?options → user:password@tcp(host:port)/name?options
+		rest := strings.TrimPrefix(c.Database, "mysql://")
+		at := strings.LastIndex(rest, "@")
+		slash := strings.Index(rest[at+1:], "/")
+		if slash < 0 {
+			return "", "", errors.New("database: expected mysql://user:password@host:port/name")
+		}
+		user, host, name := rest[:at+1], rest[at+1:at+1+slash], rest[at+1+slash:]
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(host, "3306")
+		}
+		return "mysql", user + "tcp(" + host + ")" + name, nil
+	case strings.HasPrefix(c.Database, "mysql:"):
+		return "mysql", strings.TrimPrefix(c.Database, "mysql:"), nil
+	default:
+		return "", "", errors.New("database: must begin with sqlite: or mysql:// (see carillon server --help)")
+	}
+}
+
+// loadTLS reads a certificate, or returns nil when none is configured.
+func loadTLS(certFile, keyFile string) (*tls.Config, error) {
+	if certFile == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
+}

@@ -1,0 +1,95 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
+	"github.com/carillon-sched/carillon/admin/internal/api"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
+)
+
+// buildFront constructs what people see: API, UI and alerts.
+func (a *Admin) buildFront(ctx context.Context) error {
+	box, err := secret.Load(os.Getenv(secret.EnvKey), a.config.SealingKeyFile)
+	if err != nil {
+		return err
+	}
+	if err := box.Claim(ctx, a.store); err != nil {
+		return err
+	}
+	senders, err := a.senders(box)
+	if err != nil {
+		return err
+	}
+	a.alerting = alerting.New(alerting.Options{
+		Store: a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
+	})
+	front, err := api.New(api.Deps{
+		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, Nodes: a.members.nodes, Self: a.members.self.BootID,
+		UI: a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
+		SecureCookies: a.config.TLSCertFile != "",
+	})
+	if err != nil {
+		return fmt.Errorf("build the API: %w", err)
+	}
+	a.http = &http.Server{Handler: front, ReadHeaderTimeout: 5 * time.Second} // and what the API adds
+	api.ServerTimeouts(a.http)
+
+	first, err := a.auth.EnsureFirstAdmin(ctx, a.config.AdminPassword)
+	if err != nil {
+		return err
+	}
+	if first.Created && first.Password != "" {
+		a.firstLogin = &Login{Username: first.Username, Password: first.Password}
+	}
+	return nil
+}
+
+// senders are the channels that are configured. Without a mail server, mails
+// fail with that reason in the delivery log.
+func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, error) {
+	language, err := alerting.ParseLanguage(a.config.Mail.Language)
+	if err != nil {
+		return nil, err
+	}
+	out := []alerting.Sender{webhook.New(webhook.Options{
+		AllowPrefixes: a.config.Webhook.AllowPrefixes, Opener: box, Language: language, UserAgent: "carillon/" + a.config.Version,
+	})}
+	if a.config.Mail.Host == "" {
+		return out, nil
+	}
+	m := a.config.Mail
+	sender, err := mail.New(mail.Config{
+		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(out, sender), nil
+}
+
+// runner lets the API begin and end runs.
+type runner struct{ a *Admin }
+
+// Submit takes a run that was just created. One for later stays in the
+// database alone, however many there are; a sweep brings it shortly before
+// its time (domain.FirstWake).
+func (r runner) Submit(e domain.Execution) {
+	if e.NotBefore.Sub(r.a.clock.Now()) <= domain.ColdAfter {
+		r.a.timer.Add(e)
+	}
+}
+
+func (r runner) SendCancel(e domain.Execution) { r.a.dispatcher.SendCancel(e) }
+
+func (r runner) WaitFinished(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+	return r.a.completer.WaitFinished(ctx, tenant, id)
+}

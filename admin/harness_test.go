@@ -1,0 +1,216 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/testenv"
+)
+
+// databases are the two that every path is tested on.
+var databases = map[string]func(t *testing.T, dir string) string{
+	"sqlite":  func(_ *testing.T, dir string) string { return "sqlite:" + filepath.Join(dir, "carillon.db") },
+	"mariadb": func(t *testing.T, _ string) string { return "mysql:" + testenv.MariaDB(t) },
+}
+
+const password = "a long test password"
+
+// node is one running admin.
+type node struct {
+	t     *testing.T
+	admin *admin.Admin
+	token string
+	stop  func()
+}
+
+// startNode runs an admin until the test ends, or until stop is called.
+func startNode(t *testing.T, change func(*admin.Config)) *node {
+	t.Helper()
+	dir := t.TempDir()
+	config := admin.Config{
+		DataDir: dir, HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0", AdminPassword: password,
+		Webhook: admin.WebhookConfig{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Logger:  slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelInfo})),
+	}
+	if change != nil {
+		change(&config)
+	}
+	a, err := admin.New(t.Context(), config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	n := &node{t: t, admin: a}
+	var once sync.Once
+	n.stop = func() {
+		once.Do(func() {
+			cancel()
+			select {
+			case err := <-done:
+				require.NoError(t, err)
+			case <-time.After(time.Minute):
+				t.Error("the node does not stop")
+			}
+		})
+	}
+	t.Cleanup(n.stop)
+	n.login()
+	return n
+}
+
+// testWriter shows log lines with the test that they belong to.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Helper()
+	defer func() { _ = recover() }() // a line after the end of the test
+	w.t.Log(string(bytes.TrimRight(p, "\n")))
+	return len(p), nil
+}
+
+func (n *node) login() {
+	n.t.Helper()
+	var session struct{ AccessToken string }
+	n.do(http.MethodPost, "/api/v1/auth/login", map[string]string{"username": "admin", "password": password}, &session, 200)
+	n.token = session.AccessToken
+}
+
+// do calls the API, expects the status and decodes the answer.
+func (n *node) do(method, path string, in, out any, status int) {
+	n.t.Helper()
+	var body io.Reader
+	if in != nil {
+		raw, err := json.Marshal(in)
+		require.NoError(n.t, err)
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(n.t.Context(), method, n.admin.URL()+path, body)
+	require.NoError(n.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	if n.token != "" {
+		req.Header.Set("Authorization", "Bearer "+n.token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(n.t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(n.t, err)
+	require.Equal(n.t, status, res.StatusCode, "%s %s: %s", method, path, raw)
+	if out != nil {
+		require.NoError(n.t, json.Unmarshal(raw, out), "%s", raw)
+	}
+}
+
+// run is what the tests look at in a run.
+type run struct {
+	ID, State, Reason, Message, Cause, ErrorKind, Error string
+	FireAt                                              time.Time
+	Attempt                                             int
+	Output                                              json.RawMessage
+	Attempts                                            []struct {
+		Number int
+		State  string
+		Error  string
+	}
+}
+
+// newJob creates a job without a schedule, changed as told, and returns its id.
+func (n *node) newJob(executorName, handler string, change map[string]any) string {
+	n.t.Helper()
+	var list struct {
+		Items []struct{ ID, Name string }
+	}
+	n.do(http.MethodGet, "/api/v1/executors", nil, &list, 200)
+	id := ""
+	for _, e := range list.Items {
+		if e.Name == executorName {
+			id = e.ID
+		}
+	}
+	job := map[string]any{
+		"name": n.t.Name() + "/" + handler, "executor": map[string]string{"id": id}, "handler": handler,
+		"schedule": map[string]any{"kind": "none", "zone": "UTC"},
+	}
+	for k, v := range change {
+		job[k] = v
+	}
+	var made struct{ ID string }
+	n.do(http.MethodPost, "/api/v1/jobs", job, &made, 201)
+	return made.ID
+}
+
+// runNow asks for a run and waits until it is in one of the states.
+func (n *node) runNow(job string, in any) string {
+	n.t.Helper()
+	var r run
+	n.do(http.MethodPost, "/api/v1/jobs/"+job+"/run", map[string]any{"input": in}, &r, 201)
+	return r.ID
+}
+
+// until polls a run until it is in the state, and returns it.
+func (n *node) until(id, state string) run {
+	n.t.Helper()
+	var r run
+	reached := func() bool {
+		r = run{}
+		n.do(http.MethodGet, "/api/v1/runs/"+id, nil, &r, 200)
+		return r.State == state
+	}
+	n.eventually(reached, func() string {
+		return fmt.Sprintf("run %s is %s (%s %s %s), want %s", id, r.State, r.Reason, r.Message, r.Error, state)
+	})
+	return r
+}
+
+// eventually polls until the condition holds, for at most a minute.
+func (n *node) eventually(holds func() bool, otherwise func() string) {
+	n.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			n.t.Fatal(otherwise())
+		}
+	}
+}
+
+// startExecutor runs an application with the handlers that register adds.
+func (n *node) startExecutor(name string, change func(*executor.Config), register func(*executor.Executor)) *executor.Executor {
+	n.t.Helper()
+	access, err := n.admin.Provision(n.t.Context(), name)
+	require.NoError(n.t, err)
+	config := executor.Config{
+		Name: name, Addresses: []string{n.admin.ExecutorAddress()}, Token: executor.Secret(access.JoinToken),
+		JournalDir: n.t.TempDir(), Logger: slog.New(slog.NewTextHandler(testWriter{n.t}, nil)),
+	}
+	if change != nil {
+		change(&config)
+	}
+	ex, err := executor.New(config)
+	require.NoError(n.t, err)
+	register(ex)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- ex.Run(ctx) }()
+	n.t.Cleanup(func() { cancel(); require.NoError(n.t, <-done) })
+	select {
+	case <-ex.Ready():
+	case <-time.After(30 * time.Second):
+		n.t.Fatal("the executor did not register")
+	}
+	return ex
+}

@@ -1,0 +1,162 @@
+package alerting
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func TestExpand(t *testing.T) {
+	all := domain.Alert{OnFailure: true, IncludeNoExecutor: true}
+	for _, row := range []struct {
+		name  string
+		kind  domain.AlertKind
+		owner string
+		alert domain.Alert
+		want  []string
+	}{
+		{"owner of a failed run", domain.AlertRunFailed, "ann@example.com", all, []string{"email ann@example.com"}},
+		{"timed out", domain.AlertRunTimedOut, "ann@example.com", all, []string{"email ann@example.com"}},
+		{"lost", domain.AlertRunLost, "ann@example.com", all, []string{"email ann@example.com"}},
+		{"no executor", domain.AlertNoExecutor, "ann@example.com", all, []string{"email ann@example.com"}},
+		{"failures unwanted", domain.AlertRunFailed, "ann@example.com", domain.Alert{IncludeNoExecutor: true}, nil},
+		{"no executor unwanted", domain.AlertNoExecutor, "ann@example.com", domain.Alert{OnFailure: true}, nil},
+		{"a test is always wanted", domain.AlertTest, "ann@example.com", domain.Alert{}, []string{"email ann@example.com"}},
+		{"kind of a newer version", "run_late", "ann@example.com", all, nil},
+		{"nobody to tell", domain.AlertRunFailed, "", all, nil},
+		{"everybody, each once", domain.AlertRunFailed, "ann@example.com",
+			domain.Alert{OnFailure: true, Emails: []string{"bob@example.com", " Ann@Example.com ", "", "bob@example.com"}, WebhookURL: " https://hook.example.com/a "},
+			[]string{"email ann@example.com", "email bob@example.com", "webhook https://hook.example.com/a"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := store.AlertContext{Event: domain.AlertEvent{ID: 8, TenantID: 3, Kind: row.kind},
+				Job: domain.Job{Spec: domain.JobSpec{Owner: domain.Owner{Email: row.owner}, Alert: row.alert}}}
+			var got []string
+			for _, d := range expand(c) {
+				require.Equal(t, int64(8), d.EventID)
+				require.Equal(t, domain.TenantID(3), d.TenantID)
+				require.Equal(t, domain.DeliveryPending, d.State)
+				got = append(got, d.Channel+" "+d.Target)
+			}
+			require.Equal(t, row.want, got)
+		})
+	}
+}
+
+func TestRetryWait(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		tries     int
+		age, wish time.Duration
+		spread    float64
+		want      time.Duration
+		ok        bool
+	}{
+		{"first, shortest", 1, 0, 0, 0, 9 * time.Second, true},
+		{"first, middle", 1, 0, 0, 0.5, 10 * time.Second, true},
+		{"fifth", 5, time.Hour, 0, 0.5, 10 * time.Minute, true},
+		{"beyond the table", 99, time.Hour, 0, 0.5, 9 * time.Hour, true},
+		{"not counted", 0, 0, 0, 0.5, 10 * time.Second, true},
+		{"receiver wishes longer", 1, 0, 5 * time.Minute, 0.5, 5 * time.Minute, true},
+		{"receiver wishes shorter", 5, 0, time.Second, 0.5, 10 * time.Minute, true},
+		{"receiver's wish is bounded", 1, 0, 1000 * time.Hour, 0.5, time.Hour, true},
+		{"eleventh", 11, 15 * time.Hour, 0, 0.5, 9 * time.Hour, true},
+		{"twelfth", 12, 24 * time.Hour, 0, 0.5, 0, false},
+		{"old, though tried once", 1, 26 * time.Hour, 0, 0.5, 0, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, ok := retryWait(row.tries, row.age, row.wish, row.spread)
+			require.Equal(t, row.ok, ok)
+			require.InDelta(t, row.want, got, float64(time.Millisecond))
+		})
+	}
+	var sum time.Duration
+	for _, w := range waits {
+		sum += w
+	}
+	require.Less(t, sum, 24*time.Hour)
+	require.Greater(t, sum, 23*time.Hour)
+}
+
+func TestDedupeKey(t *testing.T) {
+	event := domain.AlertEvent{ID: 8, TenantID: 3, DedupeKey: "run_failed:7:1"}
+	d := domain.Delivery{Channel: ChannelEmail, Target: "ann@example.com"}
+	key := dedupeKey(event, d)
+	require.Regexp(t, `^[0-9a-f]{32}$`, key)
+
+	other := d
+	other.Target = "bob@example.com"
+	require.NotEqual(t, key, dedupeKey(event, other))
+	other = d
+	other.Channel = ChannelWebhook
+	require.NotEqual(t, key, dedupeKey(event, other))
+	for _, e := range []domain.AlertEvent{
+		{ID: 8, TenantID: 4, DedupeKey: "run_failed:7:1"}, {ID: 8, TenantID: 3, DedupeKey: "run_failed:7:2"}, {ID: 8, TenantID: 3},
+	} {
+		require.NotEqual(t, key, dedupeKey(e, d))
+	}
+	d.Attempts, d.ID = 7, 99
+	require.Equal(t, key, dedupeKey(event, d), "the same in every try")
+}
+
+func TestTextsExistInBothLanguages(t *testing.T) {
+	for kind := range titles {
+		n := &Notice{Event: domain.AlertEvent{Kind: kind}, Job: domain.Job{Spec: domain.JobSpec{Name: "close-day"}},
+			Executor: domain.Executor{Name: "billing"}, Execution: &domain.Execution{Attempt: 3, State: domain.Succeeded}}
+		for _, f := range []func(Language) string{n.Title, n.Summary} {
+			require.NotEmpty(t, f(English))
+			require.NotEqual(t, f(English), f(Chinese))
+			require.NotContains(t, f(English)+f(Chinese), "%!")
+		}
+		require.Contains(t, n.Title(Chinese), "close-day")
+	}
+	for _, s := range domain.States {
+		require.NotEmpty(t, StateName(s, English))
+		require.NotEmpty(t, StateName(s, Chinese))
+	}
+}
+
+func TestMovedOn(t *testing.T) {
+	n := &Notice{Event: domain.AlertEvent{Kind: domain.AlertRunLost}, Execution: &domain.Execution{State: domain.Lost}}
+	require.Empty(t, n.MovedOn(English))
+	n.Execution.State = domain.Succeeded
+	require.Equal(t, "Meanwhile the run has moved on; it is now: succeeded.", n.MovedOn(English))
+	n.Execution = nil
+	require.Empty(t, n.MovedOn(English))
+}
+
+func TestErrorText(t *testing.T) {
+	for _, row := range []struct{ message, text, want string }{
+		{"", "", ""}, {"boom", "", "boom"}, {"", "boom", "boom"}, {"boom", "boom", "boom"},
+		{"no instance took it", "boom", "no instance took it\nboom"},
+	} {
+		n := &Notice{Execution: &domain.Execution{Message: row.message, Error: row.text}}
+		require.Equal(t, row.want, n.ErrorText())
+	}
+}
+
+func TestNoticeOfAJobThatIsGone(t *testing.T) {
+	n := newNotice(store.DueDelivery{
+		Delivery: domain.Delivery{Channel: ChannelEmail, Target: "ann@example.com", Attempts: 2},
+		Context:  store.AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: 1, JobID: 5, ExecutionID: 1001, Kind: domain.AlertRunLost}},
+	}, "https://c.example.com")
+	require.Equal(t, "#5", n.JobName())
+	require.Equal(t, "https://c.example.com/runs/1001", n.RunURL)
+	require.Equal(t, "https://c.example.com/jobs/5", n.JobURL)
+	require.Equal(t, time.UTC, n.Zone())
+	require.Equal(t, "Outcome unknown: #5", n.Title(English))
+}
+
+func TestParseLanguage(t *testing.T) {
+	for in, want := range map[string]Language{"": English, "en": English, "zh": Chinese} {
+		got, err := ParseLanguage(in)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := ParseLanguage("fr")
+	require.Error(t, err)
+}

@@ -1,0 +1,282 @@
+package alerting
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+const (
+	// expandBatch is how many events become deliveries in one transaction.
+	expandBatch = 100
+	// maxHeld is how many claimed deliveries this node keeps in memory,
+	// waiting or under way; maxSends of them are under way.
+	maxHeld  = 512
+	maxSends = 128
+	// claimHold hides a claimed delivery from other nodes. It exceeds the
+	// longest wait in a lane and the longest send together.
+	claimHold = 3 * time.Minute
+	// stopGrace is how long tellings under way may go on when the node stops.
+	stopGrace = 5 * time.Second
+	// forgetLane is how long a lane that closed is remembered.
+	forgetLane = 10 * time.Minute
+	// instanceLookup bounds the search for the instance's name.
+	instanceLookup = 2 * time.Second
+)
+
+// Store is what alerting asks of the database.
+type Store interface {
+	store.Alerts
+	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
+}
+
+// Options of a Service.
+type Options struct {
+	Store Store
+	// Senders are the channels that are configured. A delivery for any other
+	// channel fails with that reason.
+	Senders []Sender
+	// BaseURL begins the links, such as https://carillon.example.com.
+	BaseURL string
+	// PollInterval is how often the outbox is looked at without a nudge; 0 = 2 s.
+	PollInterval time.Duration
+	Logger       *slog.Logger // nil = slog.Default
+	// Metrics takes the counters; nil = none.
+	Metrics prometheus.Registerer
+}
+
+// Service delivers what the outbox holds. All nodes of a cluster run one.
+type Service struct {
+	// Fixed after construction.
+	opt     Options
+	log     *slog.Logger
+	senders map[string]Sender
+	metrics *metrics
+	nudge   chan struct{} // holds one; never closed
+	ended   chan ending   // as many places as sends, so that no send waits for Run
+
+	// Owned by Run's goroutine.
+	lanes   map[string]*lane
+	waiting int  // in the lanes' queues
+	sending int  // under way
+	starved bool // the last claim was full: there may be more
+	failing bool // the database did not answer last time
+}
+
+// ending tells Run that a telling is over.
+type ending struct {
+	job  job
+	took time.Duration
+	err  error
+}
+
+// New returns a service. It starts nothing.
+func New(opt Options) *Service {
+	if opt.PollInterval <= 0 {
+		opt.PollInterval = 2 * time.Second
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.Default()
+	}
+	opt.BaseURL = strings.TrimRight(opt.BaseURL, "/")
+	s := &Service{
+		opt: opt, log: opt.Logger.With("component", "alerting"), metrics: newMetrics(opt.Metrics),
+		senders: map[string]Sender{}, lanes: map[string]*lane{},
+		nudge: make(chan struct{}, 1), ended: make(chan ending, maxSends),
+	}
+	for _, sender := range opt.Senders {
+		s.senders[sender.Channel()] = sender
+	}
+	return s
+}
+
+// Nudge tells that the outbox may hold something new. It never blocks; any
+// goroutine may call it.
+func (s *Service) Nudge() {
+	select {
+	case s.nudge <- struct{}{}:
+	default: // one is on its way already
+	}
+}
+
+// Run delivers until ctx ends. Tellings under way then get stopGrace to end;
+// what was not told is left to the other nodes, or to the next start. Run
+// returns nil after all its goroutines ended. It must be called once.
+func (s *Service) Run(ctx context.Context) error {
+	// Sends outlive ctx by the grace, so that what was told gets recorded.
+	sendCtx, cancelSends := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelSends()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.stop(sendCtx, cancelSends)
+			return nil
+		case <-s.nudge:
+			s.pump(ctx)
+		case <-timer.C:
+			s.pump(ctx)
+			timer.Reset(s.opt.PollInterval)
+		case e := <-s.ended:
+			s.settle(ctx, e)
+			if s.starved && s.held() <= maxHeld/2 {
+				s.pump(ctx)
+			}
+		}
+		s.startSends(sendCtx)
+	}
+}
+
+func (s *Service) held() int { return s.waiting + s.sending }
+
+// pump moves events to deliveries and deliveries into the lanes.
+func (s *Service) pump(ctx context.Context) {
+	n, err := s.opt.Store.ExpandAlertEvents(ctx, expandBatch, expand)
+	if err != nil {
+		s.storeFailed(ctx, "expand alert events", err)
+		return
+	}
+	room := maxHeld - s.held()
+	var due []store.DueDelivery
+	if room > 0 {
+		if due, err = s.opt.Store.ClaimDueDeliveries(ctx, room, claimHold); err != nil {
+			s.storeFailed(ctx, "claim due deliveries", err)
+			return
+		}
+	}
+	if s.failing {
+		s.failing = false
+		s.log.Info("the outbox can be read again")
+	}
+	s.metrics.expanded.Add(float64(n))
+	s.starved = len(due) == room
+	now := time.Now()
+	for _, d := range due {
+		if s.admit(ctx, d, now) != nil {
+			break // the database is slow or gone: the other claims run out by themselves
+		}
+	}
+	if n == expandBatch || s.starved && s.held() <= maxHeld/2 {
+		s.Nudge() // there is more, and room for it
+	}
+	s.forgetLanes(now)
+}
+
+func (s *Service) storeFailed(ctx context.Context, step string, err error) {
+	if ctx.Err() == nil && !s.failing {
+		s.failing = true
+		s.log.Warn("the outbox cannot be read; alerts wait", "step", step, "err", err)
+	}
+}
+
+// admit puts a claimed delivery into its lane, or puts it off. Its error is
+// the database's.
+func (s *Service) admit(ctx context.Context, due store.DueDelivery, now time.Time) error {
+	j := job{due: due, notice: newNotice(due, s.opt.BaseURL), claimedAt: now}
+	var known bool
+	if j.sender, known = s.senders[due.Delivery.Channel]; !known {
+		return s.record(ctx, j, Permanent(errNotConfigured(due.Delivery.Channel)))
+	}
+	name := due.Delivery.Channel + " " + j.sender.Lane(j.notice)
+	l := s.lanes[name]
+	if l == nil {
+		l = &lane{name: name}
+		s.lanes[name] = l
+	}
+	j.lane = l
+	switch {
+	case l.closed(now):
+		return s.record(ctx, j, errClosed(l))
+	case l.full():
+		l.deferred++
+		return s.putOff(ctx, j, crowdedWait(l.drain()), "not tried yet: many deliveries wait for the same receiver")
+	default:
+		l.add(j)
+		s.waiting++
+		return nil
+	}
+}
+
+// settle notes the end of a telling and empties a lane that closed with it.
+func (s *Service) settle(ctx context.Context, e ending) {
+	s.sending--
+	now := time.Now()
+	l := e.job.lane
+	before := l.misses
+	l.ended(e.err, e.took, now)
+	if l.misses < closeAfter && before >= closeAfter {
+		s.log.Info("receiver of alerts answers again", "lane", l.name)
+	}
+	if !l.closed(now) {
+		return
+	}
+	if before < closeAfter {
+		s.log.Warn("receiver of alerts does not answer; its deliveries are put off", "lane", l.name, "err", e.err)
+	}
+	s.waiting -= len(l.queue)
+	for _, j := range l.queue {
+		if s.record(ctx, j, errClosed(l)) != nil {
+			break // see pump
+		}
+	}
+	l.queue = nil
+}
+
+// startSends starts what may start. Which lane goes first is random.
+func (s *Service) startSends(ctx context.Context) {
+	now := time.Now()
+	for _, l := range s.lanes {
+		for s.sending < maxSends {
+			j, ok := l.next(now)
+			if !ok {
+				break
+			}
+			s.waiting--
+			if now.Sub(j.claimedAt) > claimHold-j.sender.Timeout()-stopGrace {
+				// Its claim may run out while it is told: then another node
+				// would tell it at the same time. It comes again by itself.
+				l.sending--
+				continue
+			}
+			s.sending++
+			go s.send(ctx, j) // ends within the sender's timeout; Run waits for it in stop
+		}
+	}
+}
+
+// forgetLanes drops lanes that nothing goes through.
+func (s *Service) forgetLanes(now time.Time) {
+	for name, l := range s.lanes {
+		if l.idle() && (l.misses < closeAfter || now.Sub(l.closedAt) > forgetLane) {
+			delete(s.lanes, name)
+		}
+	}
+}
+
+// stop gives back what waits, and waits for what is under way.
+func (s *Service) stop(ctx context.Context, cancelSends context.CancelFunc) {
+	s.giveBack(ctx)
+	grace := time.AfterFunc(stopGrace, cancelSends)
+	defer grace.Stop()
+	for ; s.sending > 0; s.sending-- {
+		<-s.ended
+	}
+}
+
+// giveBack lets other nodes have at once what waits in the lanes.
+func (s *Service) giveBack(ctx context.Context) {
+	for _, l := range s.lanes {
+		for _, j := range l.queue {
+			if s.putOff(ctx, j, 0, "not tried yet: the node stopped") != nil {
+				return // see pump
+			}
+		}
+	}
+}

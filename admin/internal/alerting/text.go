@@ -1,0 +1,129 @@
+package alerting
+
+import (
+	"fmt"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Language selects the words of messages.
+type Language string
+
+const (
+	English Language = "en"
+	Chinese Language = "zh"
+)
+
+// ParseLanguage reads a setting; empty means English.
+func ParseLanguage(s string) (Language, error) {
+	switch l := Language(s); l {
+	case "":
+		return English, nil
+	case English, Chinese:
+		return l, nil
+	default:
+		return "", fmt.Errorf("alert language: %q is not one of en, zh", s)
+	}
+}
+
+// text is one sentence in every language.
+type text struct{ en, zh string }
+
+func (t text) in(l Language) string {
+	if l == Chinese {
+		return t.zh
+	}
+	return t.en
+}
+
+var titles = map[domain.AlertKind]text{
+	domain.AlertRunFailed:   {"Failed: %s", "执行失败：%s"},
+	domain.AlertRunTimedOut: {"Timed out: %s", "执行超时：%s"},
+	domain.AlertRunLost:     {"Outcome unknown: %s", "执行结果未知：%s"},
+	domain.AlertNoExecutor:  {"No executor online: %s", "没有在线的执行器：%s"},
+	domain.AlertTest:        {"Test message: %s", "测试消息：%s"},
+}
+
+// Title is one line: what happened, to which job.
+func (n *Notice) Title(l Language) string {
+	t, ok := titles[n.Event.Kind]
+	if !ok {
+		t = text{"Alert: %s", "告警：%s"}
+	}
+	return fmt.Sprintf(t.in(l), n.JobName())
+}
+
+// Summary says in a sentence or two what happened and what follows from it.
+func (n *Notice) Summary(l Language) string {
+	attempts := 1
+	if n.Execution != nil {
+		attempts = n.Execution.Attempt
+	}
+	switch n.Event.Kind {
+	case domain.AlertRunFailed:
+		if attempts > 1 {
+			return fmt.Sprintf(text{
+				"The run failed for good, after %d attempts. It will not be tried again.",
+				"本次执行在 %d 次尝试后最终失败，不会再重试。",
+			}.in(l), attempts)
+		}
+		return text{"The run failed. It will not be tried again.", "本次执行失败，不会再重试。"}.in(l)
+	case domain.AlertRunTimedOut:
+		return text{
+			"The run took longer than its timeout and was stopped. It will not be tried again.",
+			"本次执行超过了超时时间，已被终止，不会再重试。",
+		}.in(l)
+	case domain.AlertRunLost:
+		return text{
+			"The instance that worked on this run went silent or died. Nobody knows whether the work was done; please check. It will not be repeated by itself.",
+			"负责本次执行的实例失联或已退出，无法得知任务是否已经完成，请人工核对。系统不会自动重复执行。",
+		}.in(l)
+	case domain.AlertNoExecutor:
+		return fmt.Sprintf(text{
+			"The job is due, but no instance of executor %s is online to run it.",
+			"任务已到触发时间，但执行器 %s 没有任何实例在线，无法执行。",
+		}.in(l), n.executorName())
+	case domain.AlertTest:
+		return text{
+			"Somebody asked for this message to see whether alerts arrive. Nothing happened.",
+			"这是一条用于检查告警能否送达的测试消息，没有发生任何故障。",
+		}.in(l)
+	default:
+		return string(n.Event.Kind)
+	}
+}
+
+func (n *Notice) executorName() string {
+	if n.Executor.Name != "" {
+		return n.Executor.Name
+	}
+	return "#" + n.Executor.ID.String()
+}
+
+// MovedOn tells, when the run has come further since the event was written,
+// where it stands now; else it is empty.
+func (n *Notice) MovedOn(l Language) string {
+	if n.Execution == nil {
+		return ""
+	}
+	expected, ok := map[domain.AlertKind]domain.State{
+		domain.AlertRunFailed: domain.Failed, domain.AlertRunTimedOut: domain.TimedOut, domain.AlertRunLost: domain.Lost,
+	}[n.Event.Kind]
+	if !ok || n.Execution.State == expected {
+		return ""
+	}
+	return fmt.Sprintf(text{
+		"Meanwhile the run has moved on; it is now: %s.", "此后该执行的状态已变为：%s。",
+	}.in(l), StateName(n.Execution.State, l))
+}
+
+var stateNames = map[domain.State]text{
+	domain.Due: {"due", "待执行"}, domain.Offered: {"offered", "已派发"}, domain.Running: {"running", "执行中"},
+	domain.Cancelling: {"cancelling", "取消中"}, domain.RetryWait: {"waiting for its retry", "等待重试"},
+	domain.Succeeded: {"succeeded", "成功"}, domain.Failed: {"failed", "失败"}, domain.TimedOut: {"timed out", "超时"},
+	domain.Cancelled: {"cancelled", "已取消"}, domain.Lost: {"lost", "结果未知"}, domain.Missed: {"missed", "已错过"},
+	domain.Discarded: {"discarded", "已丢弃"},
+}
+
+// StateName returns a state's name for people.
+func StateName(s domain.State, l Language) string { return stateNames[s].in(l) }

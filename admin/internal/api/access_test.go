@@ -1,0 +1,171 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+func TestAPIKeys(t *testing.T) {
+	w := newWorld(t)
+	created := w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": " deploy ", "role": "operator"}).is(201).golden("api_key_created")
+	key := into[CreatedAPIKey](created)
+	w.bearers["key"] = key.Secret
+	me := into[Me](w.call("key", "GET", "/me", nil).is(200))
+	require.Equal(t, "api_key", me.Kind)
+	require.Equal(t, []string{"read", "operate"}, me.Permissions)
+	require.Equal(t, "key:deploy", me.User.Username)
+	require.Equal(t, "acme", me.Tenant.Name)
+	require.Len(t, me.Tenants, 1)
+	w.call("key", "POST", "/jobs", nil).problem(403, "permission_denied")
+	w.call("key", "POST", "/auth/password", map[string]any{"current": "x", "new": "a new long password"}).problem(403, "permission_denied")
+	w.call("key", "POST", "/auth/tenant", map[string]any{"tenant": "acme"}).problem(403, "permission_denied")
+
+	list := w.call("acme/admin", "GET", "/api-keys", nil).is(200)
+	require.NotContains(t, string(list.body), key.Secret)
+	require.Len(t, into[Page[APIKey]](list).Items, 1)
+	w.call("acme/admin", "DELETE", "/api-keys/"+key.ID, nil).is(204)
+	w.call("key", "GET", "/me", nil).problem(401, "unauthenticated")
+	require.Empty(t, into[Page[APIKey]](w.call("acme/admin", "GET", "/api-keys", nil).is(200)).Items)
+
+	for name, body := range map[string]map[string]any{
+		"past expiry":  {"name": "x", "role": "viewer", "expiresAt": "2020-01-01T00:00:00Z"},
+		"unknown role": {"name": "x", "role": "king"},
+		"blank name":   {"name": " ", "role": "viewer"},
+	} {
+		w.run(t, name, func(*testing.T) {
+			w.call("acme/admin", "POST", "/api-keys", body).problem(422, "validation_failed")
+		})
+	}
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	key = into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "viewer", "expiresAt": expires.Format(time.RFC3339)}).is(201))
+	require.Equal(t, instant(expires), *key.ExpiresAt)
+}
+
+func TestUsers(t *testing.T) {
+	w := newWorld(t)
+	admin := "acme/admin"
+	created := into[UserWithPassword](w.call(admin, "POST", "/users", map[string]any{"username": "Ann", "role": "viewer", "password": "a long password"}).is(201))
+	require.Equal(t, "ann", created.Username)
+	require.Empty(t, created.Password, "it was not generated")
+	w.call(admin, "POST", "/users", map[string]any{"username": "ann", "role": "viewer"}).problem(409, "conflict")
+	w.call("beta/admin", "POST", "/users", map[string]any{"username": "ann", "role": "viewer"}).problem(409, "conflict")
+	login := func(password string) answer {
+		return w.call("", "POST", "/auth/login", map[string]any{"username": "ann", "password": password})
+	}
+	w.bearers["ann"] = into[Login](login("a long password").is(200)).AccessToken
+	w.call("ann", "POST", "/jobs", map[string]any{}).problem(403, "permission_denied")
+
+	path := "/users/" + created.ID
+	require.Equal(t, "editor", into[UserWithPassword](w.call(admin, "PATCH", path, map[string]any{"role": "editor"}).is(200)).Role)
+	require.Equal(t, "editor", into[Me](w.call("ann", "GET", "/me", nil).is(200)).User.Role, "at once")
+
+	w.call(admin, "PATCH", path, map[string]any{"disabled": true}).is(200)
+	w.call("ann", "GET", "/me", nil).problem(401, "unauthenticated")
+	login("a long password").problem(401, "unauthenticated")
+	w.call(admin, "PATCH", path, map[string]any{"disabled": false}).is(200)
+
+	reset := into[UserWithPassword](w.call(admin, "PATCH", path, map[string]any{"password": ""}).is(200))
+	require.NotEmpty(t, reset.Password)
+	require.True(t, into[Login](login(reset.Password).is(200)).User.MustChangePassword)
+
+	w.call(admin, "DELETE", path, nil).is(204)
+	login(reset.Password).problem(401, "unauthenticated")
+	w.call(admin, "GET", "/users", nil).is(200)
+	for _, u := range into[Page[User]](w.call(admin, "GET", "/users", nil).is(200)).Items {
+		require.NotEqual(t, "ann", u.Username)
+	}
+	for name, body := range map[string]map[string]any{
+		"weak password":   {"username": "bob", "role": "viewer", "password": "short"},
+		"bad name":        {"username": "bob smith", "role": "viewer"},
+		"path in name":    {"username": "../bob", "role": "viewer"},
+		"unknown role":    {"username": "bob", "role": "root"},
+		"platform rights": {"username": "bob", "role": "viewer", "platformAdmin": true},
+	} {
+		w.run(t, name, func(*testing.T) { w.call(admin, "POST", "/users", body).problem(422, "validation_failed") })
+	}
+}
+
+func TestAdministratorsCannotLockThemselvesOut(t *testing.T) {
+	w := newWorld(t)
+	self := "/users/" + w.users["acme-admin"].String()
+	w.call("acme/admin", "PATCH", self, map[string]any{"role": "viewer"}).problem(409, "conflict")
+	w.call("acme/admin", "PATCH", self, map[string]any{"disabled": true}).problem(409, "conflict")
+	w.call("acme/admin", "DELETE", self, nil).problem(409, "conflict")
+}
+
+// TestAccountsOfOtherTenants: whoever administers one tenant must not get at
+// an account that also belongs to another one.
+func TestAccountsOfOtherTenants(t *testing.T) {
+	w := newWorld(t)
+	shared := w.users["beta-editor"]
+	require.NoError(t, w.store.SaveMembership(t.Context(), domain.Membership{TenantID: w.tenants["acme"], UserID: shared, Role: domain.RoleViewer}))
+	path := "/users/" + shared.String()
+	w.call("acme/admin", "PATCH", path, map[string]any{"password": "taken over by acme"}).problem(403, "permission_denied")
+	w.call("acme/admin", "PATCH", path, map[string]any{"disabled": true}).problem(403, "permission_denied")
+	w.call("acme/admin", "PATCH", path, map[string]any{"role": "operator"}).is(200)
+	w.call("acme/admin", "DELETE", path, nil).is(204)
+	require.Equal(t, "editor", into[Me](w.call("beta/editor", "GET", "/me", nil).is(200)).User.Role, "still at home in beta")
+
+	var platform domain.User
+	platform, err := w.store.FindUserByName(t.Context(), "admin")
+	require.NoError(t, err)
+	require.NoError(t, w.store.SaveMembership(t.Context(), domain.Membership{TenantID: w.tenants["acme"], UserID: platform.ID, Role: domain.RoleViewer}))
+	w.call("acme/admin", "PATCH", "/users/"+platform.ID.String(), map[string]any{"password": "taken over by acme"}).problem(403, "permission_denied")
+	w.call("acme/admin", "DELETE", "/users/"+platform.ID.String(), nil).is(204)
+	w.call("platform", "GET", "/me", nil).is(200)
+}
+
+func TestPlatformAdminAddsAnExistingUser(t *testing.T) {
+	w := newWorld(t)
+	there := into[Login](w.call("platform", "POST", "/auth/tenant", map[string]any{"tenant": "acme"}).is(200))
+	w.bearers["platform@acme"] = there.AccessToken
+	u := into[UserWithPassword](w.call("platform@acme", "POST", "/users", map[string]any{"username": "beta-viewer", "role": "operator"}).is(201))
+	require.Equal(t, w.users["beta-viewer"].String(), u.ID)
+	require.Empty(t, u.Password)
+	w.call("platform@acme", "POST", "/users", map[string]any{"username": "beta-viewer", "role": "operator"}).problem(409, "conflict")
+	me := into[Me](w.call("beta/viewer", "GET", "/me", nil).is(200))
+	require.Len(t, me.Tenants, 2)
+}
+
+func TestTenants(t *testing.T) {
+	w := newWorld(t)
+	made := into[Tenant](w.call("platform", "POST", "/tenants", map[string]any{"name": "gamma"}).is(201))
+	require.Equal(t, "gamma", made.Name)
+	w.call("platform", "POST", "/tenants", map[string]any{"name": "gamma"}).problem(409, "conflict")
+	for _, name := range []string{"Gamma", "1gamma", "ga mma", "-x", "x-", "123", "a/b"} {
+		w.call("platform", "POST", "/tenants", map[string]any{"name": name}).problem(422, "validation_failed")
+	}
+	require.Len(t, into[Page[Tenant]](w.call("platform", "GET", "/tenants", nil).is(200)).Items, 4)
+}
+
+func TestJoinTokens(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	path := "/executors/" + e.ID.String() + "/join-tokens"
+	created := w.call("acme/admin", "POST", path, map[string]any{"name": "prod", "maxUses": 2}).is(201).golden("join_token_created")
+	token := into[CreatedJoinToken](created)
+	tenant, executor, err := w.auth.VerifyJoinToken(t.Context(), token.Secret, "boot-1", "shop")
+	require.NoError(t, err)
+	require.Equal(t, w.tenants["acme"], tenant)
+	require.Equal(t, e.ID, executor)
+
+	list := w.call("acme/admin", "GET", path, nil).is(200)
+	require.NotContains(t, string(list.body), token.Secret)
+	require.Equal(t, 1, into[Page[JoinToken]](list).Items[0].Uses)
+
+	w.call("acme/admin", "DELETE", path+"/"+token.ID, nil).is(204)
+	_, _, err = w.auth.VerifyJoinToken(t.Context(), token.Secret, "boot-2", "shop")
+	require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
+	w.call("acme/admin", "DELETE", path+"/12345", nil).problem(404, "not_found")
+	w.call("acme/admin", "POST", path, map[string]any{"maxUses": -1}).problem(422, "validation_failed")
+	w.call("acme/admin", "POST", path, map[string]any{"expiresAt": "2020-01-01T00:00:00Z"}).problem(422, "validation_failed")
+	// By default it is named after its executor, never expires, and has no limit.
+	plain := into[CreatedJoinToken](w.call("acme/admin", "POST", path, map[string]any{}).is(201))
+	require.Equal(t, "shop", plain.Name)
+	require.Nil(t, plain.ExpiresAt)
+	require.Nil(t, plain.MaxUses)
+}

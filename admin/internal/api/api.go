@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// base is the prefix of all versioned operations.
+const base = "/api/v1"
+
+// Runner is what the engine does for a run that somebody asked for.
+type Runner interface {
+	// Submit begins the way of a run that was just created, so that it does
+	// not wait for a sweep. It does not block.
+	Submit(e domain.Execution)
+	// SendCancel tells the run's instance to stop, if this node serves it.
+	SendCancel(e domain.Execution)
+	// WaitFinished returns the run once it is terminal; when ctx ends first,
+	// the run as it is with domain.CodeWaitTimedOut.
+	WaitFinished(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+}
+
+// Sealer seals secrets before they are stored.
+type Sealer interface {
+	Seal(tenant domain.TenantID, purpose string, id int64, plain []byte) ([]byte, error)
+}
+
+// Deps is what the API needs from other rooms.
+type Deps struct {
+	Store   store.Store
+	Auth    *auth.Service
+	Secrets Sealer
+	Runner  Runner
+	// NewID makes ids for jobs, runs, users and so on.
+	NewID func() int64
+	// Now is the database's clock as this node knows it.
+	Now func() time.Time
+	// NextFire computes the first fire of a job's schedule, as the engine will.
+	NextFire func(id domain.JobID) store.NextFireFunc
+	// Plan gives fire times that were overdue at a change their rows.
+	Plan store.PlanFunc
+	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
+	JobsChanged func()
+	// Nodes returns the live nodes; Self is this one's boot id.
+	Nodes func() []domain.Node
+	Self  string
+	// Sessions counts the nodes that an instance is connected to; nil: 1 for
+	// instances with a live lease.
+	Sessions func(domain.InstanceID) int
+	// Ready reports why this node cannot serve; nil: the store's Ping decides.
+	Ready func(ctx context.Context) error
+	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
+	UI http.Handler
+	// Metrics is where request metrics are registered, and what /metrics shows.
+	Metrics *prometheus.Registry
+	Logger  *slog.Logger
+	Version string
+	// SecureCookies marks cookies Secure also when TLS ends at a proxy.
+	SecureCookies bool
+	// TrustedProxies may set X-Forwarded-For (addresses or CIDR); empty: none.
+	TrustedProxies []string
+}
+
+// API is the HTTP side of a node. It is an http.Handler and starts nothing.
+type API struct {
+	// fixed after construction
+	deps     Deps
+	log      *slog.Logger
+	engine   *gin.Engine
+	huma     huma.API
+	policies map[string]policy // by "METHOD /path"
+	requests *requestMetrics
+	origins  *http.CrossOriginProtection
+
+	specOnce sync.Once
+	spec     []byte // guarded by specOnce
+}
+
+// ServerTimeouts sets the limits that the API relies on.
+func ServerTimeouts(s *http.Server) {
+	s.ReadHeaderTimeout = 5 * time.Second // slow headers hold a connection for no longer
+	s.IdleTimeout = 2 * time.Minute
+	s.WriteTimeout = 0 // waiting for runs and logs is bounded per request
+	s.MaxHeaderBytes = 32 << 10
+}
+
+// New builds the handler.
+func New(deps Deps) (*API, error) {
+	if deps.JobsChanged == nil {
+		deps.JobsChanged = func() {}
+	}
+	if deps.Ready == nil && deps.Store != nil {
+		deps.Ready = deps.Store.Ping
+	}
+	if deps.Nodes == nil {
+		deps.Nodes = func() []domain.Node { return nil }
+	}
+	if deps.Metrics == nil {
+		deps.Metrics = prometheus.NewRegistry()
+	}
+	a := &API{
+		deps: deps, log: deps.Logger.With("component", "api"), policies: map[string]policy{},
+		requests: newRequestMetrics(deps.Metrics), origins: http.NewCrossOriginProtection(),
+	}
+	gin.SetMode(gin.ReleaseMode)
+	a.engine = gin.New()
+	a.engine.RedirectTrailingSlash = false
+	a.engine.HandleMethodNotAllowed = true
+	if err := a.engine.SetTrustedProxies(deps.TrustedProxies); err != nil {
+		return nil, err
+	}
+	a.engine.Use(a.identifyRequest, a.recoverPanic, a.guardAPI)
+	a.huma = humagin.New(a.engine, humaConfig())
+	a.routes()
+	return a, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
+
+func (a *API) routes() {
+	a.registerSession()
+	a.registerAPIKeys()
+	a.registerUsers()
+	a.registerTenants()
+	a.registerExecutors()
+	a.registerJoinTokens()
+	a.registerJobs()
+	a.registerJobActions()
+	a.registerSchedules()
+	a.registerRuns()
+	a.registerLogs()
+	a.registerOverview()
+	a.registerSystem()
+	markNullable(a.huma.OpenAPI().Components.Schemas)
+
+	a.plain(public, http.MethodGet, "/healthz", a.healthz)
+	a.plain(public, http.MethodGet, "/readyz", a.readyz)
+	a.plain(public, http.MethodGet, "/metrics", gin.WrapH(promhttp.HandlerFor(a.deps.Metrics, promhttp.HandlerOpts{})))
+	a.plain(public, http.MethodGet, "/api/openapi.json", a.openAPI)
+	a.engine.NoRoute(a.noRoute)
+	a.engine.NoMethod(a.noMethod)
+}

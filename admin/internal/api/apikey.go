@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// APIKey lets a program act in the tenant.
+type APIKey struct {
+	ID         string  `json:"id"`
+	Name       string  `json:"name"`
+	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
+	Role       string  `json:"role" enum:"viewer,operator,editor,admin"`
+	CreatedAt  string  `json:"createdAt" format:"date-time"`
+	CreatedBy  string  `json:"createdBy"`
+	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
+	ExpiresAt  *string `json:"expiresAt" format:"date-time" doc:"null = never"`
+}
+
+// CreatedAPIKey is the only answer with the secret.
+type CreatedAPIKey struct {
+	APIKey
+	Secret string `json:"secret" doc:"Shown once; it cannot be read again"`
+}
+
+func apiKeyOf(k domain.APIKey) APIKey {
+	return APIKey{
+		ID: domain.UserID(k.ID).String(), Name: k.Name, Prefix: k.Prefix, Role: string(k.Role),
+		CreatedAt: instant(k.CreatedAt), CreatedBy: k.CreatedBy,
+		LastUsedAt: instantOrNull(k.LastUsedAt), ExpiresAt: instantOrNull(k.ExpiresAt),
+	}
+}
+
+type createAPIKeyInput struct {
+	Body struct {
+		Name      string  `json:"name" minLength:"1" maxLength:"128"`
+		Role      string  `json:"role" enum:"viewer,operator,editor,admin"`
+		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
+	}
+}
+
+type idInput struct {
+	ID string `path:"id"`
+}
+
+func (a *API) registerAPIKeys() {
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodGet, path: base + "/api-keys", id: "list-api-keys", tag: "access", summary: "List API keys",
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[APIKey], error) {
+		keys, err := a.deps.Store.ListAPIKeys(ctx, id.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		items := []APIKey{}
+		for _, k := range keys {
+			if k.RevokedAt.IsZero() {
+				items = append(items, apiKeyOf(k))
+			}
+		}
+		return onePage(items), nil
+	})
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodPost, path: base + "/api-keys", id: "create-api-key", tag: "access",
+		summary: "Make an API key", status: http.StatusCreated,
+	}, func(ctx context.Context, id auth.Identity, in *createAPIKeyInput) (*struct{ Body CreatedAPIKey }, error) {
+		var r reader
+		name := r.name("body.name", in.Body.Name, domain.MaxNameLength)
+		expires := a.futureInstant(&r, "body.expiresAt", in.Body.ExpiresAt)
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, domain.Role(in.Body.Role), expires)
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body CreatedAPIKey }{CreatedAPIKey{APIKey: apiKeyOf(key), Secret: secret}}, nil
+	})
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodDelete, path: base + "/api-keys/{id}", id: "revoke-api-key", tag: "access",
+		summary: "Revoke an API key", description: "It ends within 5 seconds on all nodes.", status: http.StatusNoContent,
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+		key, err := domain.ParseID[domain.UserID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return nil, a.deps.Auth.RevokeAPIKey(ctx, id.Tenant, int64(key))
+	})
+}
+
+// futureInstant reads an optional expiry.
+func (a *API) futureInstant(r *reader, location string, text *string) time.Time {
+	t := r.instant(location, text)
+	if !t.IsZero() && !t.After(a.deps.Now()) {
+		r.fail(location, *text, "lies in the past")
+	}
+	return t
+}

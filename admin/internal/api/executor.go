@@ -1,0 +1,265 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Executor is a named group of interchangeable processes.
+type Executor struct {
+	ID              string `json:"id"`
+	Name            string `json:"name"`
+	Description     string `json:"description"`
+	InstancesOnline int    `json:"instancesOnline"`
+	InstancesTotal  int    `json:"instancesTotal" doc:"Without those that have gone"`
+	Handlers        int    `json:"handlers"`
+	CreatedAt       string `json:"createdAt" format:"date-time"`
+}
+
+// ExecutorDetail has the catalogue instead of its size.
+type ExecutorDetail struct {
+	ID              string    `json:"id"`
+	Name            string    `json:"name"`
+	Description     string    `json:"description"`
+	InstancesOnline int       `json:"instancesOnline"`
+	InstancesTotal  int       `json:"instancesTotal"`
+	CreatedAt       string    `json:"createdAt" format:"date-time"`
+	Handlers        []Handler `json:"handlers"`
+}
+
+// Handler is one entry of the catalogue.
+type Handler struct {
+	Name            string          `json:"name"`
+	Description     string          `json:"description"`
+	InputSchema     json.RawMessage `json:"inputSchema" doc:"JSON schema, or null"`
+	OutputSchema    json.RawMessage `json:"outputSchema" doc:"JSON schema, or null"`
+	Idempotent      bool            `json:"idempotent" doc:"May be started again when the outcome is unknown"`
+	InstancesOnline int             `json:"instancesOnline"`
+	FirstSeenAt     string          `json:"firstSeenAt" format:"date-time"`
+	LastSeenAt      string          `json:"lastSeenAt" format:"date-time"`
+}
+
+// Instance is one process of an executor.
+type Instance struct {
+	ID              string            `json:"id"`
+	Name            string            `json:"name"`
+	Host            string            `json:"host"`
+	PID             int               `json:"pid"`
+	Version         string            `json:"version" doc:"The application's"`
+	SDKVersion      string            `json:"sdkVersion"`
+	Labels          map[string]string `json:"labels"`
+	Slots           int               `json:"slots"`
+	Running         int               `json:"running"`
+	State           string            `json:"state" enum:"online,draining,silent,gone"`
+	ConnectedNodes  int               `json:"connectedNodes"`
+	ConnectedAt     string            `json:"connectedAt" format:"date-time"`
+	LastHeartbeatAt string            `json:"lastHeartbeatAt" format:"date-time"`
+	StartedAt       string            `json:"startedAt" format:"date-time"`
+	BootID          string            `json:"bootId"`
+	Handlers        []string          `json:"handlers"`
+}
+
+// silentAfter is how long after its last written heartbeat an instance counts
+// as silent: heartbeats come every 3 s and are written every 5 s.
+const silentAfter = 10 * time.Second
+
+func instanceState(i domain.Instance, now time.Time) string {
+	switch {
+	case !i.GoneAt.IsZero():
+		return "gone"
+	case now.Sub(i.LastSeenAt) > silentAfter || now.After(i.LeaseUntil):
+		return "silent"
+	case i.Draining:
+		return "draining"
+	default:
+		return "online"
+	}
+}
+
+func (a *API) instanceOf(i domain.Instance, now time.Time) Instance {
+	out := Instance{
+		ID: i.ID.String(), Name: i.Name, Host: i.Host, PID: i.PID, Version: i.AppVersion, SDKVersion: i.Client,
+		Labels: emptyMapIfNil(i.Labels), Slots: i.Slots, Running: i.Running, State: instanceState(i, now),
+		ConnectedAt: instant(i.ConnectedAt), LastHeartbeatAt: instant(i.LastSeenAt), StartedAt: instant(i.StartedAt),
+		BootID: i.BootID, Handlers: emptyIfNil(i.Handlers),
+	}
+	if out.State == "online" || out.State == "draining" {
+		out.ConnectedNodes = 1
+		if a.deps.Sessions != nil {
+			out.ConnectedNodes = max(1, a.deps.Sessions(i.ID))
+		}
+	}
+	return out
+}
+
+func executorOf(e store.ExecutorSummary) Executor {
+	return Executor{
+		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesOnline: e.Online,
+		InstancesTotal: e.Total, Handlers: e.Handlers, CreatedAt: instant(e.CreatedAt),
+	}
+}
+
+type listExecutorsInput struct {
+	PageParams
+	Q string `query:"q" maxLength:"128" doc:"Part of the name"`
+}
+
+type createExecutorInput struct {
+	Body struct {
+		Name        string `json:"name" minLength:"1" maxLength:"128"`
+		Description string `json:"description,omitempty" maxLength:"4096"`
+	}
+}
+
+type listInstancesInput struct {
+	ID          string `path:"id"`
+	IncludeGone bool   `query:"includeGone" doc:"Also those that have left or died"`
+}
+
+// executorName can stand in configuration files and on a command line.
+var executorName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// maxInstances bounds the list of one executor's instances, which has no pages.
+const maxInstances = 1000
+
+func (a *API) registerExecutors() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/executors", id: "list-executors", tag: "executors", summary: "List executors by name",
+	}, a.listExecutors)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/executors", id: "create-executor", tag: "executors",
+		summary: "Make an executor", description: "Its processes then need a join token.",
+		status: http.StatusCreated, errors: []int{http.StatusConflict},
+	}, a.createExecutor)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/executors/{id}", id: "get-executor", tag: "executors", summary: "An executor and its handlers",
+	}, a.getExecutor)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/executors/{id}/instances", id: "list-instances", tag: "executors",
+		summary: "List an executor's instances", description: "At most 1,000, the newest first.",
+	}, a.listInstances)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/instances/{id}", id: "get-instance", tag: "executors", summary: "One instance",
+	}, a.getInstance)
+}
+
+func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*pageOutput[Executor], error) {
+	at, err := decodeCursor(in.Cursor, "executors")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{
+		Tenant: id.Tenant, Query: in.Q, After: at.Name, Limit: in.Limit + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Executor, 0, len(rows)))
+	for _, e := range rows {
+		out.Body.Items = append(out.Body.Items, executorOf(e))
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "executors", Name: rows[len(rows)-1].Name}.encode()
+	}
+	return out, nil
+}
+
+func (a *API) createExecutor(ctx context.Context, id auth.Identity, in *createExecutorInput) (*struct{ Body Executor }, error) {
+	if !executorName.MatchString(in.Body.Name) {
+		return nil, domain.Invalid("body.name", "must be letters, digits and . _ -, beginning with a letter or digit")
+	}
+	e := domain.Executor{
+		ID: domain.ExecutorID(a.deps.NewID()), TenantID: id.Tenant, Name: in.Body.Name,
+		Description: in.Body.Description, CreatedAt: a.deps.Now(),
+	}
+	if err := a.deps.Store.CreateExecutor(ctx, e); err != nil {
+		return nil, err
+	}
+	return &struct{ Body Executor }{executorOf(store.ExecutorSummary{Executor: e})}, nil
+}
+
+// executor finds one of the identity's tenant by the id in the path.
+func (a *API) executor(ctx context.Context, id auth.Identity, text string) (domain.Executor, error) {
+	eid, err := domain.ParseID[domain.ExecutorID](text)
+	if err != nil {
+		return domain.Executor{}, err
+	}
+	return a.deps.Store.FindExecutor(ctx, id.Tenant, eid)
+}
+
+func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body ExecutorDetail }, error) {
+	e, err := a.executor(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	handlers, err := a.deps.Store.ListHandlers(ctx, id.Tenant, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Executor: e.ID, Limit: maxInstances})
+	if err != nil {
+		return nil, err
+	}
+	out := ExecutorDetail{
+		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesTotal: len(instances),
+		CreatedAt: instant(e.CreatedAt), Handlers: make([]Handler, 0, len(handlers)),
+	}
+	online := map[string]int{}
+	now := a.deps.Now()
+	for _, i := range instances {
+		if now.After(i.LeaseUntil) {
+			continue
+		}
+		out.InstancesOnline++
+		for _, name := range i.Handlers {
+			online[name]++
+		}
+	}
+	for _, h := range handlers {
+		out.Handlers = append(out.Handlers, Handler{
+			Name: h.Name, Description: h.Description, InputSchema: rawOrNull(h.InputSchema), OutputSchema: rawOrNull(h.OutputSchema),
+			Idempotent: h.Idempotent, InstancesOnline: online[h.Name],
+			FirstSeenAt: instant(h.FirstSeenAt), LastSeenAt: instant(h.LastSeenAt),
+		})
+	}
+	return &struct{ Body ExecutorDetail }{out}, nil
+}
+
+func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInstancesInput) (*pageOutput[Instance], error) {
+	e, err := a.executor(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+		Tenant: id.Tenant, Executor: e.ID, IncludeGone: in.IncludeGone, Limit: maxInstances,
+	})
+	if err != nil {
+		return nil, err
+	}
+	now := a.deps.Now()
+	items := make([]Instance, 0, len(rows))
+	for _, i := range rows {
+		items = append(items, a.instanceOf(i, now))
+	}
+	return onePage(items), nil
+}
+
+func (a *API) getInstance(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Instance }, error) {
+	iid, err := domain.ParseID[domain.InstanceID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	i, err := a.deps.Store.FindInstance(ctx, id.Tenant, iid)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Instance }{a.instanceOf(i, a.deps.Now())}, nil
+}

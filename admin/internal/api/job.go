@@ -1,0 +1,195 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Ref names another object.
+type Ref struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Bilingual is a text in both languages of the UI.
+type Bilingual struct {
+	En string `json:"en"`
+	Zh string `json:"zh"`
+}
+
+// JobSpec is what a revision of a job holds.
+type JobSpec struct {
+	Name            string            `json:"name"`
+	Description     string            `json:"description"`
+	Labels          map[string]string `json:"labels"`
+	Handler         string            `json:"handler"`
+	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON; absent in lists"`
+	Schedule        Schedule          `json:"schedule"`
+	Misfire         Misfire           `json:"misfire"`
+	Routing         string            `json:"routing" enum:"first,round_robin,random"`
+	Blocking        string            `json:"blocking" enum:"serial,discard_later,parallel"`
+	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
+	Retry           Retry             `json:"retry"`
+	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
+	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
+	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
+	Priority        int               `json:"priority"`
+	Owner           Owner             `json:"owner"`
+	Alert           Alert             `json:"alert"`
+}
+
+// Schedule says when a job fires. Only the fields of its kind are present.
+type Schedule struct {
+	Kind    string     `json:"kind" enum:"cron,fixed_rate,once,none"`
+	Expr    string     `json:"expr,omitempty"`
+	Dialect string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz"`
+	Every   string     `json:"every,omitempty"`
+	At      *string    `json:"at,omitempty" format:"date-time"`
+	Zone    string     `json:"zone" doc:"IANA name"`
+	StartAt *string    `json:"startAt,omitempty" format:"date-time"`
+	EndAt   *string    `json:"endAt,omitempty" format:"date-time"`
+	Text    *Bilingual `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
+}
+
+// Misfire says what happens to fire times that passed unnoticed.
+type Misfire struct {
+	Policy    string `json:"policy" enum:"skip,once_now"`
+	Threshold string `json:"threshold"`
+}
+
+// Retry says whether a failed attempt is tried again.
+type Retry struct {
+	MaxAttempts int     `json:"maxAttempts" doc:"Counts the first one too"`
+	Delay       string  `json:"delay"`
+	Backoff     float64 `json:"backoff" doc:"Multiplies the delay after each attempt"`
+	MaxDelay    string  `json:"maxDelay"`
+}
+
+// Owner is who gets told.
+type Owner struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// Alert says what is told, and where.
+type Alert struct {
+	OnFailure         bool     `json:"onFailure" doc:"Failed for good, timed out, lost"`
+	Emails            []string `json:"emails" doc:"Beside the owner's"`
+	WebhookURL        string   `json:"webhookUrl"`
+	WebhookSecretSet  bool     `json:"webhookSecretSet" readOnly:"true"`
+	IncludeNoExecutor bool     `json:"includeNoExecutor" doc:"Due, and no instance online"`
+}
+
+// Job is a definition with what lists show beside it.
+type Job struct {
+	ID string `json:"id"`
+	JobSpec
+	Executor       Ref      `json:"executor"`
+	State          string   `json:"state" enum:"enabled,paused"`
+	PauseNote      string   `json:"pauseNote"`
+	Source         string   `json:"source" enum:"console,code"`
+	Revision       int64    `json:"revision"`
+	NextFireAt     *string  `json:"nextFireAt" format:"date-time"`
+	NeverFires     bool     `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
+	LastRun        *LastRun `json:"lastRun"`
+	ExecutorOnline int      `json:"executorOnline" doc:"Instances online"`
+	CreatedAt      string   `json:"createdAt" format:"date-time"`
+	UpdatedAt      string   `json:"updatedAt" format:"date-time"`
+	CreatedBy      string   `json:"createdBy"`
+	UpdatedBy      string   `json:"updatedBy"`
+}
+
+// LastRun is a job's newest run.
+type LastRun struct {
+	ID         string  `json:"id"`
+	State      string  `json:"state"`
+	FireAt     string  `json:"fireAt" format:"date-time"`
+	FinishedAt *string `json:"finishedAt" format:"date-time"`
+}
+
+// Revision is one version of a job's settings.
+type Revision struct {
+	Revision  int64   `json:"revision"`
+	CreatedAt string  `json:"createdAt" format:"date-time"`
+	CreatedBy string  `json:"createdBy"`
+	Spec      JobSpec `json:"spec"`
+}
+
+// maxRetryDelay is what Retry.MaxDelay 0 means.
+const defaultMaxDelay = time.Hour
+
+func specOf(s *domain.JobSpec) JobSpec {
+	maxDelay, threshold, dispatch := s.Retry.MaxDelay, s.Misfire.Threshold, s.DispatchTimeout
+	if maxDelay <= 0 {
+		maxDelay = defaultMaxDelay
+	}
+	if threshold <= 0 {
+		threshold = domain.DefaultMisfireThreshold
+	}
+	if dispatch <= 0 {
+		dispatch = domain.DefaultDispatchTimeout
+	}
+	return JobSpec{
+		Name: s.Name, Description: s.Description, Labels: emptyMapIfNil(s.Labels), Handler: s.Handler,
+		Input: rawOrNull(s.Input), Schedule: scheduleOf(s.Schedule),
+		Misfire: Misfire{Policy: string(s.Misfire.Policy), Threshold: durationText(threshold)},
+		Routing: string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Retry: Retry{
+			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: durationText(s.Retry.Delay),
+			Backoff: max(1, s.Retry.Backoff), MaxDelay: durationText(maxDelay),
+		},
+		Timeout: durationText(s.Timeout), DispatchTimeout: durationText(dispatch),
+		OnLost: string(s.OnLost), Priority: s.Priority, Owner: Owner(s.Owner),
+		Alert: Alert{
+			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
+			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
+		},
+	}
+}
+
+func jobOf(v store.JobView, online int) Job {
+	j := Job{
+		ID: v.ID.String(), JobSpec: specOf(&v.Spec), Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
+		State: v.State.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
+		ExecutorOnline: online, CreatedAt: instant(v.CreatedAt), UpdatedAt: instant(v.UpdatedAt),
+		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
+	}
+	if v.State == domain.JobEnabled {
+		j.NextFireAt = instantOrNull(v.NextFireAt)
+		j.NeverFires = j.NextFireAt == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
+	}
+	if v.LastRun != nil {
+		j.LastRun = &LastRun{
+			ID: v.LastRun.ID.String(), State: v.LastRun.State.String(),
+			FireAt: instant(v.LastRun.FireAt), FinishedAt: instantOrNull(v.LastRun.FinishedAt),
+		}
+	}
+	return j
+}
+
+func scheduleOf(s domain.ScheduleSpec) Schedule {
+	out := Schedule{
+		Kind: string(s.Kind), Zone: s.Zone, StartAt: instantOrNull(s.StartAt), EndAt: instantOrNull(s.EndAt),
+	}
+	// What is stored was checked once; should it not compile any more, there
+	// are no words for it.
+	if plan := compile(&reader{}, "", &s); plan != nil {
+		text := textOf(plan)
+		out.Text = &text
+	}
+	if out.Zone == "" {
+		out.Zone = "UTC"
+	}
+	switch s.Kind {
+	case domain.ScheduleCron:
+		out.Expr, out.Dialect = s.Expr, s.Dialect
+	case domain.ScheduleFixedRate:
+		out.Every = durationText(s.Every)
+	case domain.ScheduleOnce:
+		out.At = instantOrNull(s.At)
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type pauseInput struct {
+	ID   string `path:"id"`
+	Body *struct {
+		Note string `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the job"`
+	} `required:"false"`
+}
+
+// RunRequest is a wish for a run.
+type RunRequest struct {
+	Input      json.RawMessage `json:"input,omitempty" doc:"Default: the job's own"`
+	InstanceID string          `json:"instanceId,omitempty" doc:"Prefer this instance for the first attempt"`
+	Note       string          `json:"note,omitempty" maxLength:"1024"`
+	At         *string         `json:"at,omitempty" format:"date-time" doc:"Not before this instant"`
+	After      string          `json:"after,omitempty" doc:"Not before this much time has passed, e.g. 30m"`
+}
+
+type runJobInput struct {
+	ID             string      `path:"id"`
+	Wait           string      `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
+	IdempotencyKey string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key on the same job gives the same run"`
+	Body           *RunRequest `required:"false"`
+}
+
+type runOutput struct {
+	Status int
+	Waited string `header:"X-Wait" doc:"timed-out when the run had not finished in time"`
+	Body   Run
+}
+
+// Bounds of waiting and delaying.
+const (
+	maxRunWait  = 5 * time.Minute
+	maxRunDelay = 366 * 24 * time.Hour
+)
+
+func (a *API) registerJobActions() {
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/jobs/{id}/pause", id: "pause-job", tag: "jobs", summary: "Stop a job's schedule",
+		description: "After the answer no run of the schedule starts. Attempts that run go on.",
+	}, func(ctx context.Context, id auth.Identity, in *pauseInput) (*jobOutput, error) {
+		note := ""
+		if in.Body != nil {
+			note = strings.TrimSpace(in.Body.Note)
+		}
+		return a.setJobState(ctx, id, in.ID, domain.JobPaused, note)
+	})
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/jobs/{id}/resume", id: "resume-job", tag: "jobs", summary: "Start a job's schedule again",
+		description: "It goes on with the first fire time from now.",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
+		return a.setJobState(ctx, id, in.ID, domain.JobEnabled, "")
+	})
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/jobs/{id}/run", id: "run-job", tag: "jobs", summary: "Run a job now, or once later",
+		description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before.",
+		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+	}, a.runJob)
+}
+
+func (a *API) setJobState(ctx context.Context, id auth.Identity, text string, state domain.JobState, note string) (*jobOutput, error) {
+	jid, err := domain.ParseID[domain.JobID](text)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.deps.Store.SetJobState(ctx, store.SetJobStateParams{
+		Tenant: id.Tenant, ID: jid, State: state, Note: note, By: id.Actor(), Next: a.deps.NextFire(jid), Plan: a.deps.Plan,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.deps.JobsChanged()
+	a.log.Info("job state changed", "tenant_id", id.Tenant, "job_id", jid, "job", v.Spec.Name, "state", state.String(), "by", id.Actor())
+	if state == domain.JobDeleted {
+		return nil, nil
+	}
+	return a.jobAnswer(ctx, v)
+}
+
+func (a *API) runJob(ctx context.Context, id auth.Identity, in *runJobInput) (*runOutput, error) {
+	v, err := a.job(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body == nil {
+		in.Body = &RunRequest{}
+	}
+	e, wait, err := a.readRun(ctx, id, v, in)
+	if err != nil {
+		return nil, err
+	}
+	return a.start(ctx, e, wait)
+}
+
+// readRun makes the execution that was asked for.
+func (a *API) readRun(ctx context.Context, id auth.Identity, v store.JobView, in *runJobInput) (domain.Execution, time.Duration, error) {
+	var r reader
+	now := a.deps.Now()
+	wait := r.duration("query.wait", in.Wait, 0)
+	if wait < 0 || wait > maxRunWait {
+		r.fail("query.wait", in.Wait, "must be from 0s to 5m")
+	}
+	fireAt := now
+	delay := r.duration("body.after", in.Body.After, 0)
+	at := r.instant("body.at", in.Body.At)
+	switch {
+	case delay != 0 && !at.IsZero():
+		r.fail("body.after", in.Body.After, "at and after exclude each other")
+	case delay < 0 || delay > maxRunDelay:
+		r.fail("body.after", in.Body.After, "must be from 0s to one year")
+	case at.After(now.Add(maxRunDelay)):
+		r.fail("body.at", *in.Body.At, "must lie within the next year")
+	case at.After(now):
+		fireAt = at
+	default:
+		fireAt = now.Add(delay)
+	}
+	if hasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
+		r.fail("body.note", nil, "must not contain control characters")
+	}
+	input := r.json("body.input", in.Body.Input)
+	if err := r.err(); err != nil {
+		return domain.Execution{}, 0, err
+	}
+	e := a.newRun(id, v, fireAt)
+	e.Input, e.Note = input, strings.TrimSpace(in.Body.Note)
+	if in.IdempotencyKey != "" {
+		e.OccurrenceKey = requestKey(in.IdempotencyKey)
+	}
+	if in.Body.InstanceID != "" {
+		instance, err := a.preferred(ctx, id, v, in.Body.InstanceID)
+		if err != nil {
+			return e, 0, err
+		}
+		e.Instance = instance
+	}
+	return e, wait, nil
+}
+
+// newRun is a due execution of the job's newest revision.
+func (a *API) newRun(id auth.Identity, v store.JobView, fireAt time.Time) domain.Execution {
+	eid := domain.ExecutionID(a.deps.NewID())
+	cause := domain.CauseManual
+	if id.Kind == auth.KindAPIKey {
+		cause = domain.CauseAPI
+	}
+	dispatch := v.Spec.DispatchTimeout
+	if dispatch <= 0 {
+		dispatch = domain.DefaultDispatchTimeout
+	}
+	fireAt = fireAt.UTC().Truncate(time.Millisecond)
+	return domain.Execution{
+		ID: eid, TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Executor: v.Executor, Partition: v.Partition,
+		Cause: cause, FireAt: fireAt, OccurrenceKey: "run:" + eid.String(), State: domain.Due, RequestedBy: id.Actor(),
+		MaxAttempts: max(1, v.Spec.Retry.MaxAttempts), NotBefore: fireAt, WakeAt: domain.FirstWake(a.deps.Now(), fireAt),
+		ExpireAt: fireAt.Add(dispatch), LogLines: -1,
+	}
+}
+
+// requestKey is the stored form of an Idempotency-Key: of fixed length, and
+// apart from the keys that we make.
+func requestKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "idem:" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// preferred finds the instance for the first attempt. It has to be online.
+func (a *API) preferred(ctx context.Context, id auth.Identity, v store.JobView, text string) (domain.InstanceID, error) {
+	iid, err := domain.ParseID[domain.InstanceID](text)
+	if err != nil {
+		return 0, err
+	}
+	i, err := a.deps.Store.FindInstance(ctx, id.Tenant, iid)
+	if err != nil {
+		return 0, err
+	}
+	if i.Executor != v.Executor {
+		return 0, domain.Invalid("body.instanceId", "is an instance of another executor than the job's")
+	}
+	if state := instanceState(i, a.deps.Now()); state != "online" {
+		return 0, domain.Errorf(domain.CodeExecutorOffline, "the instance %q is %s", i.Name, state)
+	}
+	return i.ID, nil
+}
+
+// start writes the run, sends it on its way, and waits for it if asked to.
+func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration) (*runOutput, error) {
+	run, created, err := a.deps.Store.CreateExecution(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	out := &runOutput{Status: http.StatusCreated}
+	if !created {
+		out.Status = http.StatusOK
+	} else {
+		if run.Instance == 0 {
+			run.Instance = e.Instance
+		}
+		a.deps.Runner.Submit(run)
+		a.log.Info("run requested", "tenant_id", run.TenantID, "job_id", run.JobID, "execution_id", run.ID, "cause", string(run.Cause), "by", run.RequestedBy)
+	}
+	if wait > 0 {
+		if err := a.await(ctx, run, wait, out); err != nil {
+			return nil, err
+		}
+	}
+	view, err := a.deps.Store.FindExecution(ctx, run.TenantID, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	code := out.Body.Code
+	out.Body = runOf(view)
+	out.Body.Code = code
+	return out, nil
+}
+
+func (a *API) await(ctx context.Context, run domain.Execution, wait time.Duration, out *runOutput) error {
+	waitCtx, cancel := context.WithTimeoutCause(ctx, wait, errWaitOver)
+	defer cancel()
+	_, err := a.deps.Runner.WaitFinished(waitCtx, run.TenantID, run.ID)
+	switch {
+	case err == nil:
+		return nil
+	case domain.Is(err, domain.CodeWaitTimedOut) && ctx.Err() == nil:
+		out.Status, out.Waited = http.StatusAccepted, "timed-out"
+		out.Body.Code = string(domain.CodeWaitTimedOut)
+		return nil
+	default:
+		return err
+	}
+}
+
+var errWaitOver = errors.New("the time to wait for the run is over")

@@ -1,0 +1,355 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type jobOutput struct {
+	ETag string `header:"ETag" doc:"The revision in quotes"`
+	Body Job
+}
+
+type listJobsInput struct {
+	PageParams
+	Q          string `query:"q" maxLength:"128" doc:"Part of name or description"`
+	ExecutorID string `query:"executorId"`
+	Handler    string `query:"handler" maxLength:"128"`
+	State      string `query:"state" enum:"enabled,paused"`
+	Label      string `query:"label" maxLength:"256" doc:"key or key:value"`
+	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
+	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name"`
+}
+
+type createJobInput struct {
+	AllowUnknownHandler bool `query:"allowUnknownHandler" doc:"Accept a handler that no instance has registered yet"`
+	Body                JobWrite
+}
+
+type updateJobInput struct {
+	ID                  string `path:"id"`
+	IfMatch             string `header:"If-Match" doc:"The revision that was edited, in quotes, as in ETag; * for any"`
+	AllowUnknownHandler bool   `query:"allowUnknownHandler" doc:"Accept a handler that no instance has registered yet"`
+	Body                JobWrite
+}
+
+type listRevisionsInput struct {
+	ID    string `path:"id"`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}
+
+func (a *API) registerJobs() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/jobs", id: "list-jobs", tag: "jobs", summary: "List jobs",
+	}, a.listJobs)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/jobs", id: "create-job", tag: "jobs", summary: "Create a job",
+		status: http.StatusCreated, errors: []int{http.StatusConflict, http.StatusNotFound},
+	}, a.createJob)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/jobs/{id}", id: "get-job", tag: "jobs", summary: "One job",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
+		v, err := a.job(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.jobAnswer(ctx, v)
+	})
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPut, path: base + "/jobs/{id}", id: "update-job", tag: "jobs",
+		summary: "Replace a job's settings", description: "Makes a new revision. Fires planned from the old one are taken back; attempts that run go on.",
+		errors: []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+	}, a.updateJob)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodDelete, path: base + "/jobs/{id}", id: "delete-job", tag: "jobs", summary: "Delete a job",
+		description: "Its runs stay readable.", status: http.StatusNoContent,
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+		_, err := a.setJobState(ctx, id, in.ID, domain.JobDeleted, "")
+		return nil, err
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/jobs/{id}/revisions", id: "list-revisions", tag: "jobs",
+		summary: "A job's revisions, newest first",
+	}, a.listRevisions)
+}
+
+// job finds one of the identity's tenant by the id in the path.
+func (a *API) job(ctx context.Context, id auth.Identity, text string) (store.JobView, error) {
+	jid, err := domain.ParseID[domain.JobID](text)
+	if err != nil {
+		return store.JobView{}, err
+	}
+	return a.deps.Store.FindJob(ctx, id.Tenant, jid)
+}
+
+// jobAnswer adds what is asked from elsewhere.
+func (a *API) jobAnswer(ctx context.Context, v store.JobView) (*jobOutput, error) {
+	online, err := a.deps.Store.CountOnline(ctx, v.TenantID, v.Executor)
+	if err != nil {
+		return nil, err
+	}
+	return &jobOutput{ETag: etag(v.Revision), Body: jobOf(v, online)}, nil
+}
+
+func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
+
+func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*pageOutput[Job], error) {
+	list := "jobs/" + in.Sort
+	at, err := decodeCursor(in.Cursor, list)
+	if err != nil {
+		return nil, err
+	}
+	p := store.ListJobsParams{
+		Tenant: id.Tenant, Query: in.Q, Handler: in.Handler, Label: in.Label, Owner: in.Owner,
+		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1,
+	}
+	if at.ID != 0 {
+		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), ID: domain.JobID(at.ID)}
+	}
+	var r reader
+	p.Executor = optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	switch in.State {
+	case "enabled":
+		p.State = domain.JobEnabled
+	case "paused":
+		p.State = domain.JobPaused
+	}
+	rows, err := a.deps.Store.ListJobs(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Job, 0, len(rows)))
+	online := onlineCounter{api: a}
+	for _, v := range rows {
+		n, err := online.of(ctx, v.TenantID, v.Executor)
+		if err != nil {
+			return nil, err
+		}
+		j := jobOf(v, n)
+		j.Input = nil
+		out.Body.Items = append(out.Body.Items, j)
+	}
+	if more {
+		last := rows[len(rows)-1]
+		c := cursor{List: list, ID: int64(last.ID)}
+		switch p.Sort {
+		case store.SortByNextFire:
+			c.At = last.NextFireAt.UnixMilli()
+		case store.SortByUpdated:
+			c.At = last.UpdatedAt.UnixMilli()
+		default:
+			c.Name = last.Spec.Name
+		}
+		out.Body.NextCursor = c.encode()
+	}
+	return out, nil
+}
+
+// onlineCounter asks once per executor.
+type onlineCounter struct {
+	api   *API
+	known map[domain.ExecutorID]int
+}
+
+func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error) {
+	if n, ok := o.known[executor]; ok {
+		return n, nil
+	}
+	n, err := o.api.deps.Store.CountOnline(ctx, tenant, executor)
+	if err != nil {
+		return 0, err
+	}
+	if o.known == nil {
+		o.known = map[domain.ExecutorID]int{}
+	}
+	o.known[executor] = n
+	return n, nil
+}
+
+func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInput) (*jobOutput, error) {
+	now := a.deps.Now()
+	spec, executor, err := a.readJob(ctx, id, &in.Body, in.AllowUnknownHandler)
+	if err != nil {
+		return nil, err
+	}
+	jid := domain.JobID(a.deps.NewID())
+	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, jid, &in.Body, nil); err != nil {
+		return nil, err
+	}
+	state := domain.JobEnabled
+	if in.Body.State == "paused" {
+		state = domain.JobPaused
+	}
+	v, err := a.deps.Store.CreateJob(ctx, domain.Job{
+		ID: jid, TenantID: id.Tenant, Executor: executor.ID, Partition: domain.PartitionOf(jid), State: state,
+		Source: domain.SourceConsole, Revision: 1, Spec: spec, CreatedAt: now, UpdatedAt: now,
+		CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
+	}, a.deps.NextFire(jid))
+	if err != nil {
+		return nil, err
+	}
+	a.deps.JobsChanged()
+	a.log.Info("job created", "tenant_id", id.Tenant, "job_id", jid, "job", spec.Name, "by", id.Actor())
+	return a.jobAnswer(ctx, v)
+}
+
+func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInput) (*jobOutput, error) {
+	v, err := a.job(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := a.ifMatch(ctx, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	if revision != 0 && revision != v.Revision {
+		return nil, a.revisionMismatch(ctx, id, v.ID)
+	}
+	spec, executor, err := a.readJob(ctx, id, &in.Body, in.AllowUnknownHandler)
+	if err != nil {
+		return nil, err
+	}
+	if old, now := v.Spec.Schedule, &spec.Schedule; now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
+		now.Anchor = old.Anchor // an edit of something else does not shift a fixed rate
+	}
+	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
+		return nil, err
+	}
+	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
+		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor.ID, Spec: spec,
+		Source: domain.SourceConsole, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: a.deps.NextFire(v.ID),
+		Plan: a.deps.Plan,
+	})
+	if domain.Is(err, domain.CodeRevisionMismatch) {
+		jid, _ := domain.ParseID[domain.JobID](in.ID)
+		return nil, a.revisionMismatch(ctx, id, jid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.deps.JobsChanged()
+	a.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", spec.Name, "revision", v.Revision, "by", id.Actor())
+	return a.jobAnswer(ctx, v)
+}
+
+// ifMatch reads the header; 0 means any revision.
+func (a *API) ifMatch(ctx context.Context, header string) (int64, error) {
+	header = strings.TrimSpace(header)
+	if header == "" {
+		return 0, newProblem(ctx, http.StatusPreconditionRequired, domain.CodeInvalid,
+			`say which revision was edited: If-Match: "3" (the ETag of the job), or * for any`)
+	}
+	if header == "*" {
+		return 0, nil
+	}
+	text := strings.TrimPrefix(header, "W/")
+	if n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64); err == nil && n > 0 && text == etag(n) {
+		return n, nil
+	}
+	return 0, domain.Invalid("header.If-Match", `must be a revision in quotes, such as "3", or *`)
+}
+
+// revisionMismatch answers with the job as it is, so that the editor can show
+// both.
+func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain.JobID) error {
+	v, err := a.deps.Store.FindJob(ctx, id.Tenant, jid)
+	if err != nil {
+		return err
+	}
+	out, err := a.jobAnswer(ctx, v)
+	if err != nil {
+		return err
+	}
+	p := newProblem(ctx, http.StatusPreconditionFailed, domain.CodeRevisionMismatch,
+		"the job was changed meanwhile: it is at revision "+strconv.FormatInt(v.Revision, 10)+", by "+v.UpdatedBy)
+	p.headers.Set("ETag", out.ETag)
+	return p.withCurrent(&out.Body)
+}
+
+// readJob checks everything about a job that was sent, and tells all that is
+// wrong with it at once.
+func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowUnknown bool) (domain.JobSpec, domain.Executor, error) {
+	executor, err := a.chooseExecutor(ctx, id, w.Executor)
+	if err != nil {
+		return domain.JobSpec{}, executor, err
+	}
+	var r reader
+	spec := w.spec(&r, a.deps.Now())
+	if len(r.fields) == 0 {
+		// The rules of domain speak of values that could be read.
+		if err := r.add(domain.CheckSpec(&spec)); err != nil {
+			return spec, executor, err
+		}
+	}
+	compile(&r, "body.schedule", &spec.Schedule)
+	if err := r.err(); err != nil {
+		return spec, executor, err
+	}
+	if !allowUnknown {
+		err = a.checkHandler(ctx, id.Tenant, executor, spec.Handler)
+	}
+	return spec, executor, err
+}
+
+// chooseExecutor finds the executor that a job names.
+func (a *API) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorChoice) (e domain.Executor, err error) {
+	location, value := "body.executor.id", c.ID
+	switch {
+	case c.ID != "":
+		e, err = a.executor(ctx, id, c.ID)
+	case c.Name != "":
+		location, value = "body.executor.name", c.Name
+		e, err = a.deps.Store.FindExecutorByName(ctx, id.Tenant, c.Name)
+	default:
+		return e, domain.Invalid("body.executor", "needs an id or a name")
+	}
+	if domain.Is(err, domain.CodeNotFound) {
+		return e, &domain.Error{
+			Code: domain.CodeNotFound, Message: location + ": there is no such executor",
+			Fields: []domain.FieldError{{Location: location, Message: "there is no such executor", Value: value, Position: -1}},
+		}
+	}
+	return e, err
+}
+
+// sealWebhook seals a new signing key; without one the old one is kept, as
+// long as there is a webhook at all.
+func (a *API) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite, old []byte) ([]byte, error) {
+	if w.Alert == nil || w.Alert.WebhookURL == "" {
+		return nil, nil
+	}
+	if w.Alert.WebhookSecret == "" {
+		return old, nil
+	}
+	return a.deps.Secrets.Seal(tenant, secret.PurposeJobWebhook, int64(job), []byte(w.Alert.WebhookSecret))
+}
+
+func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *listRevisionsInput) (*pageOutput[Revision], error) {
+	v, err := a.job(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Revision, 0, len(rows))
+	for i := range rows {
+		items = append(items, Revision{
+			Revision: rows[i].Revision, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: specOf(&rows[i].Spec),
+		})
+	}
+	return onePage(items), nil
+}

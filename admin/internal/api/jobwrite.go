@@ -1,0 +1,204 @@
+package api
+
+import (
+	"encoding/json"
+	"net/mail"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// JobWrite is a job as it is created or replaced. What is left out gets its
+// default. Read-only parts of nested objects are accepted and ignored.
+type JobWrite struct {
+	Name            string            `json:"name" minLength:"1" maxLength:"128"`
+	Description     string            `json:"description,omitempty" maxLength:"4096"`
+	Labels          map[string]string `json:"labels,omitempty" maxProperties:"32"`
+	Executor        ExecutorChoice    `json:"executor"`
+	Handler         string            `json:"handler" minLength:"1" maxLength:"128"`
+	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
+	Schedule        ScheduleWrite     `json:"schedule"`
+	Misfire         *MisfireWrite     `json:"misfire,omitempty"`
+	Routing         string            `json:"routing,omitempty" enum:"first,round_robin,random" doc:"Default round_robin"`
+	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,parallel" doc:"Default serial"`
+	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
+	Retry           *RetryWrite       `json:"retry,omitempty"`
+	Timeout         string            `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
+	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
+	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
+	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100"`
+	Owner           *OwnerWrite       `json:"owner,omitempty"`
+	Alert           *AlertWrite       `json:"alert,omitempty"`
+	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
+}
+
+// ExecutorChoice names an executor by id or by name.
+type ExecutorChoice struct {
+	ID   string `json:"id,omitempty" doc:"Either this"`
+	Name string `json:"name,omitempty" doc:"Or this; ignored beside an id"`
+}
+
+// ScheduleWrite is a schedule as it is given.
+type ScheduleWrite struct {
+	Kind    string     `json:"kind" enum:"cron,fixed_rate,once,none"`
+	Expr    string     `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
+	Dialect string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
+	Every   string     `json:"every,omitempty" doc:"For fixed_rate, at least 1s"`
+	At      *string    `json:"at,omitempty" format:"date-time" doc:"For once"`
+	Zone    string     `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
+	StartAt *string    `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
+	EndAt   *string    `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
+	Text    *Bilingual `json:"text,omitempty" readOnly:"true"`
+}
+
+// MisfireWrite has defaults: skip, 5s.
+type MisfireWrite struct {
+	Policy    string `json:"policy,omitempty" enum:"skip,once_now"`
+	Threshold string `json:"threshold,omitempty"`
+}
+
+// RetryWrite has defaults: one attempt, 10s, factor 1, at most 10m.
+type RetryWrite struct {
+	MaxAttempts int      `json:"maxAttempts,omitempty" minimum:"1" maximum:"100"`
+	Delay       string   `json:"delay,omitempty"`
+	Backoff     *float64 `json:"backoff,omitempty" minimum:"1" maximum:"100"`
+	MaxDelay    string   `json:"maxDelay,omitempty"`
+}
+
+// OwnerWrite is who gets told.
+type OwnerWrite struct {
+	Name  string `json:"name,omitempty" maxLength:"128"`
+	Email string `json:"email,omitempty" maxLength:"254"`
+}
+
+// AlertWrite has defaults: on failure and without executor, to the owner only.
+type AlertWrite struct {
+	OnFailure         *bool    `json:"onFailure,omitempty"`
+	Emails            []string `json:"emails,omitempty" maxItems:"20"`
+	WebhookURL        string   `json:"webhookUrl,omitempty" maxLength:"2048"`
+	WebhookSecret     string   `json:"webhookSecret,omitempty" writeOnly:"true" maxLength:"1024" doc:"Signs the webhook's body; empty keeps the stored one"`
+	WebhookSecretSet  bool     `json:"webhookSecretSet,omitempty" readOnly:"true"`
+	IncludeNoExecutor *bool    `json:"includeNoExecutor,omitempty"`
+}
+
+// Defaults of a job made over the API.
+const (
+	defaultRetryDelay    = 10 * time.Second
+	defaultRetryMaxDelay = 10 * time.Minute
+)
+
+// spec reads a job's settings; what is wrong is collected in r. The webhook's
+// secret is left to the caller.
+func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
+	s := domain.JobSpec{
+		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
+		Labels:  r.labels("body.labels", w.Labels),
+		Handler: r.name("body.handler", w.Handler, domain.MaxNameLength), Input: r.json("body.input", w.Input),
+		Schedule: w.Schedule.read(r, "body.schedule", now),
+		Misfire:  domain.Misfire{Policy: domain.MisfireSkip, Threshold: domain.DefaultMisfireThreshold},
+		Routing:  orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
+		Blocking: orDefault(domain.Blocking(w.Blocking), domain.BlockSerial), Parallelism: w.Parallelism,
+		Retry:           w.Retry.read(r),
+		Timeout:         r.duration("body.timeout", w.Timeout, 0),
+		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
+		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
+		Alert: w.Alert.read(r),
+	}
+	if w.Misfire != nil {
+		s.Misfire.Policy = orDefault(domain.MisfirePolicy(w.Misfire.Policy), domain.MisfireSkip)
+		s.Misfire.Threshold = r.duration("body.misfire.threshold", w.Misfire.Threshold, domain.DefaultMisfireThreshold)
+	}
+	if w.Owner != nil {
+		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: r.email("body.owner.email", w.Owner.Email)}
+		if hasControl(s.Owner.Name) {
+			r.fail("body.owner.name", nil, "must not contain control characters or line breaks")
+		}
+	}
+	return s
+}
+
+func (w *RetryWrite) read(r *reader) domain.Retry {
+	out := domain.Retry{MaxAttempts: 1, Delay: defaultRetryDelay, Backoff: 1, MaxDelay: defaultRetryMaxDelay}
+	if w == nil {
+		return out
+	}
+	if w.MaxAttempts > 0 {
+		out.MaxAttempts = w.MaxAttempts
+	}
+	if w.Backoff != nil {
+		out.Backoff = *w.Backoff
+	}
+	out.Delay = r.duration("body.retry.delay", w.Delay, defaultRetryDelay)
+	out.MaxDelay = r.duration("body.retry.maxDelay", w.MaxDelay, defaultRetryMaxDelay)
+	return out
+}
+
+func (w *AlertWrite) read(r *reader) domain.Alert {
+	out := domain.Alert{OnFailure: true, IncludeNoExecutor: true}
+	if w == nil {
+		return out
+	}
+	if w.OnFailure != nil {
+		out.OnFailure = *w.OnFailure
+	}
+	if w.IncludeNoExecutor != nil {
+		out.IncludeNoExecutor = *w.IncludeNoExecutor
+	}
+	for _, e := range w.Emails {
+		if e = r.email("body.alert.emails", e); e != "" {
+			out.Emails = append(out.Emails, e)
+		}
+	}
+	out.WebhookURL = r.webhook("body.alert.webhookUrl", w.WebhookURL)
+	return out
+}
+
+func orDefault[T ~string](v, fallback T) T {
+	if v == "" {
+		return fallback
+	}
+	return v
+}
+
+func (r *reader) email(location, text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	addr, err := mail.ParseAddress(text)
+	if err != nil || addr.Address != text || addr.Name != "" || hasControl(text) {
+		r.fail(location, text, "is not a mail address such as ops@example.com")
+	}
+	return text
+}
+
+func (r *reader) webhook(location, text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		r.fail(location, nil, "is not an http or https address")
+	case u.User != nil:
+		r.fail(location, nil, "must not contain a user name or password")
+	case hasControl(text):
+		r.fail(location, nil, "must not contain control characters")
+	}
+	return text
+}
+
+func (r *reader) labels(location string, labels map[string]string) map[string]string {
+	for k, v := range labels {
+		switch {
+		case k == "" || len(k) > 63 || strings.ContainsAny(k, ": \t") || hasControl(k):
+			r.fail(location, k, "keys have 1 to 63 bytes and no colon, space or control character")
+		case len(v) > domain.MaxNameLength || hasControl(v):
+			r.fail(location+"."+k, nil, "values have at most %d bytes and no control characters", domain.MaxNameLength)
+		}
+	}
+	return labels
+}

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// objects are the ids of one tenant's things, by path pattern.
+type objects map[string]string
+
+// objectsOf makes one of everything in a tenant.
+func (w *world) objectsOf(tenant string) objects {
+	w.t.Helper()
+	e := w.executor(tenant, "shop")
+	i := w.instance(e, "one", "reconcile")
+	job := w.job(tenant, "nightly", e)
+	run := w.ran(tenant, job, domain.Report{Outcome: domain.OutcomeSucceeded})
+	admin := tenant + "/admin"
+	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
+	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
+	return objects{
+		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
+		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
+	}
+}
+
+// fill puts ids into a path: those of own, but foreign for the parameter
+// number foreignAt (-1 = none).
+func fill(path string, own, foreign objects, foreignAt int) string {
+	for n := 0; ; n++ {
+		end := strings.Index(path, "}")
+		if end < 0 {
+			return path
+		}
+		from := own
+		if n == foreignAt {
+			from = foreign
+		}
+		for pattern, id := range from {
+			if strings.HasSuffix(path[:end+1], pattern) {
+				path = path[:strings.Index(path, "{")] + id + path[end+1:]
+				break
+			}
+		}
+		if i := strings.Index(path, "}"); i == end {
+			panic("matrix: no object for " + path)
+		}
+	}
+}
+
+// bodies that get past validation, so that a foreign id is really looked up.
+func matrixBody(method, path string) any {
+	switch {
+	case method == http.MethodPut:
+		return jobBody("changed", domain.Executor{ID: 1})
+	case strings.HasSuffix(path, "/auth/tenant"):
+		return map[string]any{"tenant": "acme"}
+	case method == http.MethodPatch:
+		return map[string]any{"role": "viewer"}
+	case method == http.MethodPost && strings.Contains(path, "{"):
+		return map[string]any{}
+	}
+	return nil
+}
+
+// TestRoutesTimesRolesTimesTenants calls every route of the document as
+// everybody. It does not check what the right people get (other tests do), but
+// that the others get nothing.
+func TestRoutesTimesRolesTimesTenants(t *testing.T) {
+	w := newWorld(t)
+	own, foreign := w.objectsOf("acme"), w.objectsOf("beta")
+	roles := []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleAdmin}
+	var routes []string
+	operations(w.api.huma.OpenAPI(), func(method, path string, _ *huma.Operation) {
+		routes = append(routes, method+" "+path)
+	})
+	slices.Sort(routes)
+	calls := 0
+	for _, route := range routes {
+		method, path, _ := strings.Cut(route, " ")
+		p := w.api.policies[route]
+		do := func(who, at string) answer {
+			calls++
+			return w.call(who, method, at, matrixBody(method, path), header{"If-Match": "*"})
+		}
+		w.run(t, route, func(t *testing.T) {
+			if p.name == public.name {
+				return
+			}
+			do("", fill(path, own, nil, -1)).problem(http.StatusUnauthorized, "unauthenticated")
+			for _, role := range roles {
+				who := "acme/" + string(role)
+				allowed := !p.platform && role.Permissions()&p.perm == p.perm
+				if !allowed {
+					do(who, fill(path, own, nil, -1)).problem(http.StatusForbidden, "permission_denied")
+				}
+				for n := range strings.Count(path, "{") {
+					at := fill(path, own, foreign, n)
+					if allowed {
+						do(who, at).problem(http.StatusNotFound, "not_found")
+					} else {
+						do(who, at).problem(http.StatusForbidden, "permission_denied")
+					}
+				}
+			}
+		})
+	}
+	require.Greater(t, calls, 150)
+
+	w.run(t, "the other tenant is untouched", func(t *testing.T) {
+		for pattern, path := range map[string]string{
+			"/executors/{id}": "/executors/%s", "/instances/{id}": "/instances/%s", "/jobs/{id}": "/jobs/%s", "/runs/{id}": "/runs/%s",
+		} {
+			w.call("beta/viewer", "GET", fmt.Sprintf(path, foreign[pattern]), nil).is(200)
+		}
+		job := into[Job](w.call("beta/viewer", "GET", "/jobs/"+foreign["/jobs/{id}"], nil))
+		require.Equal(t, int64(1), job.Revision)
+		require.Equal(t, "enabled", job.State)
+		runs := into[Page[Run]](w.call("beta/viewer", "GET", "/runs", nil).is(200))
+		require.Len(t, runs.Items, 1)
+		require.Len(t, into[Page[User]](w.call("beta/admin", "GET", "/users", nil).is(200)).Items, 4)
+		require.Len(t, into[Page[APIKey]](w.call("beta/admin", "GET", "/api-keys", nil).is(200)).Items, 1)
+		tokens := w.call("beta/admin", "GET", "/executors/"+foreign["/executors/{id}"]+"/join-tokens", nil).is(200)
+		require.Len(t, into[Page[JoinToken]](tokens).Items, 1)
+	})
+}
+
+// TestListsShowOnlyTheOwnTenant asks the lists, with and without foreign ids
+// as filters.
+func TestListsShowOnlyTheOwnTenant(t *testing.T) {
+	w := newWorld(t)
+	w.objectsOf("acme")
+	foreign := w.objectsOf("beta")
+	for _, query := range []string{
+		"/jobs?executorId=" + foreign["/executors/{id}"],
+		"/runs?jobId=" + foreign["/jobs/{id}"],
+		"/runs?executorId=" + foreign["/executors/{id}"],
+		"/runs?instanceId=" + foreign["/instances/{id}"],
+		"/deliveries?jobId=" + foreign["/jobs/{id}"],
+	} {
+		a := w.call("acme/viewer", "GET", query, nil).is(200)
+		require.Empty(t, into[Page[any]](a).Items, query)
+	}
+	for _, path := range []string{"/jobs", "/runs", "/executors", "/deliveries", "/overview"} {
+		a := w.call("acme/viewer", "GET", path, nil).is(200)
+		for pattern, id := range foreign {
+			require.NotContains(t, string(a.body), id, "%s shows %s of another tenant", path, pattern)
+		}
+	}
+}
+
+// TestNestedForeignIds puts foreign ids where the path has none.
+func TestNestedForeignIds(t *testing.T) {
+	w := newWorld(t)
+	own, foreign := w.objectsOf("acme"), w.objectsOf("beta")
+	other := w.executor("acme", "other")
+	body := jobBody("thief", domain.Executor{})
+	body["executor"] = map[string]any{"id": foreign["/executors/{id}"]}
+	p := w.call("acme/editor", "POST", "/jobs", body).problem(404, "not_found")
+	require.Equal(t, "body.executor.id", p.Errors[0].Location)
+	p = w.call("acme/editor", "PUT", "/jobs/"+own["/jobs/{id}"], body, header{"If-Match": `"1"`}).problem(404, "not_found")
+	require.Equal(t, "body.executor.id", p.Errors[0].Location)
+	w.call("acme/operator", "POST", "/jobs/"+own["/jobs/{id}"]+"/run", map[string]any{"instanceId": foreign["/instances/{id}"]}).problem(404, "not_found")
+	w.call("acme/admin", "DELETE", "/executors/"+other.ID.String()+"/join-tokens/"+own["/join-tokens/{tokenId}"], nil).problem(404, "not_found")
+	w.call("acme/viewer", "POST", "/auth/tenant", map[string]any{"tenant": "beta"}).problem(403, "permission_denied")
+	w.call("acme/viewer", "POST", "/auth/tenant", map[string]any{"tenant": w.tenants["beta"].String()}).problem(403, "permission_denied")
+}
+
+// TestMustChangePassword lets a user with a generated password do nothing else.
+func TestMustChangePassword(t *testing.T) {
+	w := newWorld(t)
+	created := into[UserWithPassword](w.call("acme/admin", "POST", "/users", map[string]any{"username": "new", "role": "admin"}).is(201))
+	require.NotEmpty(t, created.Password)
+	login := into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "new", "password": created.Password}).is(200))
+	require.True(t, login.User.MustChangePassword)
+	w.bearers["new"] = login.AccessToken
+
+	operations(w.api.huma.OpenAPI(), func(method, path string, _ *huma.Operation) {
+		p := w.api.policies[method+" "+path]
+		if !p.fresh {
+			return
+		}
+		at := strings.NewReplacer("{id}", "1", "{tokenId}", "1").Replace(path)
+		got := w.call("new", method, at, nil).problem(403, "permission_denied")
+		require.Contains(t, got.Detail, "change your password")
+	})
+	require.True(t, into[Me](w.call("new", "GET", "/me", nil).is(200)).User.MustChangePassword)
+	a := w.call("new", "POST", "/auth/password", map[string]any{"current": created.Password, "new": "chosen by myself"}).is(204)
+	w.call("new", "GET", "/me", nil).problem(401, "unauthenticated")
+	fresh := into[Login](w.call("", "POST", "/auth/refresh", nil, header{"Cookie": strings.Split(a.header.Get("Set-Cookie"), ";")[0]}).is(200))
+	w.bearers["new"] = fresh.AccessToken
+	w.call("new", "GET", "/jobs", nil).is(200)
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// request is what the middlewares know of a request. It is owned by the
+// goroutine that serves it.
+type request struct {
+	id    string
+	ip    string
+	tls   bool
+	actor auth.Identity
+}
+
+type requestCtxKey struct{}
+
+// requestOf never returns nil.
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestCtxKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}
+
+// identifyRequest gives the request its id, and logs and counts it when it is
+// over.
+func (a *API) identifyRequest(c *gin.Context) {
+	r := &request{id: requestID(c.GetHeader("X-Request-Id")), ip: c.ClientIP(), tls: c.Request.TLS != nil}
+	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestCtxKey{}, r))
+	c.Header("X-Request-Id", r.id)
+	start := time.Now()
+	c.Next()
+	took := time.Since(start)
+	route := c.FullPath()
+	if route == "" {
+		route = "other" // pages, and what does not exist: one series for all
+	}
+	status := c.Writer.Status()
+	a.requests.observe(c.Request.Method, route, status, took)
+	if isAPI(c.Request.URL.Path) {
+		a.logRequest(c, r, status, took)
+	}
+}
+
+// logRequest writes the access log: reads at debug, changes at info, our own
+// faults at warn. Queries are left out.
+func (a *API) logRequest(c *gin.Context, r *request, status int, took time.Duration) {
+	level := slog.LevelInfo
+	switch {
+	case status >= 500:
+		level = slog.LevelWarn
+	case c.Request.Method == http.MethodGet:
+		level = slog.LevelDebug
+	}
+	if !a.log.Enabled(c.Request.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", c.Request.Method), slog.String("path", c.Request.URL.Path), slog.Int("status", status),
+		slog.Duration("duration", took), slog.Int("bytes", max(c.Writer.Size(), 0)),
+		slog.String("request_id", r.id), slog.String("remote_ip", r.ip),
+	}
+	if r.actor.Known() {
+		attrs = append(attrs, slog.String("actor", r.actor.Actor()), slog.Int64("tenant_id", int64(r.actor.Tenant)))
+	}
+	a.log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+}
+
+// requestID takes over a client's id when it is harmless, else makes one.
+func requestID(given string) string {
+	if len(given) >= 8 && len(given) <= 64 && !strings.ContainsFunc(given, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	}) {
+		return given
+	}
+	raw := make([]byte, 8)
+	_, _ = rand.Read(raw) // never fails (crypto/rand)
+	return hex.EncodeToString(raw)
+}
+
+// recoverPanic turns a panic into an internal error; the server goes on.
+func (a *API) recoverPanic(c *gin.Context) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(v) // the signal to cut the connection, not a fault
+		}
+		a.log.Error("request panicked", "request_id", requestOf(c.Request.Context()).id,
+			"path", c.FullPath(), "err", fmt.Sprint(v), "stack", string(debug.Stack()))
+		if c.Writer.Written() {
+			panic(http.ErrAbortHandler) // half an answer is out: cut the connection
+		}
+		p := newProblem(c.Request.Context(), http.StatusInternalServerError, domain.CodeInternal,
+			"something went wrong; the server's log has the details under this request id")
+		a.writeProblem(c, p)
+	}()
+	c.Next()
+}
+
+// guardAPI sets the headers of everything that is not a page: answers are
+// data, which no browser should render, frame, guess at or keep.
+func (a *API) guardAPI(c *gin.Context) {
+	h := c.Writer.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	if isAPI(c.Request.URL.Path) || c.FullPath() != "" {
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cache-Control", "no-store")
+	}
+	if c.Request.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	c.Next()
+}
+
+func isAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
+
+// noRoute hands pages to the UI; what looks like API stays problem+json.
+func (a *API) noRoute(c *gin.Context) {
+	if isAPI(c.Request.URL.Path) || a.deps.UI == nil {
+		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound,
+			"there is nothing at this address; see /api/openapi.json"))
+		return
+	}
+	// gin has prepared a 404, which only counts until the first write.
+	c.Status(http.StatusOK)
+	a.deps.UI.ServeHTTP(c.Writer, c.Request)
+	c.Writer.WriteHeaderNow()
+}
+
+func (a *API) noMethod(c *gin.Context) {
+	a.writeProblem(c, newProblem(c.Request.Context(), http.StatusMethodNotAllowed, domain.CodeNotFound,
+		"this address does not know the method "+c.Request.Method))
+}
+
+// requestMetrics counts and times requests by route template.
+type requestMetrics struct {
+	total   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func newRequestMetrics(r prometheus.Registerer) *requestMetrics {
+	m := &requestMetrics{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "carillon_http_requests_total", Help: "HTTP requests by route and status.",
+		}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "carillon_http_request_seconds", Help: "Duration of HTTP requests by route; waits included.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30},
+		}, []string{"method", "route"}),
+	}
+	r.MustRegister(m.total, m.seconds)
+	return m
+}
+
+func (m *requestMetrics) observe(method, route string, status int, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other" // anybody can invent methods; each would be a series
+	}
+	m.total.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(method, route).Observe(took.Seconds())
+}

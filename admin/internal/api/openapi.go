@@ -1,0 +1,98 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+)
+
+// APIVersion is the version of the document, apart from the server's.
+const APIVersion = "1.0.0"
+
+// humaConfig describes the API. It is not huma's default: no pages that load
+// scripts from elsewhere, no $schema in answers, JSON only.
+func humaConfig() huma.Config {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Carillon", Version: APIVersion,
+				Description: "Jobs, runs and executors. Errors are application/problem+json with a stable code; ids are strings; instants are RFC 3339 UTC with milliseconds; lists are paged by cursor.",
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Components: &huma.Components{
+				Schemas: registry,
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"bearer": {Type: "http", Scheme: "bearer", Description: "An access token from POST /api/v1/auth/login, or an API key (ck_…)."},
+				},
+			},
+			Tags: []*huma.Tag{
+				{Name: "session", Description: "Log in, and who am I"}, {Name: "jobs", Description: "Definitions and schedules"},
+				{Name: "runs", Description: "What ran, runs and will run"}, {Name: "executors", Description: "Applications and their processes"},
+				{Name: "access", Description: "Users, API keys, join tokens"}, {Name: "system", Description: "The tenant and the cluster at a glance"},
+				{Name: "platform", Description: "All tenants"},
+			},
+		},
+		Formats:                      map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+	}
+}
+
+// nullableRefs says of which properties an object may be missing. huma writes
+// a pointer to a struct as a plain reference.
+var nullableRefs = map[string][]string{
+	"Job": {"lastRun"}, "Run": {"instance"}, "RunDetail": {"instance", "jobSpec"}, "Attempt": {"instance"},
+}
+
+// markNullable makes those references "this, or null".
+func markNullable(registry huma.Registry) {
+	schemas := registry.Map()
+	for name, properties := range nullableRefs {
+		for _, property := range properties {
+			s := schemas[name].Properties[property]
+			s.AnyOf = []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}
+			s.Ref = ""
+		}
+	}
+}
+
+// OpenAPI returns the document, indented, with a final line break.
+func (a *API) OpenAPI() ([]byte, error) {
+	raw, err := json.Marshal(a.huma.OpenAPI())
+	if err != nil {
+		return nil, fmt.Errorf("marshal OpenAPI document: %w", err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return nil, fmt.Errorf("indent OpenAPI document: %w", err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// Document returns the OpenAPI document without a server: it depends on
+// nothing but this package.
+func Document() ([]byte, error) {
+	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return a.OpenAPI()
+}
+
+func (a *API) openAPI(c *gin.Context) {
+	a.specOnce.Do(func() {
+		var err error
+		if a.spec, err = a.OpenAPI(); err != nil {
+			a.log.Error("no OpenAPI document", "err", err)
+		}
+	})
+	c.Data(http.StatusOK, "application/openapi+json", a.spec)
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Overview is the first page: is anything wrong, is anything late, what comes
+// next.
+type Overview struct {
+	Runs24h   RunCounts       `json:"runs24h" doc:"Planned in the last 24 hours, by state"`
+	Jobs      JobCounts       `json:"jobs"`
+	Executors ExecutorCounts  `json:"executors"`
+	NextFires []NextFire      `json:"nextFires" doc:"The next 20"`
+	Attention []AttentionItem `json:"attention" doc:"What a person should look at, most urgent first"`
+}
+
+// RunCounts counts runs.
+type RunCounts struct {
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
+	TimedOut  int64 `json:"timedOut"`
+	Lost      int64 `json:"lost"`
+	Missed    int64 `json:"missed"`
+	Running   int64 `json:"running" doc:"Running or being cancelled"`
+	Due       int64 `json:"due" doc:"Due, offered, or waiting for a retry"`
+}
+
+// JobCounts counts jobs.
+type JobCounts struct {
+	Enabled int `json:"enabled"`
+	Paused  int `json:"paused"`
+}
+
+// ExecutorCounts counts executors by whether an instance is online.
+type ExecutorCounts struct {
+	Online  int `json:"online"`
+	Offline int `json:"offline"`
+}
+
+// NextFire is a job with its next fire time.
+type NextFire struct {
+	JobID   string `json:"jobId"`
+	JobName string `json:"jobName"`
+	At      string `json:"at" format:"date-time"`
+}
+
+// AttentionItem is something that a person should look at.
+type AttentionItem struct {
+	Kind       string    `json:"kind" enum:"executor_offline,job_failing"`
+	JobID      string    `json:"jobId,omitempty"`
+	ExecutorID string    `json:"executorId,omitempty"`
+	Text       Bilingual `json:"text"`
+}
+
+// Bounds of what the overview looks at.
+const (
+	overviewFires     = 20
+	overviewFailures  = 200
+	overviewAttention = 10 // of each kind
+)
+
+func (a *API) registerOverview() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/overview", id: "overview", tag: "system", summary: "The tenant at a glance",
+	}, a.overview)
+}
+
+func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Overview }, error) {
+	since := a.deps.Now().Add(-24 * time.Hour)
+	counts, err := a.deps.Store.CountExecutions(ctx, id.Tenant, since)
+	if err != nil {
+		return nil, err
+	}
+	out := Overview{Runs24h: countsOf(counts), NextFires: []NextFire{}, Attention: []AttentionItem{}}
+	if out.Jobs.Enabled, out.Jobs.Paused, err = a.deps.Store.CountJobs(ctx, id.Tenant); err != nil {
+		return nil, err
+	}
+	next, err := a.deps.Store.ListNextFires(ctx, id.Tenant, overviewFires)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range next {
+		out.NextFires = append(out.NextFires, NextFire{JobID: v.ID.String(), JobName: v.Spec.Name, At: instant(v.NextFireAt)})
+	}
+	if err := a.executorAttention(ctx, id, &out); err != nil {
+		return nil, err
+	}
+	return &struct{ Body Overview }{out}, a.failureAttention(ctx, id, since, &out)
+}
+
+func countsOf(c map[domain.State]int64) RunCounts {
+	return RunCounts{
+		Succeeded: c[domain.Succeeded], Failed: c[domain.Failed], TimedOut: c[domain.TimedOut], Lost: c[domain.Lost],
+		Missed: c[domain.Missed], Running: c[domain.Running] + c[domain.Cancelling],
+		Due: c[domain.Due] + c[domain.Offered] + c[domain.RetryWait],
+	}
+}
+
+// executorAttention counts the executors and names those that are offline
+// while enabled jobs need them.
+func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Overview) error {
+	after := ""
+	for {
+		rows, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, After: after, Limit: 200})
+		if err != nil {
+			return err
+		}
+		for _, e := range rows {
+			if e.Online > 0 {
+				out.Executors.Online++
+				continue
+			}
+			out.Executors.Offline++
+			if len(out.Attention) >= overviewAttention {
+				continue
+			}
+			jobs, err := a.deps.Store.ListJobs(ctx, store.ListJobsParams{
+				Tenant: id.Tenant, Executor: e.ID, State: domain.JobEnabled, Sort: store.SortByName, Limit: 1,
+			})
+			if err != nil {
+				return err
+			}
+			if len(jobs) > 0 {
+				out.Attention = append(out.Attention, AttentionItem{
+					Kind: "executor_offline", ExecutorID: e.ID.String(), Text: Bilingual{
+						En: fmt.Sprintf("No instance of the executor %q is online, and enabled jobs need it.", e.Name),
+						Zh: fmt.Sprintf("执行器“%s”没有在线实例，但仍有已启用的任务依赖它。", e.Name),
+					},
+				})
+			}
+		}
+		if len(rows) < 200 {
+			return nil
+		}
+		after = rows[len(rows)-1].Name
+	}
+}
+
+// failureAttention names the jobs whose newest run ended badly.
+func (a *API) failureAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
+	rows, err := a.deps.Store.ListExecutions(ctx, store.ListExecutionsParams{
+		Tenant: id.Tenant, From: since, Limit: overviewFailures,
+		States: []domain.State{domain.Failed, domain.TimedOut, domain.Lost, domain.Missed},
+	})
+	if err != nil {
+		return err
+	}
+	seen := map[domain.JobID]bool{}
+	items := 0
+	for _, v := range rows {
+		if seen[v.JobID] || items >= overviewAttention {
+			continue
+		}
+		seen[v.JobID] = true
+		job, err := a.deps.Store.FindJob(ctx, id.Tenant, v.JobID)
+		if domain.Is(err, domain.CodeNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if job.LastRun == nil || job.LastRun.ID != v.ID {
+			continue // a later run went well, or is under way
+		}
+		items++
+		out.Attention = append(out.Attention, AttentionItem{
+			Kind: "job_failing", JobID: v.JobID.String(), Text: Bilingual{
+				En: fmt.Sprintf("The last run of %q ended as %s.", v.JobName, v.State),
+				Zh: fmt.Sprintf("任务“%s”最近一次运行的结果为%s。", v.JobName, stateZh[v.State]),
+			},
+		})
+	}
+	return nil
+}
+
+var stateZh = map[domain.State]string{
+	domain.Failed: "失败", domain.TimedOut: "超时", domain.Lost: "失联", domain.Missed: "错过",
+}

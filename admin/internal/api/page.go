@@ -1,0 +1,78 @@
+package api
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"nextCursor" doc:"Give it as cursor to get what follows; null on the last page"`
+}
+
+// pageOutput is the answer that carries one.
+type pageOutput[T any] struct{ Body Page[T] }
+
+func onePage[T any](items []T) *pageOutput[T] {
+	return &pageOutput[T]{Body: Page[T]{Items: emptyIfNil(items)}}
+}
+
+// PageParams is what every paged list takes. It is exported because huma passes
+// over embedded fields that are not.
+type PageParams struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
+}
+
+// cursor is a position in a list, opaque to clients. List keeps a cursor of
+// one list (and order) from being used in another one.
+type cursor struct {
+	List string `json:"l"`
+	Name string `json:"n,omitempty"`
+	At   int64  `json:"t,omitempty"` // Unix milliseconds
+	ID   int64  `json:"i,omitempty"`
+}
+
+func (c cursor) encode() *string {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil // a struct of strings and numbers always marshals
+	}
+	s := base64.RawURLEncoding.EncodeToString(raw)
+	return &s
+}
+
+// decodeCursor reads a cursor of this list; the empty one is the start.
+func decodeCursor(text, list string) (cursor, error) {
+	if text == "" {
+		return cursor{}, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return cursor{}, errBadCursor()
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	var c cursor
+	if err := dec.Decode(&c); err != nil || c.List != list || c.ID < 0 || c.ID == 0 && c.Name == "" {
+		return cursor{}, errBadCursor()
+	}
+	return c, nil
+}
+
+func errBadCursor() error {
+	return domain.Invalid("query.cursor", "is not a cursor of this list (same filters and order); begin again without it")
+}
+
+// cut separates the extra row that a list asks for to know whether there is a
+// next page.
+func cut[T any](rows []T, limit int) (page []T, more bool) {
+	if len(rows) > limit {
+		return rows[:limit], true
+	}
+	return rows, false
+}

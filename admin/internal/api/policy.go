@@ -1,0 +1,233 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// policy says who may call an operation. The zero value is none, and
+// registering with it panics at construction.
+type policy struct {
+	name string
+	// signedIn: somebody has to be known.
+	signedIn bool
+	// fresh: a user who must change the password may not.
+	fresh bool
+	perm  domain.Permission
+	// platform: only platform admins.
+	platform bool
+}
+
+var (
+	// public operations check nothing.
+	public = policy{name: "public"}
+	// signedIn operations are for everybody with valid credentials, also for
+	// users who have to change their password first.
+	signedIn = policy{name: "authenticated", signedIn: true}
+	// platformAdmin operations are for users who manage the platform itself.
+	platformAdmin = policy{name: "platform_admin", signedIn: true, fresh: true, platform: true}
+)
+
+// may is the policy for those who have a right in their tenant.
+func may(p domain.Permission) policy {
+	return policy{name: "permission:" + strings.Join(permissionNames(p), "+"), signedIn: true, fresh: true, perm: p}
+}
+
+func permissionNames(p domain.Permission) []string {
+	names := []string{}
+	for i, name := range domain.PermissionNames {
+		if p&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// allow returns why the identity may not pass, or nil.
+func (p policy) allow(id auth.Identity) error {
+	switch {
+	case !p.signedIn:
+		return nil
+	case !id.Known():
+		return domain.Errorf(domain.CodeUnauthenticated, "log in, or send an API key: Authorization: Bearer …")
+	case p.fresh && id.MustChangePassword:
+		return domain.Errorf(domain.CodeDenied, "change your password first (POST %s/auth/password)", base)
+	case p.platform && !id.PlatformAdmin:
+		return domain.Errorf(domain.CodeDenied, "only a platform administrator may do this")
+	case !id.May(p.perm):
+		return domain.Errorf(domain.CodeDenied, "your role %q does not allow this (it needs %q)",
+			id.Role, strings.Join(permissionNames(p.perm&^id.Permissions), ", "))
+	}
+	return nil
+}
+
+// operation describes a route; method, path and id are needed.
+type operation struct {
+	method, path string
+	id           string
+	tag          string
+	summary      string
+	description  string
+	// status of success; 0 = 200, or 204 without a body.
+	status int
+	// errors lists the statuses beyond those every route has.
+	errors []int
+	// cookies: the operation reads the refresh cookie, so other sites must not
+	// be able to send it.
+	cookies bool
+	// produces is the media type of a streamed answer; empty = JSON.
+	produces string
+}
+
+// handler answers one operation. The identity is nobody on public routes.
+type handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, error)
+
+// register adds an operation. It is the only way to add one, so that there is
+// no operation without a policy.
+func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
+	a.notePolicy(p, op.method, op.path)
+	described := huma.Operation{
+		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag},
+		Summary: op.summary, Description: op.description, DefaultStatus: op.status,
+		Errors:       op.errorStatuses(p),
+		MaxBodyBytes: maxBody + 1, // huma refuses a body as long as the limit
+		Extensions:   map[string]any{"x-policy": p.name},
+		Middlewares:  huma.Middlewares{a.authorize(p, op.cookies)},
+	}
+	if p.signedIn {
+		described.Security = []map[string][]string{{"bearer": {}}}
+	}
+	if op.produces != "" {
+		described.Responses = map[string]*huma.Response{"200": {
+			Description: http.StatusText(http.StatusOK),
+			Content:     map[string]*huma.MediaType{op.produces: {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}}
+	}
+	huma.Register(a.huma, described, func(ctx context.Context, in *I) (*O, error) {
+		out, err := h(ctx, identityOf(ctx), in)
+		if err != nil {
+			return nil, a.problem(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+func (op operation) errorStatuses(p policy) []int {
+	list := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, op.errors...)
+	if p.signedIn {
+		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	if strings.Contains(op.path, "{") {
+		list = append(list, http.StatusNotFound)
+	}
+	if op.method != http.MethodGet && op.method != http.MethodDelete {
+		list = append(list, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+	}
+	return list
+}
+
+// plain adds a route outside the OpenAPI document.
+func (a *API) plain(p policy, method, path string, h gin.HandlerFunc) {
+	a.notePolicy(p, method, path)
+	a.engine.Handle(method, path, func(c *gin.Context) {
+		id, err := a.identify(c, p)
+		if err == nil {
+			err = p.allow(id)
+		}
+		if err != nil {
+			a.writeProblem(c, a.problem(c.Request.Context(), err))
+			return
+		}
+		h(c)
+	})
+}
+
+func (a *API) notePolicy(p policy, method, path string) {
+	if p.name == "" {
+		panic("api: " + method + " " + path + " has no policy")
+	}
+	a.policies[method+" "+path] = p
+}
+
+// authorize is the middleware that applies a policy, before anything of the
+// request's body is read.
+func (a *API) authorize(p policy, cookies bool) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		c := humagin.Unwrap(ctx)
+		if cookies {
+			if err := a.origins.Check(c.Request); err != nil {
+				a.writeProblem(c, a.problem(ctx.Context(), domain.Errorf(domain.CodeDenied, "requests from other sites are refused here")))
+				return
+			}
+		}
+		if c.Request.ContentLength > maxBody {
+			a.writeProblem(c, a.problem(ctx.Context(), errBodyTooLarge()))
+			return
+		}
+		id, err := a.identify(c, p)
+		if err == nil {
+			err = p.allow(id)
+		}
+		if err == nil {
+			err = checkQuery(c.Request.URL.RawQuery)
+		}
+		if err != nil {
+			a.writeProblem(c, a.problem(ctx.Context(), err))
+			return
+		}
+		next(huma.WithValue(ctx, identityKey{}, id))
+	}
+}
+
+// checkQuery refuses what net/url would pass over in silence (a semicolon, a
+// bad escape), and bytes that are not text.
+func checkQuery(raw string) error {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return domain.Invalid("query", "is not well-formed: %s", err)
+	}
+	for name, list := range values {
+		for _, v := range list {
+			if !utf8.ValidString(v) || hasControl(v) {
+				return domain.Invalid("query."+name, "must be text without control characters")
+			}
+		}
+		if len(list) > 1 {
+			return domain.Invalid("query."+name, "is given more than once")
+		}
+	}
+	return nil
+}
+
+type identityKey struct{}
+
+func identityOf(ctx context.Context) auth.Identity {
+	id, _ := ctx.Value(identityKey{}).(auth.Identity)
+	return id
+}
+
+// identify reads the credentials, if the policy asks for any.
+func (a *API) identify(c *gin.Context, p policy) (auth.Identity, error) {
+	if !p.signedIn {
+		return auth.Identity{}, nil
+	}
+	scheme, bearer, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || bearer == "" {
+		return auth.Identity{}, nil
+	}
+	id, err := a.deps.Auth.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), c.ClientIP())
+	if err == nil {
+		requestOf(c.Request.Context()).actor = id
+	}
+	return id, err
+}

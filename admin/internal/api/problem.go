@@ -1,0 +1,260 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// maxBody bounds a request's body, in bytes.
+const maxBody = 1 << 20
+
+// Codes that only HTTP has.
+const (
+	codeBodyTooLarge  domain.Code = "body_too_large"
+	codeMalformedJSON domain.Code = "malformed_json"
+)
+
+// Problem is every error answer (RFC 9457).
+type Problem struct {
+	Type     string        `json:"type" doc:"urn:carillon:problem: and the code"`
+	Title    string        `json:"title" doc:"The HTTP status in words"`
+	Status   int           `json:"status"`
+	Detail   string        `json:"detail" doc:"What is wrong, for people"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
+	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
+	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
+	Current  *Job          `json:"current,omitempty" doc:"With revision_mismatch: the job as it is now"`
+
+	headers http.Header
+}
+
+// ProblemItem points at one wrong value.
+type ProblemItem struct {
+	Location string `json:"location" example:"body.schedule.expr"`
+	Message  string `json:"message"`
+	Value    any    `json:"value,omitempty" doc:"The value, if it is short and no secret"`
+	Position *int   `json:"position,omitempty" doc:"Byte offset of the fault inside a cron expression or the JSON text"`
+	Length   *int   `json:"length,omitempty" doc:"Bytes to mark from position"`
+	Hint     string `json:"hint,omitempty" doc:"What to write instead"`
+}
+
+// Error, GetStatus, ContentType and GetHeaders make it huma's error type.
+func (p *Problem) Error() string               { return p.Detail }
+func (p *Problem) GetStatus() int              { return p.Status }
+func (p *Problem) ContentType(string) string   { return "application/problem+json" }
+func (p *Problem) GetHeaders() http.Header     { return p.headers }
+func (p *Problem) withCurrent(j *Job) *Problem { p.Current = j; return p }
+
+// statuses is the one table from codes to HTTP. Codes that stay inside the
+// admin become one that the outside knows.
+var statuses = map[domain.Code]struct {
+	status int
+	code   domain.Code
+}{
+	domain.CodeUnauthenticated:  {http.StatusUnauthorized, domain.CodeUnauthenticated},
+	domain.CodeTokenExpired:     {http.StatusUnauthorized, domain.CodeTokenExpired},
+	domain.CodeDenied:           {http.StatusForbidden, domain.CodeDenied},
+	domain.CodeNotFound:         {http.StatusNotFound, domain.CodeNotFound},
+	domain.CodeConflict:         {http.StatusConflict, domain.CodeConflict},
+	domain.CodeAlreadyFinished:  {http.StatusConflict, domain.CodeAlreadyFinished},
+	domain.CodeIllegalMove:      {http.StatusConflict, domain.CodeConflict},
+	domain.CodeStaleFence:       {http.StatusConflict, domain.CodeConflict},
+	domain.CodeExecutorOffline:  {http.StatusConflict, domain.CodeExecutorOffline},
+	domain.CodeRevisionMismatch: {http.StatusPreconditionFailed, domain.CodeRevisionMismatch},
+	domain.CodeInvalid:          {http.StatusUnprocessableEntity, domain.CodeInvalid},
+	domain.CodeInvalidCron:      {http.StatusUnprocessableEntity, domain.CodeInvalidCron},
+	domain.CodeUnknownHandler:   {http.StatusUnprocessableEntity, domain.CodeUnknownHandler},
+	domain.CodeWaitTimedOut:     {http.StatusAccepted, domain.CodeWaitTimedOut},
+	domain.CodeRateLimited:      {http.StatusTooManyRequests, domain.CodeRateLimited},
+	domain.CodeUnavailable:      {http.StatusServiceUnavailable, domain.CodeUnavailable},
+	codeBodyTooLarge:            {http.StatusRequestEntityTooLarge, codeBodyTooLarge},
+	codeMalformedJSON:           {http.StatusBadRequest, codeMalformedJSON},
+}
+
+func errBodyTooLarge() error {
+	return domain.Errorf(codeBodyTooLarge, "the body is longer than %d bytes", maxBody)
+}
+
+// problem turns any error into an answer. What the user can do nothing about
+// is logged and hidden.
+func (a *API) problem(ctx context.Context, err error) *Problem {
+	var ready *Problem
+	if errors.As(err, &ready) {
+		ready.Instance = requestOf(ctx).id
+		return ready
+	}
+	entry, known := statuses[domain.CodeOf(err)]
+	if !known {
+		return a.internal(ctx, err)
+	}
+	p := newProblem(ctx, entry.status, entry.code, err.Error())
+	var de *domain.Error
+	if errors.As(err, &de) {
+		p.Detail = de.Message
+		for _, f := range de.Fields {
+			p.Errors = append(p.Errors, itemOf(f))
+		}
+	}
+	var limited *auth.LimitedError
+	switch {
+	case errors.As(err, &limited):
+		p.headers.Set("Retry-After", strconv.Itoa(int(math.Ceil(limited.After.Seconds()))))
+	case entry.status == http.StatusServiceUnavailable:
+		a.log.Warn("request not served", "request_id", p.Instance, "err", err)
+		p.Detail = "the database does not answer; try again in a moment"
+		p.headers.Set("Retry-After", "1")
+	case entry.status == http.StatusUnauthorized:
+		p.headers.Set("WWW-Authenticate", `Bearer realm="carillon"`)
+	}
+	return p
+}
+
+func (a *API) internal(ctx context.Context, err error) *Problem {
+	if ctx.Err() != nil {
+		// The client has gone; nobody reads this.
+		return newProblem(ctx, 499, domain.CodeInternal, "the request was cancelled")
+	}
+	p := newProblem(ctx, http.StatusInternalServerError, domain.CodeInternal,
+		"something went wrong; the server's log has the details under this request id")
+	a.log.Error("request failed", "request_id", p.Instance, "err", err)
+	return p
+}
+
+func newProblem(ctx context.Context, status int, code domain.Code, detail string) *Problem {
+	return &Problem{
+		Type: "urn:carillon:problem:" + string(code), Title: http.StatusText(status), Status: status,
+		Detail: detail, Code: string(code), Instance: requestOf(ctx).id, headers: http.Header{},
+	}
+}
+
+func itemOf(f domain.FieldError) ProblemItem {
+	item := ProblemItem{Location: f.Location, Message: f.Message, Value: shownValue(f.Location, f.Value), Hint: f.Hint}
+	if f.Position >= 0 && f.Length > 0 {
+		item.Position, item.Length = &f.Position, &f.Length
+	}
+	return item
+}
+
+// writeProblem answers outside huma.
+func (a *API) writeProblem(c *gin.Context, p *Problem) {
+	for name, values := range p.headers {
+		for _, v := range values {
+			c.Writer.Header().Add(name, v)
+		}
+	}
+	if p.Status == http.StatusRequestEntityTooLarge {
+		c.Header("Connection", "close") // the rest of the body is not worth reading
+	}
+	c.Header("Content-Type", "application/problem+json")
+	c.Status(p.Status)
+	enc := json.NewEncoder(c.Writer)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
+		a.log.Debug("answer not written", "request_id", p.Instance, "err", err)
+	}
+	c.Abort()
+}
+
+// huma's own errors (validation, JSON, size) come through these two hooks,
+// which are variables of that package. No other package of ours uses it.
+func init() {
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		return foreignProblem(ctx.Context(), status, msg, errs)
+	}
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return foreignProblem(context.Background(), status, msg, errs)
+	}
+	huma.ValidateStrictCasing = true
+	huma.DefaultArrayNullable = false
+}
+
+func foreignProblem(ctx context.Context, status int, msg string, errs []error) *Problem {
+	var details []*huma.ErrorDetail
+	for _, err := range errs {
+		var d *huma.ErrorDetail
+		if errors.As(err, &d) {
+			details = append(details, d)
+		} else if err != nil {
+			details = append(details, &huma.ErrorDetail{Message: err.Error()})
+		}
+	}
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		p := newProblem(ctx, status, codeBodyTooLarge, errBodyTooLarge().Error())
+		p.headers.Set("Connection", "close")
+		return p
+	case status == http.StatusBadRequest:
+		return malformed(ctx, msg, details)
+	case status >= 500:
+		return newProblem(ctx, status, domain.CodeInternal, "something went wrong")
+	}
+	p := newProblem(ctx, status, domain.CodeInvalid, msg)
+	for _, d := range details {
+		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value)})
+	}
+	if len(p.Errors) > 0 {
+		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
+	}
+	return p
+}
+
+// malformed says where the JSON text is broken.
+func malformed(ctx context.Context, msg string, details []*huma.ErrorDetail) *Problem {
+	p := newProblem(ctx, http.StatusBadRequest, codeMalformedJSON, msg)
+	if len(details) == 0 {
+		return p
+	}
+	text, _ := details[0].Value.(string)
+	item := ProblemItem{Location: "body", Message: details[0].Message}
+	var v any
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal([]byte(text), &v), &syntax) {
+		at := max(int(syntax.Offset)-1, 0)
+		before := text[:min(at, len(text))]
+		line := 1 + strings.Count(before, "\n")
+		column := len(before) - strings.LastIndexByte(before, '\n')
+		item.Position = &at
+		p.Detail = fmt.Sprintf("the body is not JSON: line %d, column %d: %s", line, column, syntax.Error())
+	}
+	p.Errors = []ProblemItem{item}
+	return p
+}
+
+// maxShown bounds the values that errors repeat, in bytes.
+const maxShown = 200
+
+// shownValue returns the value if it may be repeated in an answer: a short
+// scalar that is no secret.
+func shownValue(location string, v any) any {
+	lower := strings.ToLower(location)
+	for _, word := range []string{"password", "secret", "token", "cookie", "authorization", "body.current", "body.new"} {
+		if strings.Contains(lower, word) {
+			return nil
+		}
+	}
+	switch v := v.(type) {
+	case bool, int, int64, float64:
+		return v
+	case string:
+		if location == "body" || len(v) > maxShown {
+			return nil
+		}
+		return v
+	case fmt.Stringer:
+		return v.String()
+	default:
+		return nil
+	}
+}

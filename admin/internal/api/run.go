@@ -1,0 +1,299 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Run is one planned run (an execution) with its current attempt.
+type Run struct {
+	ID          string  `json:"id"`
+	JobID       string  `json:"jobId"`
+	JobName     string  `json:"jobName"`
+	JobRevision int64   `json:"jobRevision"`
+	Executor    Ref     `json:"executor"`
+	Handler     string  `json:"handler"`
+	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent"`
+	FireAt      string  `json:"fireAt" format:"date-time" doc:"The instant planned"`
+	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded"`
+	Reason      string  `json:"reason" doc:"Why it is there, for machines; may be empty"`
+	Message     string  `json:"message" doc:"The same for people"`
+	Attempt     int     `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
+	MaxAttempts int     `json:"maxAttempts"`
+	Fence       int64   `json:"fence"`
+	Instance    *Ref    `json:"instance"`
+	Note        string  `json:"note"`
+	RequestedBy string  `json:"requestedBy"`
+	ClaimedAt   *string `json:"claimedAt" format:"date-time" doc:"When it was planned"`
+	OfferedAt   *string `json:"offeredAt" format:"date-time"`
+	GrantedAt   *string `json:"grantedAt" format:"date-time"`
+	StartedAt   *string `json:"startedAt" format:"date-time" doc:"By the executor's clock"`
+	FinishedAt  *string `json:"finishedAt" format:"date-time"`
+	NotBefore   *string `json:"notBefore" format:"date-time" doc:"No attempt before"`
+	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
+	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt to startedAt"`
+	DurationMS  *int64  `json:"durationMs" doc:"From startedAt to finishedAt"`
+	ErrorKind   string  `json:"errorKind,omitempty"`
+	Error       string  `json:"error,omitempty"`
+	Code        string  `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
+}
+
+// RunDetail is a run with all that is known of it.
+type RunDetail struct {
+	Run
+	Input    json.RawMessage `json:"input" doc:"What the handler got"`
+	Output   json.RawMessage `json:"output"`
+	Attempts []Attempt       `json:"attempts" doc:"By number; the current one last"`
+	JobSpec  *JobSpec        `json:"jobSpec" doc:"The settings that it runs with"`
+}
+
+// Attempt is one try on one instance.
+type Attempt struct {
+	Number     int     `json:"number"`
+	Fence      int64   `json:"fence"`
+	Instance   *Ref    `json:"instance"`
+	State      string  `json:"state"`
+	OfferedAt  *string `json:"offeredAt" format:"date-time"`
+	GrantedAt  *string `json:"grantedAt" format:"date-time"`
+	StartedAt  *string `json:"startedAt" format:"date-time"`
+	FinishedAt *string `json:"finishedAt" format:"date-time"`
+	ErrorKind  string  `json:"errorKind,omitempty"`
+	Error      string  `json:"error,omitempty"`
+	Stack      string  `json:"stack,omitempty"`
+	Message    string  `json:"message,omitempty"`
+}
+
+func runOf(v store.ExecutionView) Run {
+	e := v.Execution
+	out := Run{
+		ID: e.ID.String(), JobID: e.JobID.String(), JobName: v.JobName, JobRevision: e.Revision,
+		Executor: Ref{ID: e.Executor.String(), Name: v.ExecutorName}, Handler: v.Handler,
+		Cause: string(e.Cause), FireAt: instant(e.FireAt), State: e.State.String(), Reason: string(e.Reason), Message: e.Message,
+		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, Instance: instanceRef(e.Instance, v.InstanceName),
+		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: instantOrNull(e.PlannedAt), OfferedAt: instantOrNull(e.OfferedAt),
+		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
+		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
+	}
+	if late, ok := e.Lateness(); ok {
+		ms := late.Milliseconds()
+		out.LatenessMS = &ms
+	}
+	if !e.StartedAt.IsZero() && !e.FinishedAt.IsZero() {
+		ms := e.FinishedAt.Sub(e.StartedAt).Milliseconds()
+		out.DurationMS = &ms
+	}
+	return out
+}
+
+func instanceRef(id domain.InstanceID, name string) *Ref {
+	if id == 0 {
+		return nil
+	}
+	return &Ref{ID: id.String(), Name: name}
+}
+
+type listRunsInput struct {
+	PageParams
+	JobID      string `query:"jobId"`
+	ExecutorID string `query:"executorId"`
+	InstanceID string `query:"instanceId"`
+	State      string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
+	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent"`
+	From       string `query:"from" format:"date-time" doc:"Planned at or after"`
+	To         string `query:"to" format:"date-time" doc:"Planned before"`
+	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`
+}
+
+type cancelRunInput struct {
+	ID   string `path:"id"`
+	Body *struct {
+		Reason string `json:"reason,omitempty" maxLength:"1024" doc:"Why; the handler sees it"`
+	} `required:"false"`
+}
+
+type retryRunInput struct {
+	ID   string `path:"id"`
+	Body *struct {
+		Input json.RawMessage `json:"input,omitempty" doc:"Default: the run's own"`
+	} `required:"false"`
+}
+
+func (a *API) registerRuns() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/runs", id: "list-runs", tag: "runs", summary: "List runs, newest first",
+	}, a.listRuns)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/runs/{id}", id: "get-run", tag: "runs", summary: "One run with its attempts",
+	}, a.getRun)
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/runs/{id}/cancel", id: "cancel-run", tag: "runs", summary: "Stop a run",
+		description: "One that has not started ends at once; a running handler is asked to stop.",
+		status:      http.StatusAccepted, errors: []int{http.StatusConflict},
+	}, a.cancelRun)
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/runs/{id}/retry", id: "retry-run", tag: "runs", summary: "Run a finished run again",
+		description: "A new run of the job's newest revision, with the input of the old run unless another one is given.",
+		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+	}, a.retryRun)
+}
+
+func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput) (*pageOutput[Run], error) {
+	at, err := decodeCursor(in.Cursor, "runs")
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	p := store.ListExecutionsParams{
+		Tenant: id.Tenant, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
+		Job:      optionalID[domain.JobID](&r, "query.jobId", in.JobID),
+		Executor: optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID),
+		Instance: optionalID[domain.InstanceID](&r, "query.instanceId", in.InstanceID),
+		From:     r.instant("query.from", &in.From), To: r.instant("query.to", &in.To),
+	}
+	for name := range strings.SplitSeq(in.State, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		s, ok := domain.ParseState(name)
+		if !ok {
+			r.fail("query.state", name, "is not a state")
+		}
+		p.States = append(p.States, s)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListExecutions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Run, 0, len(rows)))
+	for _, v := range rows {
+		out.Body.Items = append(out.Body.Items, runOf(v))
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "runs", ID: int64(rows[len(rows)-1].ID)}.encode()
+	}
+	return out, nil
+}
+
+// run finds one of the identity's tenant by the id in the path.
+func (a *API) run(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
+	eid, err := domain.ParseID[domain.ExecutionID](text)
+	if err != nil {
+		return store.ExecutionView{}, err
+	}
+	return a.deps.Store.FindExecution(ctx, id.Tenant, eid)
+}
+
+func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body RunDetail }, error) {
+	v, err := a.run(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	archived, err := a.deps.Store.ListAttempts(ctx, id.Tenant, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := a.deps.Store.JobSpec(ctx, id.Tenant, v.JobID, v.Revision)
+	if err != nil {
+		return nil, err
+	}
+	shown := specOf(spec)
+	out := RunDetail{Run: runOf(v), Input: rawOrNull(v.Input), Output: rawOrNull(v.Output), JobSpec: &shown}
+	if len(v.Input) == 0 {
+		out.Input = rawOrNull(spec.Input)
+	}
+	out.Attempts, err = a.attemptsOf(ctx, v, archived)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body RunDetail }{out}, nil
+}
+
+// attemptsOf lists the archived attempts and, unless it is one of them, the
+// current one.
+func (a *API) attemptsOf(ctx context.Context, v store.ExecutionView, archived []domain.Attempt) ([]Attempt, error) {
+	all := archived
+	current := v.CurrentAttempt()
+	if v.Attempt > 0 && v.State != domain.RetryWait && v.State != domain.Due {
+		if len(all) == 0 || all[len(all)-1].Fence != current.Fence {
+			all = append(all[:len(all):len(all)], current)
+		}
+	}
+	names := map[domain.InstanceID]string{v.Instance: v.InstanceName}
+	out := make([]Attempt, 0, len(all))
+	for _, at := range all {
+		name, known := names[at.Instance]
+		if !known && at.Instance != 0 {
+			i, err := a.deps.Store.FindInstance(ctx, v.TenantID, at.Instance)
+			if err != nil && !domain.Is(err, domain.CodeNotFound) {
+				return nil, err
+			}
+			name = i.Name
+			names[at.Instance] = name
+		}
+		out = append(out, Attempt{
+			Number: at.Number, Fence: at.Fence, Instance: instanceRef(at.Instance, name), State: at.State.String(),
+			OfferedAt: instantOrNull(at.OfferedAt), GrantedAt: instantOrNull(at.GrantedAt),
+			StartedAt: instantOrNull(at.StartedAt), FinishedAt: instantOrNull(at.FinishedAt),
+			ErrorKind: at.ErrorKind, Error: at.Error, Stack: at.Stack, Message: string(at.Reason),
+		})
+	}
+	return out, nil
+}
+
+func (a *API) cancelRun(ctx context.Context, id auth.Identity, in *cancelRunInput) (*struct{ Body Run }, error) {
+	eid, err := domain.ParseID[domain.ExecutionID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	message := "cancelled by " + id.Actor()
+	if in.Body != nil && strings.TrimSpace(in.Body.Reason) != "" {
+		message += ": " + strings.TrimSpace(in.Body.Reason)
+	}
+	e, err := a.deps.Store.RequestCancel(ctx, id.Tenant, eid, domain.ReasonKilled, message)
+	if err != nil {
+		return nil, err
+	}
+	if e.State == domain.Cancelling {
+		a.deps.Runner.SendCancel(e)
+	}
+	a.log.Info("run cancelled", "tenant_id", id.Tenant, "execution_id", eid, "state", e.State.String(), "by", id.Actor())
+	v, err := a.deps.Store.FindExecution(ctx, id.Tenant, eid)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Run }{runOf(v)}, nil
+}
+
+func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput) (*runOutput, error) {
+	old, err := a.run(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !old.State.Terminal() {
+		return nil, domain.Errorf(domain.CodeConflict, "the run is still %s; cancel it or wait for its end", old.State)
+	}
+	v, err := a.deps.Store.FindJob(ctx, id.Tenant, old.JobID)
+	if err != nil {
+		return nil, err
+	}
+	e := a.newRun(id, v, a.deps.Now())
+	e.Cause, e.Input, e.Note = domain.CauseRetry, old.Input, "retry of run "+old.ID.String()
+	if in.Body != nil && len(in.Body.Input) > 0 {
+		var r reader
+		e.Input = r.json("body.input", in.Body.Input)
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+	}
+	return a.start(ctx, e, 0)
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Fire is one fire time.
+type Fire struct {
+	At    string `json:"at" format:"date-time"`
+	Zoned string `json:"zoned" doc:"The same instant with the offset of the schedule's zone"`
+	Note  string `json:"note,omitempty" enum:"dst_gap,dst_overlap" doc:"A clock change moved it, or it falls into an hour that comes twice"`
+}
+
+// NextFires are the fire times to come.
+type NextFires struct {
+	Fires      []Fire `json:"fires"`
+	NeverFires bool   `json:"neverFires" doc:"There is no fire to come"`
+}
+
+// Preview also says the schedule in words.
+type Preview struct {
+	Fires      []Fire    `json:"fires"`
+	NeverFires bool      `json:"neverFires"`
+	Text       Bilingual `json:"text"`
+}
+
+type nextFiresInput struct {
+	ID   string `path:"id"`
+	N    int    `query:"n" minimum:"1" maximum:"100" default:"10"`
+	From string `query:"from" format:"date-time" doc:"Default: now"`
+}
+
+type previewInput struct {
+	Body struct {
+		Schedule ScheduleWrite `json:"schedule"`
+		N        int           `json:"n,omitempty" minimum:"1" maximum:"100" default:"10"`
+		From     *string       `json:"from,omitempty" format:"date-time" doc:"Default: now"`
+	}
+}
+
+func (a *API) registerSchedules() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/jobs/{id}/next-fires", id: "next-fires", tag: "jobs",
+		summary: "A job's next fire times", description: "As the schedule says, also while the job is paused.",
+	}, a.nextFires)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodPost, path: base + "/schedules/preview", id: "preview-schedule", tag: "jobs",
+		summary: "Fire times of a schedule that is being written", description: "A wrong cron expression gives 422 invalid_cron with its position.",
+	}, a.previewSchedule)
+}
+
+func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInput) (*struct{ Body NextFires }, error) {
+	v, err := a.job(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	from := r.instant("query.from", &in.From)
+	plan := compile(&r, "schedule", &v.Spec.Schedule)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	out := NextFires{Fires: firesOf(plan, a.orNow(from), in.N)}
+	out.NeverFires = len(out.Fires) == 0
+	return &struct{ Body NextFires }{out}, nil
+}
+
+func (a *API) previewSchedule(_ context.Context, _ auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
+	var r reader
+	now := a.deps.Now()
+	from := r.instant("body.from", in.Body.From)
+	spec := in.Body.Schedule.read(&r, "body.schedule", now)
+	plan := compile(&r, "body.schedule", &spec)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: textOf(plan)}
+	out.NeverFires = len(out.Fires) == 0
+	return &struct{ Body Preview }{out}, nil
+}
+
+func (a *API) orNow(t time.Time) time.Time {
+	if t.IsZero() {
+		return a.deps.Now()
+	}
+	return t
+}
+
+// read takes over the fields of the schedule's kind. now is where a fixed rate
+// counts from, unless its validity begins at some instant.
+func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.ScheduleSpec {
+	s := domain.ScheduleSpec{
+		Kind: domain.ScheduleKind(w.Kind), Zone: orDefault(w.Zone, "UTC"),
+		StartAt: r.instant(location+".startAt", w.StartAt), EndAt: r.instant(location+".endAt", w.EndAt),
+	}
+	switch s.Kind {
+	case domain.ScheduleCron:
+		s.Expr, s.Dialect = w.Expr, orDefault(w.Dialect, "auto")
+	case domain.ScheduleFixedRate:
+		s.Every = r.duration(location+".every", w.Every, 0)
+		if s.Anchor = s.StartAt; s.Anchor.IsZero() {
+			s.Anchor = now.Truncate(time.Second).UTC()
+		}
+	case domain.ScheduleOnce:
+		wrong := len(r.fields)
+		s.At = r.instant(location+".at", w.At)
+		if s.At.IsZero() && len(r.fields) == wrong {
+			r.fail(location+".at", nil, "is needed for a schedule of kind once")
+		}
+	}
+	return s
+}

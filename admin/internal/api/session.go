@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// SessionUser is the person (or key) behind the credentials.
+type SessionUser struct {
+	ID                 string `json:"id"`
+	Username           string `json:"username"`
+	Role               string `json:"role" enum:"viewer,operator,editor,admin" doc:"In the session's tenant"`
+	PlatformAdmin      bool   `json:"platformAdmin"`
+	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
+}
+
+// TenantRef names a tenant.
+type TenantRef struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Login is a session's begin or renewal.
+type Login struct {
+	AccessToken string      `json:"accessToken" doc:"For Authorization: Bearer; keep it in memory only"`
+	ExpiresAt   string      `json:"expiresAt" format:"date-time"`
+	User        SessionUser `json:"user"`
+	Tenant      TenantRef   `json:"tenant"`
+}
+
+// Me is who asks.
+type Me struct {
+	User        SessionUser      `json:"user"`
+	Tenant      TenantRef        `json:"tenant"`
+	Tenants     []TenantWithRole `json:"tenants" doc:"Where the user may switch to"`
+	Permissions []string         `json:"permissions" doc:"read, operate, edit, admin"`
+	Kind        string           `json:"kind" enum:"user,api_key"`
+}
+
+// TenantWithRole is a membership.
+type TenantWithRole struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Role string `json:"role" enum:"viewer,operator,editor,admin"`
+}
+
+type loginOutput struct {
+	SetCookie string `header:"Set-Cookie"`
+	Body      Login
+}
+
+type cookieOutput struct {
+	SetCookie string `header:"Set-Cookie"`
+}
+
+// refreshCookie holds the refresh token. Scripts cannot read it, other sites
+// cannot send it, and it goes nowhere but to the paths that need it.
+const (
+	refreshCookie     = "carillon_refresh"
+	refreshCookiePath = base + "/auth"
+)
+
+type refreshInput struct {
+	Token string `cookie:"carillon_refresh" maxLength:"128"`
+}
+
+func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
+	c := http.Cookie{
+		Name: refreshCookie, Value: value, Path: refreshCookiePath, Expires: expires.UTC(),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies || requestOf(ctx).tls,
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c.String()
+}
+
+func (a *API) loginAnswer(ctx context.Context, s auth.Session) *loginOutput {
+	return &loginOutput{
+		SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt),
+		Body: Login{
+			AccessToken: s.AccessToken, ExpiresAt: instant(s.ExpiresAt),
+			User: sessionUser(s.Identity), Tenant: TenantRef{ID: s.Tenant.ID.String(), Name: s.Tenant.Name},
+		},
+	}
+}
+
+func sessionUser(id auth.Identity) SessionUser {
+	u := SessionUser{
+		ID: id.User.String(), Username: id.Name, Role: string(id.Role),
+		PlatformAdmin: id.PlatformAdmin, MustChangePassword: id.MustChangePassword,
+	}
+	if id.Kind == auth.KindAPIKey {
+		u.ID, u.Username = domain.UserID(id.APIKey).String(), id.Actor()
+	}
+	return u
+}
+
+type loginInput struct {
+	Body struct {
+		Username string `json:"username" minLength:"1" maxLength:"190"`
+		Password string `json:"password" minLength:"1" maxLength:"1024"`
+		Tenant   string `json:"tenant,omitempty" maxLength:"190" doc:"Name or id; default: the user's first"`
+	}
+}
+
+type passwordInput struct {
+	Body struct {
+		Current string `json:"current" minLength:"1" maxLength:"1024"`
+		New     string `json:"new" maxLength:"1024" doc:"At least 12 characters, not the user name"`
+	}
+}
+
+type switchInput struct {
+	Body struct {
+		Tenant string `json:"tenant" minLength:"1" maxLength:"190" doc:"Name or id"`
+	}
+}
+
+func (a *API) registerSession() {
+	register(a, public, operation{
+		method: http.MethodPost, path: base + "/auth/login", id: "login", tag: "session",
+		summary:     "Log in with user name and password",
+		description: "Sets the refresh cookie. At most ten tries a minute per account and per address.",
+		errors:      []int{http.StatusUnauthorized, http.StatusForbidden}, cookies: true,
+	}, func(ctx context.Context, _ auth.Identity, in *loginInput) (*loginOutput, error) {
+		s, err := a.deps.Auth.Login(ctx, auth.LoginParams{
+			Username: in.Body.Username, Password: in.Body.Password, Tenant: in.Body.Tenant, Address: requestOf(ctx).ip,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return a.loginAnswer(ctx, s), nil
+	})
+	register(a, public, operation{
+		method: http.MethodPost, path: base + "/auth/refresh", id: "refresh", tag: "session",
+		summary:     "Renew the session with the refresh cookie",
+		description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
+		errors:      []int{http.StatusUnauthorized}, cookies: true,
+	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*loginOutput, error) {
+		s, err := a.deps.Auth.Refresh(ctx, in.Token)
+		if err != nil {
+			return nil, err
+		}
+		return a.loginAnswer(ctx, s), nil
+	})
+	register(a, public, operation{
+		method: http.MethodPost, path: base + "/auth/logout", id: "logout", tag: "session",
+		summary: "End the session of the refresh cookie", status: http.StatusNoContent, cookies: true,
+	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*cookieOutput, error) {
+		if err := a.deps.Auth.Logout(ctx, in.Token); err != nil {
+			return nil, err
+		}
+		return &cookieOutput{SetCookie: a.cookie(ctx, "", time.Unix(1, 0))}, nil
+	})
+	register(a, signedIn, operation{
+		method: http.MethodPost, path: base + "/auth/password", id: "change-password", tag: "session",
+		summary:     "Change one's own password",
+		description: "Ends all sessions of the user; the answer's cookie begins a new one (POST /auth/refresh).",
+		status:      http.StatusNoContent, cookies: true,
+	}, func(ctx context.Context, id auth.Identity, in *passwordInput) (*cookieOutput, error) {
+		s, err := a.deps.Auth.ChangePassword(ctx, id, in.Body.Current, in.Body.New, requestOf(ctx).ip)
+		if err != nil {
+			return nil, err
+		}
+		return &cookieOutput{SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt)}, nil
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodPost, path: base + "/auth/tenant", id: "switch-tenant", tag: "session",
+		summary: "Begin a session in another tenant of the user", cookies: true,
+	}, func(ctx context.Context, id auth.Identity, in *switchInput) (*loginOutput, error) {
+		s, err := a.deps.Auth.SwitchTenant(ctx, id, in.Body.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		return a.loginAnswer(ctx, s), nil
+	})
+	register(a, signedIn, operation{
+		method: http.MethodGet, path: base + "/me", id: "me", tag: "session", summary: "Who asks, and what is allowed",
+	}, a.me)
+}
+
+func (a *API) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Me }, error) {
+	memberships, err := a.deps.Auth.Memberships(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	me := Me{User: sessionUser(id), Permissions: permissionNames(id.Permissions), Kind: string(id.Kind), Tenants: []TenantWithRole{}}
+	for _, m := range memberships {
+		me.Tenants = append(me.Tenants, TenantWithRole{ID: m.Tenant.ID.String(), Name: m.Tenant.Name, Role: string(m.Role)})
+		if m.Tenant.ID == id.Tenant {
+			me.Tenant = TenantRef{ID: m.Tenant.ID.String(), Name: m.Tenant.Name}
+		}
+	}
+	return &struct{ Body Me }{me}, nil
+}

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Delivery is one telling of an alert to one target.
+type Delivery struct {
+	ID          string  `json:"id"`
+	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,no_executor,test"`
+	JobID       *string `json:"jobId"`
+	RunID       *string `json:"runId"`
+	Channel     string  `json:"channel" enum:"email,webhook"`
+	Target      string  `json:"target"`
+	State       string  `json:"state" enum:"pending,delivered,failed"`
+	Attempts    int     `json:"attempts"`
+	LastError   string  `json:"lastError"`
+	CreatedAt   string  `json:"createdAt" format:"date-time"`
+	DeliveredAt *string `json:"deliveredAt" format:"date-time"`
+}
+
+// Node is one admin process.
+type Node struct {
+	ID              string `json:"id"`
+	Name            string `json:"name"`
+	BootID          string `json:"bootId"`
+	Version         string `json:"version"`
+	StartedAt       string `json:"startedAt" format:"date-time"`
+	LastHeartbeatAt string `json:"lastHeartbeatAt" format:"date-time"`
+	Sessions        int    `json:"sessions" doc:"Executor sessions"`
+	Current         bool   `json:"current" doc:"The node that answers"`
+}
+
+// Version is what runs here.
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+}
+
+type listDeliveriesInput struct {
+	PageParams
+	JobID string `query:"jobId"`
+	State string `query:"state" enum:"pending,delivered,failed"`
+}
+
+func (a *API) registerSystem() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/deliveries", id: "list-deliveries", tag: "system", summary: "The log of alert deliveries, newest first",
+	}, a.listDeliveries)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/nodes", id: "list-nodes", tag: "system", summary: "The live admin nodes",
+	}, func(context.Context, auth.Identity, *struct{}) (*pageOutput[Node], error) {
+		items := []Node{}
+		for _, n := range a.deps.Nodes() {
+			items = append(items, Node{
+				ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, StartedAt: instant(n.StartedAt),
+				LastHeartbeatAt: instant(n.HeartbeatAt), Sessions: n.Sessions, Current: n.BootID == a.deps.Self,
+			})
+		}
+		return onePage(items), nil
+	})
+	version := Version{Version: a.deps.Version, Commit: commit()}
+	register(a, signedIn, operation{
+		method: http.MethodGet, path: base + "/version", id: "version", tag: "system", summary: "The server's version",
+	}, func(context.Context, auth.Identity, *struct{}) (*struct{ Body Version }, error) {
+		return &struct{ Body Version }{version}, nil
+	})
+}
+
+// commit is what the Go tool stamped into the binary.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return ""
+}
+
+var deliveryStates = map[string]domain.DeliveryState{
+	"pending": domain.DeliveryPending, "delivered": domain.DeliveryDelivered, "failed": domain.DeliveryFailed,
+}
+
+func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeliveriesInput) (*pageOutput[Delivery], error) {
+	at, err := decodeCursor(in.Cursor, "deliveries")
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	p := store.ListDeliveriesParams{
+		Tenant: id.Tenant, Job: optionalID[domain.JobID](&r, "query.jobId", in.JobID),
+		State: deliveryStates[in.State], Before: at.ID, Limit: in.Limit + 1,
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListDeliveries(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Delivery, 0, len(rows)))
+	for _, d := range rows {
+		out.Body.Items = append(out.Body.Items, Delivery{
+			ID: strconv.FormatInt(d.ID, 10), Kind: string(d.Event.Kind), JobID: idOrNull(d.Event.JobID), RunID: idOrNull(d.Event.ExecutionID),
+			Channel: d.Channel, Target: d.Target, State: d.State.String(), Attempts: d.Attempts, LastError: d.LastError,
+			CreatedAt: instant(d.CreatedAt), DeliveredAt: instantOrNull(d.DeliveredAt),
+		})
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "deliveries", ID: rows[len(rows)-1].ID}.encode()
+	}
+	return out, nil
+}
+
+// healthz says that the process answers, whatever the database does.
+func (a *API) healthz(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
+
+// readyTimeout bounds a readiness check.
+const readyTimeout = 2 * time.Second
+
+// readyz says whether requests should be sent here.
+func (a *API) readyz(c *gin.Context) {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
+	defer cancel()
+	if err := a.deps.Ready(ctx); err != nil {
+		a.log.Debug("not ready", "err", err)
+		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable,
+			"this node cannot serve now; its log has the reason"))
+		return
+	}
+	c.JSON(http.StatusOK, gin.H{"status": "ready"})
+}

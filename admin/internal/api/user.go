@@ -1,0 +1,252 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// User is a member of the tenant.
+type User struct {
+	ID        string `json:"id"`
+	Username  string `json:"username"`
+	Role      string `json:"role" enum:"viewer,operator,editor,admin"`
+	Disabled  bool   `json:"disabled"`
+	CreatedAt string `json:"createdAt" format:"date-time"`
+}
+
+// UserWithPassword also has a password that was generated.
+type UserWithPassword struct {
+	User
+	Password string `json:"password,omitempty" doc:"Only when it was generated; shown once, to be changed at the first login"`
+}
+
+func userOf(m store.Member) User {
+	return User{
+		ID: m.User.ID.String(), Username: m.User.Username, Role: string(m.Role),
+		Disabled: m.User.Disabled, CreatedAt: instant(m.User.CreatedAt),
+	}
+}
+
+type userOutput struct{ Body UserWithPassword }
+
+type createUserInput struct {
+	Body struct {
+		Username string `json:"username" minLength:"1" maxLength:"64"`
+		Role     string `json:"role" enum:"viewer,operator,editor,admin"`
+		Password string `json:"password,omitempty" maxLength:"1024" doc:"Default: a random one, to be changed at the first login"`
+	}
+}
+
+type updateUserInput struct {
+	ID   string `path:"id"`
+	Body struct {
+		Role     string  `json:"role,omitempty" enum:"viewer,operator,editor,admin"`
+		Disabled *bool   `json:"disabled,omitempty"`
+		Password *string `json:"password,omitempty" maxLength:"1024" doc:"Empty: a random one. Ends all sessions of the user"`
+	}
+}
+
+var userName = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,63}$`)
+
+func (a *API) registerUsers() {
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodGet, path: base + "/users", id: "list-users", tag: "access", summary: "List the tenant's users",
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[User], error) {
+		members, err := a.deps.Store.ListMembers(ctx, id.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		items := []User{}
+		for _, m := range members {
+			items = append(items, userOf(m))
+		}
+		return onePage(items), nil
+	})
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodPost, path: base + "/users", id: "create-user", tag: "access",
+		summary:     "Add a user to the tenant",
+		description: "A platform administrator may also add a user who exists already in another tenant.",
+		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+	}, a.createUser)
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodPatch, path: base + "/users/{id}", id: "update-user", tag: "access",
+		summary:     "Change a user's role, lock the account, or set a password",
+		description: "Lock and password concern the account as a whole; if it belongs to other tenants too, only a platform administrator may change them.",
+		errors:      []int{http.StatusConflict},
+	}, a.updateUser)
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodDelete, path: base + "/users/{id}", id: "delete-user", tag: "access",
+		summary:     "Remove a user from the tenant",
+		description: "An account that belongs to no other tenant is locked.",
+		status:      http.StatusNoContent, errors: []int{http.StatusConflict},
+	}, a.deleteUser)
+}
+
+func (a *API) createUser(ctx context.Context, id auth.Identity, in *createUserInput) (*userOutput, error) {
+	username := auth.NormalUsername(in.Body.Username)
+	if !userName.MatchString(username) {
+		return nil, domain.Invalid("body.username", "must be letters, digits and . _ @ + -, beginning with a letter or digit")
+	}
+	password, generated, err := choosePassword("body.password", username, in.Body.Password)
+	if err != nil {
+		return nil, err
+	}
+	phc, err := a.deps.Auth.HashPassword(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	m := store.Member{
+		User: domain.User{
+			ID: domain.UserID(a.deps.NewID()), Username: username, PasswordHash: phc,
+			MustChangePassword: generated, SessionVersion: 1, CreatedAt: a.deps.Now(),
+		},
+		Role: domain.Role(in.Body.Role),
+	}
+	err = a.deps.Store.CreateUser(ctx, m.User, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role})
+	if domain.Is(err, domain.CodeConflict) && id.PlatformAdmin && in.Body.Password == "" {
+		return a.addExisting(ctx, id, username, m.Role)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("user created", "user", username, "role", m.Role, "by", id)
+	out := &userOutput{UserWithPassword{User: userOf(m)}}
+	if generated {
+		out.Body.Password = password
+	}
+	return out, nil
+}
+
+// addExisting makes a user of another tenant a member of this one.
+func (a *API) addExisting(ctx context.Context, id auth.Identity, username string, role domain.Role) (*userOutput, error) {
+	user, err := a.deps.Store.FindUserByName(ctx, username)
+	if err != nil {
+		return nil, err
+	}
+	memberships, err := a.deps.Store.ListMemberships(ctx, user.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range memberships {
+		if m.TenantID == id.Tenant {
+			return nil, domain.Errorf(domain.CodeConflict, "the user %q belongs to this tenant already", username)
+		}
+	}
+	if err := a.deps.Store.SaveMembership(ctx, domain.Membership{TenantID: id.Tenant, UserID: user.ID, Role: role}); err != nil {
+		return nil, err
+	}
+	a.log.Info("user added to the tenant", "user", username, "role", role, "by", id)
+	return &userOutput{UserWithPassword{User: userOf(store.Member{User: user, Role: role})}}, nil
+}
+
+func choosePassword(location, username, given string) (password string, generated bool, err error) {
+	if given != "" {
+		return given, false, auth.CheckPassword(location, username, given)
+	}
+	password, err = auth.GeneratePassword()
+	return password, true, err
+}
+
+// member finds a user of the identity's tenant, and in how many tenants the
+// user is.
+func (a *API) member(ctx context.Context, id auth.Identity, text string) (m store.Member, tenants int, err error) {
+	user, err := domain.ParseID[domain.UserID](text)
+	if err != nil {
+		return m, 0, err
+	}
+	memberships, err := a.deps.Store.ListMemberships(ctx, user)
+	if err != nil {
+		return m, 0, err
+	}
+	for _, ms := range memberships {
+		if ms.TenantID == id.Tenant {
+			m.User, err = a.deps.Store.FindUser(ctx, user)
+			m.Role = ms.Role
+			return m, len(memberships), err
+		}
+	}
+	return m, 0, domain.Errorf(domain.CodeNotFound, "no user has the id %q", text)
+}
+
+func (a *API) updateUser(ctx context.Context, id auth.Identity, in *updateUserInput) (*userOutput, error) {
+	m, tenants, err := a.member(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayChange(id, m, tenants, in); err != nil {
+		return nil, err
+	}
+	out := &userOutput{}
+	if in.Body.Role != "" && domain.Role(in.Body.Role) != m.Role {
+		m.Role = domain.Role(in.Body.Role)
+		if err := a.deps.Store.SaveMembership(ctx, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role}); err != nil {
+			return nil, err
+		}
+	}
+	if in.Body.Disabled != nil && *in.Body.Disabled != m.User.Disabled {
+		m.User.Disabled = *in.Body.Disabled
+		m.User.SessionVersion++
+		if err := a.deps.Store.UpdateUser(ctx, m.User); err != nil {
+			return nil, err
+		}
+	}
+	if in.Body.Password != nil {
+		password, generated, err := choosePassword("body.password", m.User.Username, *in.Body.Password)
+		if err != nil {
+			return nil, err
+		}
+		if m.User, err = a.deps.Auth.SetPassword(ctx, m.User, password, true); err != nil {
+			return nil, err
+		}
+		if generated {
+			out.Body.Password = password
+		}
+	}
+	a.deps.Auth.Forget(m.User.ID)
+	a.log.Info("user changed", "user", m.User.Username, "role", m.Role, "disabled", m.User.Disabled,
+		"new_password", in.Body.Password != nil, "by", id)
+	out.Body.User = userOf(m)
+	return out, nil
+}
+
+// mayChange keeps administrators from locking themselves out, and those of one
+// tenant from taking over accounts of another.
+func mayChange(id auth.Identity, m store.Member, tenants int, in *updateUserInput) error {
+	if m.User.ID == id.User {
+		return domain.Errorf(domain.CodeConflict, "you cannot change your own role, lock or password here; ask another administrator, or use %s/auth/password", base)
+	}
+	account := in.Body.Disabled != nil || in.Body.Password != nil
+	if account && !id.PlatformAdmin && (tenants > 1 || m.User.PlatformAdmin) {
+		return domain.Errorf(domain.CodeDenied, "the account of %q belongs to other tenants too: only a platform administrator may change it", m.User.Username)
+	}
+	return nil
+}
+
+func (a *API) deleteUser(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+	m, tenants, err := a.member(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if m.User.ID == id.User {
+		return nil, domain.Errorf(domain.CodeConflict, "you cannot remove yourself; ask another administrator")
+	}
+	if err := a.deps.Store.DeleteMembership(ctx, id.Tenant, m.User.ID); err != nil {
+		return nil, err
+	}
+	if tenants == 1 && !m.User.PlatformAdmin {
+		m.User.Disabled = true
+		m.User.SessionVersion++
+		if err := a.deps.Store.UpdateUser(ctx, m.User); err != nil {
+			return nil, fmt.Errorf("lock account: %w", err)
+		}
+	}
+	a.deps.Auth.Forget(m.User.ID)
+	a.log.Info("user removed from the tenant", "user", m.User.Username, "by", id)
+	return nil, nil
+}

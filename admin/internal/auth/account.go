@@ -1,0 +1,127 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// accountKey is a user in a tenant.
+type accountKey struct {
+	user   domain.UserID
+	tenant domain.TenantID
+}
+
+// account is what is known of a user in a tenant, and since when.
+type account struct {
+	user domain.User
+	role domain.Role
+	at   time.Time
+}
+
+// account returns the user with the role in the tenant, at most stateTTL old.
+// CodeUnauthenticated: gone, disabled or no longer a member.
+func (s *Service) account(ctx context.Context, key accountKey) (account, error) {
+	now := time.Now()
+	if a, ok := s.users.Get(key); ok && now.Sub(a.at) < stateTTL {
+		return a, nil
+	}
+	user, err := s.store.FindUser(ctx, key.user)
+	if domain.Is(err, domain.CodeNotFound) {
+		return account{}, errSessionOver()
+	}
+	if err != nil {
+		return account{}, fmt.Errorf("find user: %w", err)
+	}
+	if user.Disabled {
+		return account{}, errSessionOver()
+	}
+	role, err := s.roleIn(ctx, user, key.tenant)
+	if err != nil {
+		return account{}, err
+	}
+	if role == "" {
+		return account{}, errSessionOver()
+	}
+	a := account{user: user, role: role, at: now}
+	s.users.Add(key, a)
+	return a, nil
+}
+
+// roleIn returns the user's role in the tenant, or "".
+func (s *Service) roleIn(ctx context.Context, user domain.User, tenant domain.TenantID) (domain.Role, error) {
+	if user.PlatformAdmin {
+		return domain.RoleAdmin, nil
+	}
+	memberships, err := s.store.ListMemberships(ctx, user.ID)
+	if err != nil {
+		return "", fmt.Errorf("list memberships: %w", err)
+	}
+	for _, m := range memberships {
+		if m.TenantID == tenant {
+			return m.Role, nil
+		}
+	}
+	return "", nil
+}
+
+// Forget drops what is known of a user, so that a change shows at once on
+// this node.
+func (s *Service) Forget(user domain.UserID) {
+	for _, key := range s.users.Keys() {
+		if key.user == user {
+			s.users.Remove(key)
+		}
+	}
+}
+
+func errSessionOver() error {
+	return domain.Errorf(domain.CodeUnauthenticated, "the session is over; log in again")
+}
+
+// identity puts an account into words.
+func (a account) identity(tenant domain.TenantID) Identity {
+	return Identity{
+		Kind: KindUser, Tenant: tenant, User: a.user.ID, Name: a.user.Username,
+		Role: a.role, Permissions: a.role.Permissions(),
+		PlatformAdmin: a.user.PlatformAdmin, MustChangePassword: a.user.MustChangePassword,
+	}
+}
+
+// Membership is a tenant that a user may act in.
+type Membership struct {
+	Tenant domain.Tenant
+	Role   domain.Role
+}
+
+// Memberships lists where the identity may go: its own tenant for an API key,
+// every tenant for a platform admin.
+func (s *Service) Memberships(ctx context.Context, id Identity) ([]Membership, error) {
+	if id.Kind == KindAPIKey {
+		t, err := s.store.FindTenant(ctx, id.Tenant)
+		return []Membership{{Tenant: t, Role: id.Role}}, err
+	}
+	if id.PlatformAdmin {
+		tenants, err := s.store.ListTenants(ctx)
+		out := make([]Membership, 0, len(tenants))
+		for _, t := range tenants {
+			out = append(out, Membership{Tenant: t, Role: domain.RoleAdmin})
+		}
+		return out, err
+	}
+	memberships, err := s.store.ListMemberships(ctx, id.User)
+	if err != nil {
+		return nil, fmt.Errorf("list memberships: %w", err)
+	}
+	out := make([]Membership, 0, len(memberships))
+	for _, m := range memberships {
+		t, err := s.store.FindTenant(ctx, m.TenantID)
+		if err != nil {
+			return nil, fmt.Errorf("find tenant: %w", err)
+		}
+		out = append(out, Membership{Tenant: t, Role: m.Role})
+	}
+	return out, nil
+}

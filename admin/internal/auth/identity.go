@@ -1,0 +1,52 @@
+package auth
+
+import (
+	"log/slog"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Kind tells people from programs.
+type Kind string
+
+const (
+	KindUser   Kind = "user"
+	KindAPIKey Kind = "api_key"
+)
+
+// Identity is who asks, in which tenant, with which rights. The zero value is
+// nobody.
+type Identity struct {
+	Kind   Kind
+	Tenant domain.TenantID
+	// User is set for KindUser, APIKey for KindAPIKey.
+	User   domain.UserID
+	APIKey int64
+	// Name is the user's or the key's name.
+	Name        string
+	Role        domain.Role
+	Permissions domain.Permission
+	// PlatformAdmin may manage tenants and acts as admin in each of them.
+	PlatformAdmin bool
+	// MustChangePassword: everything but the change itself is refused.
+	MustChangePassword bool
+}
+
+// Known reports whether there is anybody at all.
+func (id Identity) Known() bool { return id.Kind != "" }
+
+// May reports whether the identity has all the rights in p.
+func (id Identity) May(p domain.Permission) bool { return id.Permissions&p == p }
+
+// Actor is the name written into createdBy, requestedBy and the like.
+func (id Identity) Actor() string {
+	if id.Kind == KindAPIKey {
+		return "key:" + id.Name
+	}
+	return id.Name
+}
+
+// LogValue keeps log lines short.
+func (id Identity) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", id.Actor()), slog.Int64("tenant_id", int64(id.Tenant)))
+}

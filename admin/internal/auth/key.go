@@ -1,0 +1,206 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Prefixes let people and secret scanners see what they have found.
+const (
+	APIKeyPrefix    = "ck_"
+	JoinTokenPrefix = "cjt_"
+	// shownChars is how much of a secret lists show beside the prefix.
+	shownChars = 6
+)
+
+// knownKey is an API key that was found, and when.
+type knownKey struct {
+	key domain.APIKey
+	at  time.Time
+}
+
+// Authenticate turns what stands after "Bearer " into an identity. Codes:
+// CodeUnauthenticated, CodeTokenExpired, CodeRateLimited.
+func (s *Service) Authenticate(ctx context.Context, bearer, address string) (Identity, error) {
+	if len(bearer) >= len(APIKeyPrefix) && bearer[:len(APIKeyPrefix)] == APIKeyPrefix {
+		return s.authenticateKey(ctx, bearer, address)
+	}
+	c, err := s.verify(ctx, bearer)
+	if err != nil {
+		return Identity{}, err
+	}
+	user, err1 := domain.ParseID[domain.UserID](c.Subject)
+	tenant, err2 := domain.ParseID[domain.TenantID](c.Tenant)
+	if err1 != nil || err2 != nil {
+		return Identity{}, errBadToken()
+	}
+	a, err := s.account(ctx, accountKey{user: user, tenant: tenant})
+	if err != nil {
+		return Identity{}, err
+	}
+	if a.user.SessionVersion != c.SessionVersion {
+		return Identity{}, errSessionOver()
+	}
+	return a.identity(tenant), nil
+}
+
+func (s *Service) authenticateKey(ctx context.Context, secret, address string) (Identity, error) {
+	if !looksLike(secret, APIKeyPrefix) {
+		return Identity{}, errBadKey()
+	}
+	key, err := s.findKey(ctx, hashSecret(secret), address)
+	if err != nil {
+		return Identity{}, err
+	}
+	now := time.Now()
+	switch {
+	case !key.RevokedAt.IsZero():
+		return Identity{}, errBadKey()
+	case !key.ExpiresAt.IsZero() && now.After(key.ExpiresAt):
+		return Identity{}, domain.Errorf(domain.CodeTokenExpired, "the API key has expired")
+	}
+	s.mu.Lock()
+	s.touched[key.ID] = now
+	s.mu.Unlock()
+	return Identity{
+		Kind: KindAPIKey, Tenant: key.TenantID, APIKey: key.ID, Name: key.Name,
+		Role: key.Role, Permissions: key.Role.Permissions(),
+	}, nil
+}
+
+func (s *Service) findKey(ctx context.Context, hash [32]byte, address string) (domain.APIKey, error) {
+	now := time.Now()
+	if k, ok := s.apiKeys.Get(hash); ok && now.Sub(k.at) < stateTTL {
+		return k.key, nil
+	}
+	wait, ok := s.limits.keys.take(address, now)
+	if !ok {
+		return domain.APIKey{}, &LimitedError{After: wait}
+	}
+	key, err := s.store.FindAPIKeyByHash(ctx, hash)
+	if domain.Is(err, domain.CodeNotFound) || domain.Is(err, domain.CodeUnauthenticated) {
+		return key, errBadKey()
+	}
+	s.limits.keys.giveBack(address, now)
+	if err != nil {
+		return key, fmt.Errorf("find API key: %w", err)
+	}
+	s.apiKeys.Add(hash, knownKey{key: key, at: now})
+	return key, nil
+}
+
+func errBadKey() error { return domain.Errorf(domain.CodeUnauthenticated, "the API key is not valid") }
+
+// flushTouched writes when keys were used. What cannot be written is kept for
+// the next time, unless a key was used again since.
+func (s *Service) flushTouched(ctx context.Context) error {
+	s.mu.Lock()
+	used := s.touched
+	s.touched = map[int64]time.Time{}
+	s.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	if err := s.store.TouchAPIKeys(ctx, used); err != nil {
+		s.mu.Lock()
+		for id, at := range used {
+			if _, newer := s.touched[id]; !newer {
+				s.touched[id] = at
+			}
+		}
+		s.mu.Unlock()
+		return fmt.Errorf("touch API keys: %w", err)
+	}
+	return nil
+}
+
+// CreateAPIKey makes a key in the identity's tenant and returns its secret,
+// which cannot be read again. The new key cannot do more than its maker.
+func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time) (domain.APIKey, string, error) {
+	if !by.May(role.Permissions()) || role.Permissions() == 0 {
+		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot have more rights than its maker")
+	}
+	secret, err := newSecret(APIKeyPrefix)
+	if err != nil {
+		return domain.APIKey{}, "", err
+	}
+	key := domain.APIKey{
+		ID: s.newID(), TenantID: by.Tenant, Name: name, Prefix: secret[:len(APIKeyPrefix)+shownChars],
+		Hash: hashSecret(secret), Role: role, CreatedBy: by.Actor(), CreatedAt: now(), ExpiresAt: expiresAt,
+	}
+	if err := s.store.CreateAPIKey(ctx, key); err != nil {
+		return key, "", fmt.Errorf("create API key: %w", err)
+	}
+	return key, secret, nil
+}
+
+// RevokeAPIKey ends a key of the tenant; on this node at once.
+func (s *Service) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error {
+	if err := s.store.RevokeAPIKey(ctx, tenant, id); err != nil {
+		return err
+	}
+	for _, hash := range s.apiKeys.Keys() {
+		if k, ok := s.apiKeys.Peek(hash); ok && k.key.ID == id {
+			s.apiKeys.Remove(hash)
+		}
+	}
+	return nil
+}
+
+// JoinTokenParams describes a join token to make.
+type JoinTokenParams struct {
+	Executor  domain.ExecutorID
+	Name      string
+	ExpiresAt time.Time // zero = never
+	MaxUses   int       // 0 = no limit
+}
+
+// CreateJoinToken makes a token with which instances of one executor register,
+// and returns its secret, which cannot be read again.
+func (s *Service) CreateJoinToken(ctx context.Context, by Identity, p JoinTokenParams) (domain.JoinToken, string, error) {
+	secret, err := newSecret(JoinTokenPrefix)
+	if err != nil {
+		return domain.JoinToken{}, "", err
+	}
+	token := domain.JoinToken{
+		ID: s.newID(), TenantID: by.Tenant, Executor: p.Executor, Name: p.Name,
+		Prefix: secret[:len(JoinTokenPrefix)+shownChars], Hash: hashSecret(secret),
+		CreatedBy: by.Actor(), CreatedAt: now(), ExpiresAt: p.ExpiresAt, MaxUses: p.MaxUses,
+	}
+	if err := s.store.CreateJoinToken(ctx, token); err != nil {
+		return token, "", fmt.Errorf("create join token: %w", err)
+	}
+	return token, secret, nil
+}
+
+// VerifyJoinToken checks a join token before anything else is read from an
+// executor, and counts the registration of a new boot. The token decides about
+// tenant and executor; executorName is only compared. CodeUnauthenticated: not
+// valid for this executor; CodeTokenExpired: its time is over.
+func (s *Service) VerifyJoinToken(ctx context.Context, secret, bootID, executorName string) (domain.TenantID, domain.ExecutorID, error) {
+	if !looksLike(secret, JoinTokenPrefix) {
+		return 0, 0, domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
+	}
+	token, err := s.store.UseJoinToken(ctx, hashSecret(secret), bootID)
+	if err != nil {
+		return 0, 0, err
+	}
+	executor, err := s.store.FindExecutor(ctx, token.TenantID, token.Executor)
+	if domain.Is(err, domain.CodeNotFound) {
+		return 0, 0, domain.Errorf(domain.CodeUnauthenticated, "the join token's executor no longer exists")
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("find executor: %w", err)
+	}
+	if executor.Name != executorName {
+		return 0, 0, domain.Errorf(domain.CodeUnauthenticated,
+			"the join token is for another executor than %q; make a token for that one", executorName)
+	}
+	return token.TenantID, token.Executor, nil
+}
+
+// now is the creation time of new rows, in the precision of the store.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

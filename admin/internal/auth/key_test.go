@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+func TestAPIKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, m := withAdmin(t)
+		by := login(t, s, "admin", adminPassword).Identity
+		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleOperator, time.Now().Add(time.Hour))
+		require.NoError(t, err)
+		require.True(t, looksLike(secret, "ck_"))
+		require.True(t, strings.HasPrefix(secret, key.Prefix))
+		require.Len(t, key.Prefix, 9)
+		for hash := range m.apiKeys {
+			require.NotContains(t, secret, string(hash[:]))
+		}
+
+		id, err := s.Authenticate(t.Context(), secret, "192.0.2.1")
+		require.NoError(t, err)
+		require.Equal(t, KindAPIKey, id.Kind)
+		require.Equal(t, "key:deploy", id.Actor())
+		require.True(t, id.May(domain.PermOperate))
+		require.False(t, id.May(domain.PermEdit))
+
+		// Its use is written down.
+		require.NoError(t, s.flushTouched(t.Context()))
+		require.True(t, time.Now().Equal(m.touched[key.ID]))
+
+		// What cannot be written now is written later.
+		time.Sleep(time.Second)
+		_, err = s.Authenticate(t.Context(), secret, "192.0.2.1")
+		require.NoError(t, err)
+		m.fault = domain.Errorf(domain.CodeUnavailable, "down")
+		require.Error(t, s.flushTouched(t.Context()))
+		m.fault = nil
+		require.NoError(t, s.flushTouched(t.Context()))
+		require.True(t, time.Now().Equal(m.touched[key.ID]))
+
+		time.Sleep(time.Hour)
+		_, err = s.Authenticate(t.Context(), secret, "192.0.2.1")
+		require.True(t, domain.Is(err, domain.CodeTokenExpired), "%v", err)
+	})
+}
+
+func TestRevokedAPIKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, m := withAdmin(t)
+		elsewhere := node(t, m)
+		by := login(t, s, "admin", adminPassword).Identity
+		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{})
+		require.NoError(t, err)
+		for _, n := range []*Service{s, elsewhere} {
+			_, err = n.Authenticate(t.Context(), secret, "")
+			require.NoError(t, err)
+		}
+		require.True(t, domain.Is(s.RevokeAPIKey(t.Context(), by.Tenant+1, key.ID), domain.CodeNotFound), "not by another tenant")
+		require.NoError(t, s.RevokeAPIKey(t.Context(), by.Tenant, key.ID))
+		_, err = s.Authenticate(t.Context(), secret, "")
+		require.True(t, domain.Is(err, domain.CodeUnauthenticated), "at once here")
+		time.Sleep(5 * time.Second)
+		_, err = elsewhere.Authenticate(t.Context(), secret, "")
+		require.True(t, domain.Is(err, domain.CodeUnauthenticated), "within 5 s elsewhere")
+	})
+}
+
+func TestAPIKeyHasNoMoreRightsThanItsMaker(t *testing.T) {
+	s, _ := withAdmin(t)
+	by := Identity{Kind: KindUser, Tenant: 1, Role: domain.RoleOperator, Permissions: domain.RoleOperator.Permissions()}
+	for _, role := range []domain.Role{domain.RoleEditor, domain.RoleAdmin, "root", ""} {
+		_, _, err := s.CreateAPIKey(t.Context(), by, "k", role, time.Time{})
+		require.True(t, domain.Is(err, domain.CodeDenied), "%q", role)
+	}
+	_, _, err := s.CreateAPIKey(t.Context(), by, "k", domain.RoleOperator, time.Time{})
+	require.NoError(t, err)
+}
+
+func TestUnknownAPIKeysAreLimitedPerAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := withAdmin(t)
+		var limited int
+		for range 200 {
+			_, err := s.Authenticate(t.Context(), "ck_"+strings.Repeat("x", 43), "192.0.2.1")
+			if domain.Is(err, domain.CodeRateLimited) {
+				limited++
+			}
+		}
+		require.Equal(t, 200-keyBurst, limited)
+		_, err := s.Authenticate(t.Context(), "ck_"+strings.Repeat("x", 43), "192.0.2.2")
+		require.True(t, domain.Is(err, domain.CodeUnauthenticated), "other addresses are not affected")
+	})
+}
+
+func TestVerifyJoinToken(t *testing.T) {
+	s, m := withAdmin(t)
+	by := login(t, s, "admin", adminPassword).Identity
+	m.executors[5] = domain.Executor{ID: 5, TenantID: by.Tenant, Name: "shop"}
+	token, secret, err := s.CreateJoinToken(t.Context(), by, JoinTokenParams{Executor: 5, Name: "prod", MaxUses: 3})
+	require.NoError(t, err)
+	require.True(t, looksLike(secret, "cjt_"))
+	require.Equal(t, secret[:10], token.Prefix)
+
+	tenant, executor, err := s.VerifyJoinToken(t.Context(), secret, "boot-1", "shop")
+	require.NoError(t, err)
+	require.Equal(t, by.Tenant, tenant)
+	require.Equal(t, domain.ExecutorID(5), executor)
+
+	m.executors[6] = domain.Executor{ID: 6, TenantID: by.Tenant + 1, Name: "foreign"}
+	_, orphan, err := s.CreateJoinToken(t.Context(), by, JoinTokenParams{Executor: 6})
+	require.NoError(t, err)
+	tests := []struct{ name, secret, executor string }{
+		{"another executor's name", secret, "billing"},
+		{"empty", "", "shop"},
+		{"wrong", secret[:len(secret)-1] + "!", "shop"},
+		{"unknown", "cjt_" + strings.Repeat("a", 43), "shop"},
+		{"an API key", "ck_" + strings.Repeat("a", 43), "shop"},
+		{"executor of another tenant", orphan, "foreign"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tenant, executor, err := s.VerifyJoinToken(t.Context(), tt.secret, "boot-1", tt.executor)
+			require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
+			require.Zero(t, tenant)
+			require.Zero(t, executor)
+		})
+	}
+}

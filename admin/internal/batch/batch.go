@@ -1,0 +1,107 @@
+// Package batch answers: how do many small requests become few transactions?
+//
+// Durable commits cost about the same for one row as for five hundred. A
+// Queue collects items while its workers are busy and hands them over
+// together as soon as one is free: no item waits for a timer, a lone item
+// goes at once, and under load batches grow by themselves.
+package batch
+
+import (
+	"context"
+	"sync"
+)
+
+// Queue collects items of one kind. Create it with New; Add is safe for
+// concurrent use and never blocks.
+type Queue[T any] struct {
+	flush   func(ctx context.Context, items []T)
+	workers int
+	max     int
+
+	mu      sync.Mutex
+	items   []T           // guarded by mu
+	waiting chan struct{} // holds a token while there may be items
+	closed  bool          // guarded by mu
+}
+
+// New returns a Queue that calls flush with 1 to max items, from at most
+// workers goroutines at once. flush owns the slice.
+func New[T any](workers, max int, flush func(ctx context.Context, items []T)) *Queue[T] {
+	return &Queue[T]{flush: flush, workers: workers, max: max, waiting: make(chan struct{}, workers)}
+}
+
+// Add queues items. After Run has returned they are dropped; whoever needs
+// them finds them in the database.
+func (q *Queue[T]) Add(items ...T) {
+	if len(items) == 0 {
+		return
+	}
+	q.mu.Lock()
+	if !q.closed {
+		q.items = append(q.items, items...)
+	}
+	q.mu.Unlock()
+	q.wake()
+}
+
+func (q *Queue[T]) wake() {
+	select {
+	case q.waiting <- struct{}{}:
+	default: // every worker has been woken already
+	}
+}
+
+// Len returns the number of items that wait.
+func (q *Queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.items)
+}
+
+// Run works until ctx ends, then flushes what is queued once more (with a
+// context that has not ended) and returns when all flushes have.
+func (q *Queue[T]) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for range q.workers {
+		wg.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-q.waiting:
+				}
+				q.drain(ctx)
+			}
+		})
+	}
+	wg.Wait()
+	q.drain(context.WithoutCancel(ctx))
+	q.mu.Lock()
+	q.closed, q.items = true, nil
+	q.mu.Unlock()
+}
+
+func (q *Queue[T]) drain(ctx context.Context) {
+	for {
+		items, more := q.take()
+		if len(items) == 0 {
+			return
+		}
+		if more {
+			q.wake() // another worker may help
+		}
+		q.flush(ctx, items)
+	}
+}
+
+func (q *Queue[T]) take() (items []T, more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items) <= q.max {
+		items, q.items = q.items, nil
+		return items, false
+	}
+	items = q.items[:q.max:q.max]
+	q.items = q.items[q.max:]
+	return items, true
+}

@@ -1,0 +1,134 @@
+package completer
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Result is one reported attempt.
+type Result struct {
+	store.AttemptReport
+	From Acker
+}
+
+// Acker takes the acknowledgements of one session.
+type Acker interface {
+	SendAcks(acks []Ack)
+	// Closed reports whether the session has ended.
+	Closed() bool
+}
+
+// Ack tells the executor what became of a result.
+type Ack struct {
+	ID    domain.ExecutionID
+	Fence int64
+	Code  store.FinishCode
+}
+
+// Options configures a Completer.
+type Options struct {
+	Store store.Executions
+	// Later takes executions that may be offered (again) at their NotBefore.
+	Later  func(...domain.Execution)
+	Logger *slog.Logger
+	// Ended is called for executions that a report moved on; may be nil.
+	Ended func([]domain.Execution)
+}
+
+// Completer stores results. Create it with New, run it with Run.
+type Completer struct {
+	opt     Options
+	log     *slog.Logger
+	results *batch.Queue[Result]
+	starts  starts
+	hub     hub
+}
+
+// New returns a Completer; it starts nothing.
+func New(opt Options) *Completer {
+	if opt.Ended == nil {
+		opt.Ended = func([]domain.Execution) {}
+	}
+	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
+	c.results = batch.New(2, 500, c.finish)
+	return c
+}
+
+// Run works until ctx ends; results that are queued then are still stored.
+func (c *Completer) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { c.results.Run(ctx) })
+	wg.Go(func() { c.runStarts(ctx) })
+	wg.Wait()
+}
+
+// Finished takes results. It never blocks.
+func (c *Completer) Finished(results ...Result) { c.results.Add(results...) }
+
+// retryAfter is the pause before results are tried again that the database
+// did not take.
+const retryAfter = 500 * time.Millisecond
+
+// finish is the flush of the results.
+func (c *Completer) finish(ctx context.Context, results []Result) {
+	reports := make([]store.AttemptReport, len(results))
+	for i, r := range results {
+		reports[i] = r.AttemptReport
+		c.starts.forget(r.Report.ExecutionID, r.Report.Fence)
+	}
+	finished, err := c.opt.Store.FinishAttempts(ctx, reports)
+	if err != nil {
+		c.log.Warn("results could not be stored", "count", len(results), "err", err)
+		c.again(results)
+		return
+	}
+	acks := map[Acker][]Ack{}
+	var ended, later []domain.Execution
+	for i, f := range finished {
+		r := results[i]
+		acks[r.From] = append(acks[r.From], Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code})
+		later = append(later, f.Woken...)
+		if f.Code != store.FinishStored {
+			continue
+		}
+		ended = append(ended, f.Execution)
+		if !f.Execution.State.Terminal() {
+			later = append(later, f.Execution) // a retry
+		}
+	}
+	for from, list := range acks {
+		from.SendAcks(list)
+	}
+	c.opt.Later(later...)
+	c.Ended(ended)
+}
+
+// Ended tells waiters and observers about executions that ended or moved to a
+// retry, whoever moved them.
+func (c *Completer) Ended(executions []domain.Execution) {
+	if len(executions) == 0 {
+		return
+	}
+	c.hub.publish(executions)
+	c.opt.Ended(executions)
+}
+
+// again queues results once more after a pause, those of live sessions only:
+// an executor that has gone sends them again by itself.
+func (c *Completer) again(results []Result) {
+	live := results[:0]
+	for _, r := range results {
+		if !r.From.Closed() {
+			live = append(live, r)
+		}
+	}
+	if len(live) > 0 {
+		time.AfterFunc(retryAfter, func() { c.results.Add(live...) })
+	}
+}

@@ -1,0 +1,75 @@
+package completer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// startEvery is the age at which a start is worth a write of its own. Most
+// attempts end sooner, and the result brings the start time along.
+const startEvery = time.Second
+
+type startKey struct {
+	id    domain.ExecutionID
+	fence int64
+}
+
+// starts holds reported starts in two generations; what outlives a full
+// generation is written.
+type starts struct {
+	mu    sync.Mutex
+	young map[startKey]store.Start // guarded by mu
+	old   map[startKey]store.Start // guarded by mu
+}
+
+// Started takes starts. It never blocks.
+func (c *Completer) Started(list ...store.Start) {
+	c.starts.mu.Lock()
+	defer c.starts.mu.Unlock()
+	if c.starts.young == nil {
+		c.starts.young = map[startKey]store.Start{}
+	}
+	for _, s := range list {
+		c.starts.young[startKey{s.ID, s.Fence}] = s
+	}
+}
+
+func (s *starts) forget(id domain.ExecutionID, fence int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.young, startKey{id, fence})
+	delete(s.old, startKey{id, fence})
+}
+
+// turn returns the old generation and makes the young one old.
+func (s *starts) turn() []store.Start {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]store.Start, 0, len(s.old))
+	for _, start := range s.old {
+		out = append(out, start)
+	}
+	s.old, s.young = s.young, nil
+	return out
+}
+
+func (c *Completer) runStarts(ctx context.Context) {
+	tick := time.NewTicker(startEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if due := c.starts.turn(); len(due) > 0 {
+			if err := c.opt.Store.RecordStarts(ctx, due); err != nil {
+				c.log.Debug("starts could not be written", "count", len(due), "err", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Answer is an instance's answer to an offer.
+type Answer struct {
+	Tenant   domain.TenantID
+	From     Target
+	ID       domain.ExecutionID
+	Fence    int64
+	Accepted bool
+	Code     string // see proto Answer.reject_code
+	Message  string
+}
+
+// Answered takes answers. It never blocks.
+func (d *Dispatcher) Answered(answers ...Answer) {
+	accepted := make([]Answer, 0, len(answers))
+	for _, a := range answers {
+		if a.Accepted {
+			accepted = append(accepted, a)
+			continue
+		}
+		reason, wait := refusal(a.Code)
+		d.backs.Add(store.GiveBack{
+			Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID(),
+			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait,
+		})
+	}
+	d.answers.Add(accepted...)
+}
+
+// refusal says how long to wait before the next offer.
+func refusal(code string) (domain.Reason, time.Duration) {
+	switch code {
+	case "busy":
+		return domain.ReasonOfferRefused, 200 * time.Millisecond
+	case "unknown_handler":
+		return domain.ReasonUnknownHandler, 2 * time.Second
+	case "journal_unavailable":
+		return domain.ReasonOfferRefused, time.Second
+	default:
+		return domain.ReasonOfferRefused, 100 * time.Millisecond
+	}
+}
+
+// grant is the flush of the answers: commit that they start, then tell them.
+func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
+	requests := make([]store.GrantRequest, len(answers))
+	for i, a := range answers {
+		requests[i] = store.GrantRequest{Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID()}
+	}
+	results, err := d.opt.Store.GrantOffers(context.WithoutCancel(ctx), requests)
+	if err != nil {
+		// Whether it was committed is unknown. Say nothing: the executor voids
+		// its acceptance after proto.AcceptTTL and reports that it never started.
+		d.log.Warn("offers could not be granted", "count", len(answers), "err", err)
+		return
+	}
+	out := map[Target][]Grant{}
+	freed := map[domain.ExecutorID]int{}
+	for i, r := range results {
+		a := answers[i]
+		out[a.From] = append(out[a.From], Grant{ID: a.ID, Fence: a.Fence, Granted: r.Granted})
+		if !r.Granted {
+			freed[r.Execution.Executor]++
+		}
+	}
+	for t, grants := range out {
+		t.SendGrants(grants)
+	}
+	for executor, n := range freed { // sending a refusal gave its room back
+		d.Room(executor, n)
+	}
+}
+
+// giveBack is the flush of refused offers.
+func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
+	results, err := d.opt.Store.GiveBackOffers(context.WithoutCancel(ctx), items)
+	if err != nil {
+		// They expire by themselves and are swept.
+		d.log.Warn("refused offers could not be taken back", "count", len(items), "err", err)
+		return
+	}
+	for _, r := range results {
+		if r.Status != store.OfferGone {
+			d.opt.Later(r.Execution)
+		}
+	}
+}
+
+// Left takes back what had been offered to a session that ended. Attempts
+// that are running already are not touched: their lease decides.
+func (d *Dispatcher) Left(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
+	for id, fence := range offered {
+		d.backs.Add(store.GiveBack{
+			Tenant: tenant, ID: id, Fence: fence, Instance: instance,
+			Reason: domain.ReasonSessionLost, Message: "the connection to the instance broke before it answered",
+		})
+	}
+}

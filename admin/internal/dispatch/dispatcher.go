@@ -1,0 +1,287 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Target is an instance with a session on this node.
+type Target interface {
+	InstanceID() domain.InstanceID
+	// Free is the room left, as far as this node knows.
+	Free() int
+	Idempotent(handler string) bool
+	// Reserve takes room for the attempt with this fence; false: it is full or leaving.
+	Reserve(id domain.ExecutionID, fence int64) bool
+	Release(id domain.ExecutionID, fence int64)
+	// SendOffers and SendGrants only queue; an answer tells whether they arrived.
+	SendOffers(offers []store.OfferResult)
+	SendGrants(grants []Grant)
+	SendCancel(e domain.Execution)
+}
+
+// Grant tells an instance whether an accepted attempt may start.
+type Grant struct {
+	ID      domain.ExecutionID
+	Fence   int64
+	Granted bool
+}
+
+// Fleet is the view of the sessions; the gateway meets it.
+type Fleet interface {
+	Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []Target
+	TargetOf(instance domain.InstanceID) Target // nil: no session here
+}
+
+// Store is what dispatch asks of the database.
+type Store interface {
+	store.Executions
+	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
+	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
+	RecordAlerts(ctx context.Context, events []domain.AlertEvent) error
+}
+
+// Options configures a Dispatcher.
+type Options struct {
+	Node  domain.NodeID
+	Store Store
+	Fleet Fleet
+	// Later takes executions to try again at their NotBefore (the timer).
+	Later  func(...domain.Execution)
+	Now    func() time.Time // the database's clock
+	NewID  func() int64
+	Logger *slog.Logger
+	// Ended is called for executions that an offer ended (discarded); may be nil.
+	Ended func([]domain.Execution)
+}
+
+// Dispatcher sends due executions out. Create it with New, run it with Run.
+type Dispatcher struct {
+	// fixed after construction
+	opt Options
+	log *slog.Logger
+	// due has a queue per worker, by job: runs of one job are offered in order.
+	due     [offerWorkers]*batch.Queue[domain.Execution]
+	answers *batch.Queue[Answer]
+	backs   *batch.Queue[store.GiveBack]
+	turns   turns
+	waiting waitingRoom
+	outages outages
+	stop    <-chan struct{} // set by Run before its workers begin
+}
+
+// Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
+const (
+	offerBatch   = 200
+	offerWorkers = 2
+)
+
+// New returns a Dispatcher; it starts nothing.
+func New(opt Options) *Dispatcher {
+	if opt.Ended == nil {
+		opt.Ended = func([]domain.Execution) {}
+	}
+	d := &Dispatcher{opt: opt, log: opt.Logger.With("component", "dispatch")}
+	for i := range d.due {
+		d.due[i] = batch.New(1, offerBatch, d.offer)
+	}
+	d.answers = batch.New(offerWorkers, offerBatch, d.grant)
+	d.backs = batch.New(1, offerBatch, d.giveBack)
+	return d
+}
+
+// Run works until ctx ends; due executions that are queued then are left to
+// other nodes, answers are still handled. Transactions that have begun then are
+// not broken off: their outcome would be unknown.
+func (d *Dispatcher) Run(ctx context.Context) {
+	d.stop = ctx.Done()
+	var wg sync.WaitGroup
+	for _, q := range d.due {
+		wg.Go(func() { q.Run(ctx) })
+	}
+	wg.Go(func() { d.answers.Run(ctx) })
+	wg.Go(func() { d.backs.Run(ctx) })
+	wg.Wait()
+}
+
+// Fire takes executions that are due. It never blocks.
+func (d *Dispatcher) Fire(due []domain.Execution) {
+	var parts [offerWorkers][]domain.Execution
+	for _, e := range due {
+		at := e.Partition % offerWorkers
+		parts[at] = append(parts[at], e)
+	}
+	for i, part := range parts {
+		d.due[i].Add(part...)
+	}
+}
+
+// choice is one execution with the target it was given.
+type choice struct {
+	execution domain.Execution
+	target    Target
+	offer     store.Offer
+}
+
+// offer is the flush of the due queue.
+func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
+	select {
+	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
+		return // other nodes take them
+	default:
+	}
+	ctx = context.WithoutCancel(ctx)
+	slices.SortStableFunc(due, func(a, b domain.Execution) int { return earlier(&a, &b) })
+	var chosen []choice
+	var waits []waiter
+	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
+	for _, e := range due {
+		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
+		if err != nil {
+			d.postpone("read job revision", err, e)
+			continue
+		}
+		if first := held[e.JobID]; first != nil {
+			waits = append(waits, waiter{execution: e, spec: spec, online: first.online})
+			continue
+		}
+		c, wait := d.choose(e, spec)
+		if wait == nil {
+			chosen = append(chosen, c)
+			continue
+		}
+		waits = append(waits, *wait)
+		if spec.SlotLimit() > 0 {
+			held[e.JobID] = wait
+		}
+	}
+	d.makeOffers(ctx, chosen)
+	d.wait(ctx, waits)
+}
+
+// choose picks a target and reserves room there.
+func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *waiter) {
+	targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+	free := make([]int, len(targets))
+	for i, t := range targets {
+		free[i] = t.Free()
+	}
+	turn, random := uint64(0), rand.Uint64()
+	if spec.Routing == domain.RouteRoundRobin {
+		turn = d.turns.take(e.JobID)
+	}
+	for wished := wish(&e, targets, free); ; wished = -1 {
+		at := wished
+		if at < 0 {
+			at = pick(spec.Routing, free, turn, random)
+		}
+		if at < 0 {
+			return choice{}, &waiter{execution: e, spec: spec, online: len(targets)}
+		}
+		t := targets[at]
+		if !t.Reserve(e.ID, e.Fence+1) {
+			free[at] = 0 // somebody else was quicker
+			continue
+		}
+		idempotent := t.Idempotent(spec.Handler)
+		return choice{execution: e, target: t, offer: store.Offer{
+			Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
+			Idempotent: idempotent, Granted: idempotent,
+		}}, nil
+	}
+}
+
+// wish returns the index of the instance that somebody asked for when the run
+// was created, if it has room; -1 otherwise. It counts for the first offer only.
+func wish(e *domain.Execution, targets []Target, free []int) int {
+	if e.Instance == 0 || e.Fence > 0 {
+		return -1
+	}
+	for i, t := range targets {
+		if t.InstanceID() == e.Instance && free[i] > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// makeOffers commits the offers, then sends them.
+func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
+	if len(chosen) == 0 {
+		return
+	}
+	offers := make([]store.Offer, len(chosen))
+	for i, c := range chosen {
+		offers[i] = c.offer
+	}
+	results, err := d.opt.Store.OfferExecutions(ctx, offers)
+	if err != nil {
+		for _, c := range chosen {
+			c.target.Release(c.execution.ID, c.execution.Fence+1)
+			d.postpone("offer executions", err, c.execution)
+		}
+		return
+	}
+	out := map[Target][]store.OfferResult{}
+	freed := map[domain.ExecutorID]int{}
+	var ended []domain.Execution
+	for i, r := range results {
+		c := chosen[i]
+		reserved := c.execution.Fence + 1
+		if r.Status != store.OfferMade {
+			c.target.Release(c.execution.ID, reserved)
+			freed[c.execution.Executor]++
+			switch {
+			case r.Status == store.OfferDiscarded:
+				ended = append(ended, r.Execution)
+			case r.Status == store.OfferGone && !r.Execution.State.Terminal() && r.Execution.NotBefore.After(d.opt.Now()):
+				d.opt.Later(r.Execution) // the database's clock was set back
+			}
+			continue
+		}
+		if r.Execution.Fence != reserved { // what we held was an older copy
+			c.target.Release(c.execution.ID, reserved)
+			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence) // a full instance refuses by itself
+		}
+		out[c.target] = append(out[c.target], r)
+	}
+	for t, rs := range out {
+		t.SendOffers(rs)
+	}
+	for executor, n := range freed { // the other worker may have met a full house
+		d.Room(executor, n)
+	}
+	if len(ended) > 0 {
+		d.opt.Ended(ended)
+	}
+}
+
+// retryPause spreads the next try after a database error.
+func retryPause() time.Duration {
+	return 300*time.Millisecond + rand.N(400*time.Millisecond)
+}
+
+func (d *Dispatcher) postpone(step string, err error, e domain.Execution) {
+	if domain.Is(err, domain.CodeNotFound) {
+		return // gone with its job
+	}
+	d.log.Warn("dispatch postponed", "step", step, "execution_id", e.ID, "err", err)
+	e.NotBefore = d.opt.Now().Add(retryPause())
+	d.opt.Later(e)
+}
+
+// SendCancel passes a cancel on, if this node serves the instance; whoever
+// does not get it through leaves it to the sweep.
+func (d *Dispatcher) SendCancel(e domain.Execution) {
+	if t := d.opt.Fleet.TargetOf(e.Instance); t != nil {
+		t.SendCancel(e)
+	}
+}

@@ -1,0 +1,343 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errDatabase = errors.New("the database is down")
+
+// faulty is the real store behind a switch. before is asked at each call and
+// can keep it from the database; after can lose the answer to one that was
+// carried out.
+type faulty struct {
+	Store
+	mu     sync.Mutex
+	before func(method string) error // guarded by mu
+	after  func(method string) error // guarded by mu
+}
+
+func (f *faulty) fail(before, after func(method string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after = before, after
+}
+
+func (f *faulty) heal() { f.fail(nil, nil) }
+
+// only is a fault of one method, any of them when method is empty.
+func only(method string) func(string) error {
+	return func(called string) error {
+		if method == "" || called == method {
+			return errDatabase
+		}
+		return nil
+	}
+}
+
+func through[R any](f *faulty, method string, call func() (R, error)) (R, error) {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	var none R
+	if before != nil {
+		if err := before(method); err != nil {
+			return none, err
+		}
+	}
+	r, err := call()
+	if after != nil && err == nil {
+		if err := after(method); err != nil {
+			return none, err
+		}
+	}
+	return r, err
+}
+
+func (f *faulty) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error) {
+	return through(f, "JobSpec", func() (*domain.JobSpec, error) { return f.Store.JobSpec(ctx, tenant, id, revision) })
+}
+
+func (f *faulty) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
+	return through(f, "OfferExecutions", func() ([]store.OfferResult, error) { return f.Store.OfferExecutions(ctx, offers) })
+}
+
+func (f *faulty) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
+	return through(f, "GrantOffers", func() ([]store.GrantResult, error) { return f.Store.GrantOffers(ctx, grants) })
+}
+
+func (f *faulty) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
+	return through(f, "GiveBackOffers", func() ([]store.OfferResult, error) { return f.Store.GiveBackOffers(ctx, items) })
+}
+
+func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) error {
+	_, err := through(f, "RecordWaits", func() (struct{}, error) { return struct{}{}, f.Store.RecordWaits(ctx, waits) })
+	return err
+}
+
+func (f *faulty) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error) {
+	return through(f, "CountOnline", func() (int, error) { return f.Store.CountOnline(ctx, tenant, executor) })
+}
+
+// instance is a Target in memory. Its fields are set before it is used.
+type instance struct {
+	id         domain.InstanceID
+	slots      int
+	idempotent bool
+	handler    string // "" = all
+	// onOffers and onGrants are called with what is sent, in order.
+	onOffers func([]store.OfferResult)
+	onGrants func([]Grant)
+
+	mu       sync.Mutex
+	taken    map[attempt]bool    // guarded by mu
+	offers   []store.OfferResult // guarded by mu
+	grants   []Grant             // guarded by mu
+	cancels  []domain.Execution  // guarded by mu
+	reserved int                 // guarded by mu: calls that succeeded
+}
+
+type attempt struct {
+	id    domain.ExecutionID
+	fence int64
+}
+
+func (i *instance) InstanceID() domain.InstanceID { return i.id }
+func (i *instance) Idempotent(string) bool        { return i.idempotent }
+
+func (i *instance) Free() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.slots - len(i.taken)
+}
+
+func (i *instance) Reserve(id domain.ExecutionID, fence int64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.taken) >= i.slots {
+		return false
+	}
+	if i.taken == nil {
+		i.taken = map[attempt]bool{}
+	}
+	i.taken[attempt{id, fence}] = true
+	i.reserved++
+	return true
+}
+
+func (i *instance) Release(id domain.ExecutionID, fence int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.taken, attempt{id, fence})
+}
+
+func (i *instance) SendOffers(offers []store.OfferResult) {
+	i.mu.Lock()
+	i.offers = append(i.offers, offers...)
+	i.mu.Unlock()
+	if i.onOffers != nil {
+		i.onOffers(offers)
+	}
+}
+
+func (i *instance) SendGrants(grants []Grant) {
+	i.mu.Lock()
+	i.grants = append(i.grants, grants...)
+	for _, g := range grants {
+		if !g.Granted { // as the session does
+			delete(i.taken, attempt{g.ID, g.Fence})
+		}
+	}
+	i.mu.Unlock()
+	if i.onGrants != nil {
+		i.onGrants(grants)
+	}
+}
+
+func (i *instance) SendCancel(e domain.Execution) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.cancels = append(i.cancels, e)
+}
+
+// sent takes what was offered since the last call.
+func (i *instance) sent() []store.OfferResult {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := i.offers
+	i.offers = nil
+	return out
+}
+
+// told takes the grants since the last call.
+func (i *instance) told() []Grant {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := i.grants
+	i.grants = nil
+	return out
+}
+
+// sessions is a Fleet in memory.
+type sessions struct {
+	mu   sync.Mutex
+	here []*instance // guarded by mu
+}
+
+func (s *sessions) join(i *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here = append(s.here, i)
+}
+
+func (s *sessions) leave(i *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, other := range s.here {
+		if other == i {
+			s.here = append(s.here[:at:at], s.here[at+1:]...)
+			return
+		}
+	}
+}
+
+func (s *sessions) Targets(_ domain.TenantID, _ domain.ExecutorID, handler string) []Target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Target
+	for _, i := range s.here {
+		if i.handler == "" || i.handler == handler {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (s *sessions) TargetOf(id domain.InstanceID) Target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.here {
+		if i.id == id {
+			return i
+		}
+	}
+	return nil
+}
+
+// rig is a running Dispatcher on a real database in virtual time. What it
+// hands to Later comes back at its NotBefore, as from the timer.
+type rig struct {
+	*storetest.World
+	d     *Dispatcher
+	store *faulty
+	fleet *sessions
+
+	mu    sync.Mutex
+	later []domain.Execution // guarded by mu
+	ended []domain.Execution // guarded by mu
+}
+
+// inBubble runs a test with a rig. The database's clock is the bubble's.
+func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { r.d.Run(ctx); close(done) }()
+		defer func() { cancel(); <-done }()
+		test(t, r)
+	})
+}
+
+func newRig(t *testing.T) *rig {
+	o := gormstore.Options{
+		Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+		NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
+	}
+	require.NoError(t, gormstore.Migrate(t.Context(), o))
+	s, err := gormstore.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := &rig{World: storetest.NewWorld(t, s), store: &faulty{Store: s}, fleet: &sessions{}}
+	r.d = New(Options{
+		Node: 7, Store: r.store, Fleet: r.fleet, Later: r.takeLater, Now: time.Now, NewID: storetest.NewID,
+		Logger: slog.New(slog.DiscardHandler), Ended: func(e []domain.Execution) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.ended = append(r.ended, e...)
+		},
+	})
+	return r
+}
+
+func (r *rig) takeLater(executions ...domain.Execution) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range executions {
+		r.later = append(r.later, e)
+		time.AfterFunc(time.Until(e.NotBefore), func() { r.d.Fire([]domain.Execution{e}) })
+	}
+}
+
+// postponed takes what was handed to Later since the last call.
+func (r *rig) postponed() []domain.Execution {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.later
+	r.later = nil
+	return out
+}
+
+// join adds an instance with room for slots attempts.
+func (r *rig) join(slots int, change func(*instance)) *instance {
+	i := &instance{id: r.Instance("boot-"+domain.InstanceID(storetest.NewID()).String(), time.Hour), slots: slots}
+	if change != nil {
+		change(i)
+	}
+	r.fleet.join(i)
+	return i
+}
+
+// fire hands runs to the dispatcher and waits until it has nothing to do.
+func (r *rig) fire(runs ...domain.Execution) {
+	r.d.Fire(runs)
+	synctest.Wait()
+}
+
+// accept answers an offer.
+func (r *rig) accept(from *instance, o store.OfferResult) {
+	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Accepted: true})
+	synctest.Wait()
+}
+
+// finish stores a success, and passes on what it woke.
+func (r *rig) finish(from *instance, e domain.Execution) {
+	results, err := r.S.FinishAttempts(context.Background(), []store.AttemptReport{r.Report(e, domain.OutcomeSucceeded)})
+	require.NoError(r.T, err)
+	require.Equal(r.T, store.FinishStored, results[0].Code)
+	from.Release(e.ID, e.Fence)
+	r.takeLater(results[0].Woken...)
+	r.d.Room(r.Executor, from.Free())
+}
+
+func one[E any](t *testing.T, list []E) E {
+	t.Helper()
+	require.Len(t, list, 1)
+	return list[0]
+}

@@ -1,0 +1,121 @@
+package domain
+
+import "time"
+
+// Tenant is the isolation boundary; it owns jobs, executors, users and keys.
+type Tenant struct {
+	ID        TenantID
+	Name      string
+	CreatedAt time.Time
+}
+
+// User is a person. Rights stand in memberships.
+type User struct {
+	ID                 UserID
+	Username           string
+	PasswordHash       string // argon2id, PHC string
+	PlatformAdmin      bool
+	MustChangePassword bool
+	Disabled           bool
+	// SessionVersion grows when all sessions of the user must end.
+	SessionVersion int64
+	CreatedAt      time.Time
+}
+
+// Membership gives a user a role in a tenant.
+type Membership struct {
+	TenantID TenantID
+	UserID   UserID
+	Role     Role
+}
+
+// Role is a fixed set of permissions.
+type Role string
+
+const (
+	RoleViewer   Role = "viewer"
+	RoleOperator Role = "operator"
+	RoleEditor   Role = "editor"
+	RoleAdmin    Role = "admin"
+)
+
+// Permission is one right, as a bit.
+type Permission uint32
+
+const (
+	PermRead    Permission = 1 << iota // see everything of the tenant but secrets
+	PermOperate                        // run, pause, resume, cancel, retry
+	PermEdit                           // create, edit, delete jobs and executors
+	PermAdmin                          // users, API keys, join tokens
+)
+
+// PermissionNames are the names in API answers, in bit order.
+var PermissionNames = []string{"read", "operate", "edit", "admin"}
+
+// Permissions returns the rights of a role; none for an unknown one.
+func (r Role) Permissions() Permission {
+	switch r {
+	case RoleViewer:
+		return PermRead
+	case RoleOperator:
+		return PermRead | PermOperate
+	case RoleEditor:
+		return PermRead | PermOperate | PermEdit
+	case RoleAdmin:
+		return PermRead | PermOperate | PermEdit | PermAdmin
+	default:
+		return 0
+	}
+}
+
+// RefreshToken is one link in a chain of rotating tokens. Presenting a used
+// one revokes the whole family.
+type RefreshToken struct {
+	Hash           [32]byte // SHA-256 of the secret
+	Family         int64
+	UserID         UserID
+	TenantID       TenantID
+	SessionVersion int64
+	ExpiresAt      time.Time
+	UsedAt         time.Time
+}
+
+// APIKey lets a program act in one tenant. Only a hash of it is stored.
+type APIKey struct {
+	ID         int64
+	TenantID   TenantID
+	Name       string
+	Prefix     string
+	Hash       [32]byte
+	Role       Role
+	CreatedBy  string
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero = never
+	LastUsedAt time.Time
+	RevokedAt  time.Time
+}
+
+// JoinToken lets instances of one executor register.
+type JoinToken struct {
+	ID        int64
+	TenantID  TenantID
+	Executor  ExecutorID
+	Name      string
+	Prefix    string
+	Hash      [32]byte
+	CreatedBy string
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero = never
+	MaxUses   int       // registrations of new boots; 0 = no limit
+	Uses      int
+	RevokedAt time.Time
+}
+
+// SigningKey is the public half of a node's token-signing key; every node
+// verifies the tokens of every other.
+type SigningKey struct {
+	ID        string // kid
+	PublicKey []byte // Ed25519
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}

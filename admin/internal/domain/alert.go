@@ -1,0 +1,66 @@
+package domain
+
+import "time"
+
+// AlertKind is what happened that somebody has to know.
+type AlertKind string
+
+const (
+	AlertRunFailed   AlertKind = "run_failed"
+	AlertRunTimedOut AlertKind = "run_timed_out"
+	AlertRunLost     AlertKind = "run_lost"
+	AlertNoExecutor  AlertKind = "no_executor"
+	AlertTest        AlertKind = "test"
+)
+
+// AlertEvent is one thing to tell, written in the same transaction as the
+// change it tells about. Alerting turns it into deliveries.
+type AlertEvent struct {
+	ID       int64
+	TenantID TenantID
+	Kind     AlertKind
+	JobID    JobID
+	Revision int64
+	// ExecutionID is 0 for events that are not about one run.
+	ExecutionID ExecutionID
+	// DedupeKey makes the event unique: a second insert with the same key is
+	// ignored. For a run it is kind, execution and fence.
+	DedupeKey string
+	CreatedAt time.Time
+}
+
+// Delivery is one telling of one event on one channel to one target.
+type Delivery struct {
+	ID       int64
+	TenantID TenantID
+	EventID  int64
+	Event    AlertEvent
+	Channel  string // "email", "webhook"
+	Target   string // address or URL
+	State    DeliveryState
+	Attempts int
+	// NextAt is when it is tried (again).
+	NextAt      time.Time
+	LastError   string
+	CreatedAt   time.Time
+	DeliveredAt time.Time
+}
+
+type DeliveryState uint8
+
+const (
+	DeliveryPending   DeliveryState = 1
+	DeliveryDelivered DeliveryState = 2
+	DeliveryFailed    DeliveryState = 3 // given up
+)
+
+func (s DeliveryState) String() string {
+	switch s {
+	case DeliveryPending:
+		return "pending"
+	case DeliveryDelivered:
+		return "delivered"
+	default:
+		return "failed"
+	}
+}

@@ -1,0 +1,70 @@
+package domain
+
+import "time"
+
+// Limits of a job's settings.
+const (
+	MaxAttemptsLimit = 100
+	MaxTimeout       = 7 * 24 * time.Hour
+	MaxRetryDelay    = 24 * time.Hour
+	MaxNameLength    = 128
+)
+
+// CheckSpec validates the parts of a spec that need no schedule engine and no
+// database. Every wrong field is listed; the locations are those of the API.
+func CheckSpec(s *JobSpec) error {
+	var c checker
+	c.check(s.Name != "" && len(s.Name) <= MaxNameLength, "body.name", s.Name, "must have 1 to 128 bytes")
+	c.check(s.Handler != "" && len(s.Handler) <= MaxNameLength, "body.handler", s.Handler, "must have 1 to 128 bytes")
+	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	switch s.Misfire.Policy {
+	case MisfireSkip, MisfireOnceNow:
+	default:
+		c.fail("body.misfire.policy", s.Misfire.Policy, "must be skip or once_now")
+	}
+	c.check(s.Misfire.Threshold >= 0 && s.Misfire.Threshold <= 24*time.Hour, "body.misfire.threshold", s.Misfire.Threshold.String(), "must be from 0s to 24h")
+	switch s.Routing {
+	case RouteFirst, RouteRoundRobin, RouteRandom:
+	default:
+		c.fail("body.routing", s.Routing, "must be first, round_robin or random")
+	}
+	switch s.Blocking {
+	case BlockSerial, BlockDiscard, BlockParallel:
+	default:
+		c.fail("body.blocking", s.Blocking, "must be serial, discard_later or parallel")
+	}
+	switch s.OnLost {
+	case OnLostAuto, OnLostFail, OnLostRetry:
+	default:
+		c.fail("body.onLost", s.OnLost, "must be auto, fail or retry")
+	}
+	c.check(s.Parallelism >= 0, "body.parallelism", s.Parallelism, "must not be negative")
+	c.check(s.Retry.MaxAttempts >= 1 && s.Retry.MaxAttempts <= MaxAttemptsLimit, "body.retry.maxAttempts", s.Retry.MaxAttempts, "must be from 1 to 100")
+	c.check(s.Retry.Delay >= 0 && s.Retry.Delay <= MaxRetryDelay, "body.retry.delay", s.Retry.Delay.String(), "must be from 0s to 24h")
+	c.check(s.Retry.MaxDelay >= 0 && s.Retry.MaxDelay <= MaxRetryDelay, "body.retry.maxDelay", s.Retry.MaxDelay.String(), "must be from 0s to 24h")
+	c.check(s.Retry.Backoff >= 0 && s.Retry.Backoff <= 100, "body.retry.backoff", s.Retry.Backoff, "must be from 0 to 100")
+	c.check(s.Timeout >= 0 && s.Timeout <= MaxTimeout, "body.timeout", s.Timeout.String(), "must be from 0s (none) to 168h")
+	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
+	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
+	return c.err()
+}
+
+type checker struct{ fields []FieldError }
+
+func (c *checker) check(ok bool, location string, value any, message string) {
+	if !ok {
+		c.fail(location, value, message)
+	}
+}
+
+func (c *checker) fail(location string, value any, message string) {
+	c.fields = append(c.fields, FieldError{Location: location, Message: message, Value: value, Position: -1})
+}
+
+func (c *checker) err() error {
+	if len(c.fields) == 0 {
+		return nil
+	}
+	f := c.fields[0]
+	return &Error{Code: CodeInvalid, Message: f.Location + ": " + f.Message, Fields: c.fields}
+}

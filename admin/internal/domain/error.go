@@ -1,0 +1,86 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code tells machines what went wrong. Codes are part of the API and of the
+// logs: they never change their meaning.
+type Code string
+
+const (
+	CodeInternal         Code = "internal"
+	CodeNotFound         Code = "not_found"
+	CodeConflict         Code = "conflict"
+	CodeRevisionMismatch Code = "revision_mismatch"
+	CodeInvalid          Code = "validation_failed"
+	CodeInvalidCron      Code = "invalid_cron"
+	CodeUnknownHandler   Code = "unknown_handler"
+	CodeUnauthenticated  Code = "unauthenticated"
+	CodeTokenExpired     Code = "token_expired"
+	CodeDenied           Code = "permission_denied"
+	CodeRateLimited      Code = "rate_limited"
+	CodeExecutorOffline  Code = "executor_offline"
+	CodeAlreadyFinished  Code = "already_finished"
+	CodeWaitTimedOut     Code = "wait_timed_out"
+	CodeUnavailable      Code = "unavailable"
+	// CodeIllegalMove: the execution is not in a state from which this move
+	// is allowed, or the mover lost a race. Callers inside the admin expect it.
+	CodeIllegalMove Code = "illegal_move"
+	// CodeStaleFence: the sender was overtaken by a newer attempt.
+	CodeStaleFence Code = "stale_fence"
+)
+
+// Error is the one error type that crosses rooms. Anything else is a fault of
+// the system and is shown to users as "internal".
+type Error struct {
+	Code    Code
+	Message string // one sentence for people: what, where, what to do
+	Fields  []FieldError
+	cause   error
+}
+
+// FieldError points at one wrong value of a request.
+type FieldError struct {
+	Location string // path into the request, for example "body.schedule.expr"
+	Message  string
+	Value    any
+	Position int // byte offset inside a cron expression; -1 when there is none
+	Length   int
+	Hint     string
+}
+
+// Errorf makes an Error; a %w argument becomes its cause.
+func Errorf(code Code, format string, args ...any) *Error {
+	wrapped := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
+}
+
+// Invalid makes a CodeInvalid error for one field.
+func Invalid(location, format string, args ...any) *Error {
+	message := fmt.Sprintf(format, args...)
+	return &Error{
+		Code: CodeInvalid, Message: location + ": " + message,
+		Fields: []FieldError{{Location: location, Message: message, Position: -1}},
+	}
+}
+
+func (e *Error) Error() string { return e.Message }
+func (e *Error) Unwrap() error { return e.cause }
+
+// CodeOf returns the code of the first Error in err's chain, CodeInternal for
+// any other error and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// Is reports whether err carries the code.
+func Is(err error, code Code) bool { return err != nil && CodeOf(err) == code }

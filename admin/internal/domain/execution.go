@@ -1,0 +1,209 @@
+package domain
+
+import "time"
+
+// State is where an execution stands. The numbers are stored; never reuse one.
+type State uint8
+
+const (
+	// Due: planned. Moved in by the scheduler (or by run now), by an offer
+	// that came back, and by a retry whose time has come. Moved out by
+	// dispatch. If nobody does, any node picks it up after its WakeAt.
+	Due State = 1
+	// Offered: sent to an instance, not accepted yet. Moved out by the answer,
+	// or given back when ClaimUntil has passed.
+	Offered State = 2
+	// Running: granted; the handler may have started. Moved out by the result,
+	// or by maintenance when the instance's lease ran out.
+	Running State = 3
+	// Cancelling: running, with a cancel on its way. Moved out like Running.
+	Cancelling State = 4
+	// RetryWait: an attempt ended badly and another one is allowed. Moved out
+	// by dispatch at NotBefore.
+	RetryWait State = 5
+
+	// Terminal states.
+	Succeeded State = 10
+	Failed    State = 11
+	TimedOut  State = 12
+	Cancelled State = 13
+	// Lost: its outcome is unknown. A result that comes late may still settle it.
+	Lost State = 14
+	// Missed: never offered, with the reason (misfire policy, no executor, paused).
+	Missed State = 15
+	// Discarded: never offered, because the blocking strategy said so.
+	Discarded State = 16
+)
+
+var stateNames = map[State]string{
+	Due: "due", Offered: "offered", Running: "running", Cancelling: "cancelling", RetryWait: "retry_wait",
+	Succeeded: "succeeded", Failed: "failed", TimedOut: "timed_out", Cancelled: "cancelled",
+	Lost: "lost", Missed: "missed", Discarded: "discarded",
+}
+
+// States lists every state, live ones first.
+var States = []State{Due, Offered, Running, Cancelling, RetryWait, Succeeded, Failed, TimedOut, Cancelled, Lost, Missed, Discarded}
+
+func (s State) String() string { return stateNames[s] }
+
+// Terminal reports whether nothing but a late result can move the execution.
+func (s State) Terminal() bool { return s >= Succeeded }
+
+// OnInstance reports whether an instance may be working on it.
+func (s State) OnInstance() bool { return s == Offered || s == Running || s == Cancelling }
+
+// ParseState reads a state's name.
+func ParseState(name string) (State, bool) {
+	for s, n := range stateNames {
+		if n == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// Cause is why an execution exists. Stored as text.
+type Cause string
+
+const (
+	CauseSchedule Cause = "schedule"
+	CauseMisfire  Cause = "misfire" // runs now in place of fire times that passed
+	CauseManual   Cause = "manual"  // a person pressed run now
+	CauseAPI      Cause = "api"     // an API key asked for it
+	CauseRetry    Cause = "retry"   // a person asked for a finished run again
+	CauseParent   Cause = "parent"
+)
+
+// Reason is a stable code for why an execution is where it is. Empty when the
+// state says it all.
+type Reason string
+
+const (
+	ReasonMisfire        Reason = "misfire"              // fire time passed beyond the threshold
+	ReasonCoalesced      Reason = "coalesced"            // another run stands for it
+	ReasonOverlap        Reason = "overlap"              // discard later: the previous run still holds the slot
+	ReasonNoExecutor     Reason = "no_executor"          // no instance could take it before the deadline
+	ReasonPaused         Reason = "paused"               // the job was paused before it started
+	ReasonDeleted        Reason = "deleted"              // the job was deleted before it started
+	ReasonWaitSlot       Reason = "waiting_for_slot"     // serial: the previous run still holds the slot
+	ReasonWaitInstance   Reason = "waiting_for_instance" // no instance online, or all are full
+	ReasonOfferExpired   Reason = "offer_expired"
+	ReasonOfferRefused   Reason = "offer_refused"
+	ReasonSessionLost    Reason = "session_lost"
+	ReasonLeaseExpired   Reason = "lease_expired"
+	ReasonProcessDied    Reason = "process_died"
+	ReasonKilled         Reason = "killed"
+	ReasonTimeout        Reason = "timeout"
+	ReasonCancelForced   Reason = "cancel_forced" // the handler did not answer the cancel
+	ReasonHandlerFailed  Reason = "handler_failed"
+	ReasonHandlerPanic   Reason = "handler_panic"
+	ReasonPermanent      Reason = "permanent"
+	ReasonBadInput       Reason = "bad_input"
+	ReasonUnknownHandler Reason = "unknown_handler"
+)
+
+// Execution is one planned run: unique per job, fire time and OccurrenceKey.
+// Its settings are those of the job revision it names, for life.
+//
+// The fields of the current attempt stand in the execution itself; an attempt
+// that is followed by another one is copied to an Attempt first (docs/adr/0003).
+type Execution struct {
+	ID        ExecutionID
+	TenantID  TenantID
+	JobID     JobID
+	Revision  int64
+	Executor  ExecutorID
+	Partition int
+	Cause     Cause
+	// FireAt is the instant planned, in millisecond precision.
+	FireAt time.Time
+	// OccurrenceKey is empty for scheduled fires (so that one fire time has one
+	// row) and the request's key for runs that somebody asked for.
+	OccurrenceKey string
+
+	State   State
+	Reason  Reason
+	Message string
+	// Input is nil when the job revision's own input is used.
+	Input       []byte
+	Note        string
+	RequestedBy string
+
+	// Fence counts offers and only grows; writes with an older one are refused.
+	Fence int64
+	// Attempt is the number of the current attempt, 0 before the first grant;
+	// MaxAttempts is copied from the revision.
+	Attempt     int
+	MaxAttempts int
+	// NotBefore is the earliest instant of the next offer.
+	NotBefore time.Time
+	// WakeAt is when any node has to look at the execution if nothing has
+	// happened to it; zero for terminal states.
+	WakeAt time.Time
+	// ExpireAt is when waiting for an instance ends with Missed; zero = never.
+	ExpireAt time.Time
+
+	Node     NodeID
+	Instance InstanceID
+	// Idempotent is what the handler promised when the attempt was offered.
+	Idempotent bool
+	// HoldsSlot: this execution counts in its job's slot row.
+	HoldsSlot bool
+
+	// Deadline is when maintenance gives up waiting for the executor to
+	// enforce the timeout; zero = no timeout.
+	Deadline time.Time
+
+	PlannedAt  time.Time // when the row was written
+	OfferedAt  time.Time
+	GrantedAt  time.Time
+	StartedAt  time.Time // the executor's clock
+	FinishedAt time.Time
+
+	Output    []byte
+	ErrorKind string
+	Error     string
+	Stack     string
+	// LogLines is the number of lines the attempt wrote; -1 while unknown.
+	LogLines int64
+}
+
+// Attempt is one ended try of an execution on one instance, kept because
+// another one followed.
+type Attempt struct {
+	TenantID    TenantID
+	ExecutionID ExecutionID
+	Number      int
+	Fence       int64
+	Instance    InstanceID
+	State       State // Failed, TimedOut, Lost or Cancelled
+	Reason      Reason
+	OfferedAt   time.Time
+	GrantedAt   time.Time
+	StartedAt   time.Time
+	FinishedAt  time.Time
+	Output      []byte
+	ErrorKind   string
+	Error       string
+	Stack       string
+	LogLines    int64
+}
+
+// CurrentAttempt returns what the execution knows of its current attempt.
+func (e *Execution) CurrentAttempt() Attempt {
+	return Attempt{
+		TenantID: e.TenantID, ExecutionID: e.ID, Number: e.Attempt, Fence: e.Fence, Instance: e.Instance,
+		State: e.State, Reason: e.Reason,
+		OfferedAt: e.OfferedAt, GrantedAt: e.GrantedAt, StartedAt: e.StartedAt, FinishedAt: e.FinishedAt,
+		Output: e.Output, ErrorKind: e.ErrorKind, Error: e.Error, Stack: e.Stack, LogLines: e.LogLines,
+	}
+}
+
+// Lateness is how long after its fire time the handler started; ok is false
+// when it has not.
+func (e *Execution) Lateness() (d time.Duration, ok bool) {
+	if e.StartedAt.IsZero() {
+		return 0, false
+	}
+	return e.StartedAt.Sub(e.FireAt), true
+}

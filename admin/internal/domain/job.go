@@ -1,0 +1,217 @@
+package domain
+
+import "time"
+
+// JobState tells whether a job's schedule fires.
+type JobState uint8
+
+const (
+	JobEnabled JobState = 1
+	JobPaused  JobState = 2
+	// JobDeleted keeps the row, so that its runs stay readable; no list shows it.
+	JobDeleted JobState = 3
+)
+
+func (s JobState) String() string {
+	switch s {
+	case JobEnabled:
+		return "enabled"
+	case JobPaused:
+		return "paused"
+	default:
+		return "deleted"
+	}
+}
+
+// Source tells who owns a job's definition.
+type Source string
+
+const (
+	SourceConsole Source = "console" // made or last edited in the UI, API or CLI
+	SourceCode    Source = "code"    // declared by the application at registration
+)
+
+// Job is the definition: what, when, where, how. It has no run state; its
+// Trigger says when it fires next.
+type Job struct {
+	ID        JobID
+	TenantID  TenantID
+	Executor  ExecutorID
+	Partition int
+	State     JobState
+	PauseNote string
+	Source    Source
+	// DeclarationHash is the hash of the declaration the job was made from;
+	// empty for console jobs.
+	DeclarationHash string
+	// Revision grows by one with each edit of Spec.
+	Revision  int64
+	Spec      JobSpec
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	CreatedBy string
+	UpdatedBy string
+}
+
+// JobSpec is what a revision holds. Revisions never change, so a spec may be
+// cached by (job, revision) for ever.
+type JobSpec struct {
+	Name        string
+	Description string
+	Labels      map[string]string
+	Handler     string
+	Input       []byte // JSON; nil = none
+	Schedule    ScheduleSpec
+	Misfire     Misfire
+	Routing     Routing
+	Blocking    Blocking
+	// Parallelism is the number of runs at once for BlockParallel; 0 = no limit.
+	Parallelism int
+	Retry       Retry
+	// Timeout bounds one attempt from its start; 0 = none.
+	Timeout time.Duration
+	// DispatchTimeout is how long a due run waits for an instance before it is
+	// missed; 0 = the default of 5 minutes.
+	DispatchTimeout time.Duration
+	OnLost          OnLost
+	Priority        int
+	Owner           Owner
+	Alert           Alert
+}
+
+// DefaultDispatchTimeout applies when a job says nothing else.
+const DefaultDispatchTimeout = 5 * time.Minute
+
+// ScheduleSpec says when a job fires. Package schedule gives it its meaning.
+type ScheduleSpec struct {
+	Kind    ScheduleKind
+	Expr    string
+	Dialect string // "auto", "standard", "seconds", "quartz"
+	Every   time.Duration
+	Anchor  time.Time // fixed rate counts from here; zero = creation time
+	At      time.Time
+	Zone    string // IANA name; empty = UTC
+	StartAt time.Time
+	EndAt   time.Time
+}
+
+// ScheduleKind selects the meaningful fields of a ScheduleSpec.
+type ScheduleKind string
+
+const (
+	ScheduleCron      ScheduleKind = "cron"
+	ScheduleFixedRate ScheduleKind = "fixed_rate"
+	ScheduleOnce      ScheduleKind = "once"
+	ScheduleNone      ScheduleKind = "none" // runs only when asked
+)
+
+// Misfire says what happens to fire times that passed unnoticed.
+type Misfire struct {
+	Policy MisfirePolicy
+	// Threshold is how late a fire time still counts as on time; 0 = 5 s.
+	Threshold time.Duration
+}
+
+// DefaultMisfireThreshold applies when a job says nothing else.
+const DefaultMisfireThreshold = 5 * time.Second
+
+type MisfirePolicy string
+
+const (
+	MisfireSkip    MisfirePolicy = "skip"
+	MisfireOnceNow MisfirePolicy = "once_now"
+)
+
+// Routing names the routing strategy.
+type Routing string
+
+const (
+	RouteFirst      Routing = "first"
+	RouteRoundRobin Routing = "round_robin"
+	RouteRandom     Routing = "random"
+)
+
+// Blocking names what happens when a run is due and an earlier one still runs.
+type Blocking string
+
+const (
+	BlockSerial   Blocking = "serial"        // wait in order
+	BlockDiscard  Blocking = "discard_later" // drop the new one, with a row
+	BlockParallel Blocking = "parallel"      // run beside it, up to Parallelism
+)
+
+// SlotLimit returns how many runs may hold the job's slot at once; 0 = no limit.
+func (s *JobSpec) SlotLimit() int {
+	if s.Blocking == BlockParallel {
+		return s.Parallelism
+	}
+	return 1
+}
+
+// Retry says whether and when a failed attempt is tried again.
+type Retry struct {
+	// MaxAttempts counts the first one too; 0 and 1 mean no retry.
+	MaxAttempts int
+	Delay       time.Duration
+	// Backoff multiplies the delay after each attempt; below 1 counts as 1.
+	Backoff  float64
+	MaxDelay time.Duration // 0 = one hour
+}
+
+// DelayAfter returns the wait after the attempt with this number (from 1):
+// never negative, never above MaxDelay.
+func (r Retry) DelayAfter(attempt int) time.Duration {
+	limit := r.MaxDelay
+	if limit <= 0 {
+		limit = time.Hour
+	}
+	d := float64(r.Delay)
+	for i := 1; i < attempt && r.Backoff > 1 && d < float64(limit); i++ {
+		d *= r.Backoff
+	}
+	if d >= float64(limit) { // also where the product does not fit a Duration
+		return limit
+	}
+	return max(time.Duration(d), 0)
+}
+
+// OnLost says what to do with an attempt whose outcome is unknown.
+type OnLost string
+
+const (
+	OnLostAuto  OnLost = "auto" // retry if the handler is idempotent, else fail
+	OnLostFail  OnLost = "fail" // never repeat it: at most one start
+	OnLostRetry OnLost = "retry"
+)
+
+// Owner is who gets told.
+type Owner struct {
+	Name  string
+	Email string
+}
+
+// Alert says what is told to the owner, and where.
+type Alert struct {
+	OnFailure         bool // failed for good, timed out, lost
+	IncludeNoExecutor bool // due, and no instance online
+	Emails            []string
+	WebhookURL        string
+	// WebhookSecret is the sealed signing key (package secret); never shown.
+	WebhookSecret []byte
+}
+
+// Trigger is a job's schedule bound to its next fire time: the row that is
+// claimed. NextFireAt is Never when nothing is planned.
+type Trigger struct {
+	JobID      JobID
+	TenantID   TenantID
+	Partition  int
+	Executor   ExecutorID
+	Revision   int64
+	NextFireAt time.Time
+	LastFireAt time.Time
+}
+
+// Never is the next fire time of a trigger that fires no more, or is paused.
+// It is far enough in the future to sort last and still fits every date type.
+var Never = time.UnixMilli(253402300799000).UTC() // 9999-12-31T23:59:59Z

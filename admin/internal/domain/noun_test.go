@@ -1,0 +1,60 @@
+package domain
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStateNames(t *testing.T) {
+	require.Len(t, States, len(stateNames))
+	for _, s := range States {
+		require.NotEmpty(t, s.String())
+		back, ok := ParseState(s.String())
+		require.True(t, ok)
+		require.Equal(t, s, back)
+		require.False(t, s.Terminal() && s.OnInstance(), s.String())
+	}
+	_, ok := ParseState("finished")
+	require.False(t, ok)
+	_, ok = ParseState("")
+	require.False(t, ok)
+}
+
+// Stored numbers must not change: rows of older versions hold them.
+func TestStoredNumbers(t *testing.T) {
+	require.Equal(t, map[State]State{Due: 1, Offered: 2, Running: 3, Cancelling: 4, RetryWait: 5, Succeeded: 10,
+		Failed: 11, TimedOut: 12, Cancelled: 13, Lost: 14, Missed: 15, Discarded: 16},
+		map[State]State{1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14, 15: 15, 16: 16})
+	require.Equal(t, []string{"enabled", "paused", "deleted"}, []string{JobState(1).String(), JobState(2).String(), JobState(3).String()})
+	require.Equal(t, []string{"pending", "delivered", "failed"},
+		[]string{DeliveryState(1).String(), DeliveryState(2).String(), DeliveryState(3).String()})
+}
+
+func TestRolesContainEachOther(t *testing.T) {
+	roles := []Role{RoleViewer, RoleOperator, RoleEditor, RoleAdmin}
+	for i, r := range roles {
+		require.Equal(t, Permission(1)<<(i+1)-1, r.Permissions(), string(r))
+	}
+	require.Zero(t, Role("root").Permissions())
+	require.Zero(t, Role("").Permissions())
+	require.Len(t, PermissionNames, len(roles))
+	require.Equal(t, PermAdmin, Permission(1)<<(len(PermissionNames)-1), "one name per bit")
+}
+
+func TestSlotLimit(t *testing.T) {
+	for _, row := range []struct {
+		blocking    Blocking
+		parallelism int
+		want        int
+	}{
+		{BlockSerial, 0, 1}, {BlockSerial, 5, 1}, {BlockDiscard, 5, 1}, {"", 5, 1},
+		{BlockParallel, 5, 5}, {BlockParallel, 0, 0},
+	} {
+		require.Equal(t, row.want, (&JobSpec{Blocking: row.blocking, Parallelism: row.parallelism}).SlotLimit())
+	}
+}
+
+func TestNeverFitsAndSortsLast(t *testing.T) {
+	require.Equal(t, "9999-12-31T23:59:59Z", Never.Format("2006-01-02T15:04:05Z07:00"))
+}

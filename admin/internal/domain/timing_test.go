@@ -1,0 +1,226 @@
+package domain
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDelayAfter(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		retry   Retry
+		attempt int
+		want    time.Duration
+	}{
+		{"no delay", Retry{}, 1, 0},
+		{"constant", Retry{Delay: time.Second}, 7, time.Second},
+		{"factor below one counts as one", Retry{Delay: time.Second, Backoff: 0.5}, 7, time.Second},
+		{"first", Retry{Delay: time.Second, Backoff: 2}, 1, time.Second},
+		{"third", Retry{Delay: time.Second, Backoff: 2}, 3, 4 * time.Second},
+		{"fraction", Retry{Delay: time.Second, Backoff: 1.5}, 3, 2250 * time.Millisecond},
+		{"bounded", Retry{Delay: time.Second, Backoff: 2, MaxDelay: 3 * time.Second}, 3, 3 * time.Second},
+		{"delay above its bound", Retry{Delay: time.Minute, MaxDelay: time.Second}, 1, time.Second},
+		{"bounded by an hour unless said otherwise", Retry{Delay: time.Minute, Backoff: 10}, 9, time.Hour},
+		{"many attempts", Retry{Delay: time.Second, Backoff: 2}, math.MaxInt, time.Hour},
+		{"wild factor", Retry{Delay: time.Second, Backoff: 1e300}, 2, time.Hour},
+		{"infinite factor", Retry{Delay: time.Second, Backoff: math.Inf(1)}, 2, time.Hour},
+		{"no number", Retry{Delay: time.Second, Backoff: math.NaN()}, 2, time.Second},
+		{"negative delay", Retry{Delay: -time.Second, Backoff: 2}, 3, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, row.retry.DelayAfter(row.attempt))
+		})
+	}
+}
+
+func TestWaitForAnInstanceCountsAnewForEachAttempt(t *testing.T) {
+	p := retryPolicy(6, false)
+	e := newExecution(6)
+	at := t0
+	for range 5 {
+		run(t, e, at, p)
+		_, err := e.Finish(at.Add(time.Second), Report{Fence: e.Fence, Outcome: OutcomeFailed}, p)
+		require.NoError(t, err)
+		require.Equal(t, p.DispatchTimeout, e.ExpireAt.Sub(e.NotBefore))
+		at = e.NotBefore
+	}
+}
+
+func TestWaitForAnInstanceHasADefaultEnd(t *testing.T) {
+	p := retryPolicy(2, false)
+	p.DispatchTimeout = 0
+	e := newExecution(2)
+	run(t, e, t0, p)
+	_, err := e.Finish(t0.Add(time.Second), Report{Fence: 1, Outcome: OutcomeFailed}, p)
+	require.NoError(t, err)
+	require.Equal(t, e.NotBefore.Add(DefaultDispatchTimeout), e.ExpireAt)
+}
+
+func TestWaitWithoutEndStaysWithoutEnd(t *testing.T) {
+	p := retryPolicy(2, false)
+	e := newExecution(2)
+	e.ExpireAt = time.Time{}
+	run(t, e, t0, p)
+	_, err := e.Finish(t0.Add(time.Second), Report{Fence: 1, Outcome: OutcomeFailed}, p)
+	require.NoError(t, err)
+	require.True(t, e.ExpireAt.IsZero())
+	_, _, err = e.Sweep(t0.AddDate(1, 0, 0), time.Time{}, time.Second, p)
+	require.NoError(t, err)
+	require.Equal(t, RetryWait, e.State)
+}
+
+func TestPolicyOf(t *testing.T) {
+	for _, row := range []struct {
+		onLost     OnLost
+		idempotent bool
+		want       bool
+	}{
+		{OnLostAuto, false, false}, {OnLostAuto, true, true}, {"", false, false}, {"", true, true},
+		{OnLostFail, false, false}, {OnLostFail, true, false}, {OnLostRetry, false, true}, {OnLostRetry, true, true},
+	} {
+		t.Run(fmt.Sprintf("%q idempotent=%v", row.onLost, row.idempotent), func(t *testing.T) {
+			spec := &JobSpec{OnLost: row.onLost, Timeout: time.Minute, DispatchTimeout: time.Hour, Retry: Retry{MaxAttempts: 3}}
+			p := PolicyOf(spec, row.idempotent)
+			require.Equal(t, Policy{Retry: spec.Retry, Timeout: time.Minute, RetryLost: row.want, DispatchTimeout: time.Hour}, p)
+		})
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	p := noRetry
+	p.Timeout = time.Minute
+	deadline := t0.Add(100*time.Millisecond + time.Minute + DeadlineGrace)
+
+	e := newExecution(1)
+	run(t, e, t0, p)
+	require.Equal(t, deadline, e.Deadline)
+	_, err := e.ExpireDeadline(deadline.Add(-time.Millisecond))
+	require.Equal(t, CodeIllegalMove, CodeOf(err), "too early")
+
+	require.NoError(t, e.StillAlive(t0.Add(time.Hour)))
+	require.Equal(t, deadline, e.WakeAt, "the deadline is looked at although the instance lives on")
+	require.NoError(t, e.StillAlive(t0.Add(time.Second)))
+	require.Equal(t, t0.Add(time.Second+LeaseMargin), e.WakeAt)
+
+	action, fx, err := e.Sweep(deadline, t0.Add(time.Hour), time.Second, p)
+	require.NoError(t, err)
+	require.Equal(t, SweepCancel, action, "the handler is told to stop")
+	require.Equal(t, Effects{ReleaseSlot: true, Alert: AlertRunTimedOut}, fx)
+	require.Equal(t, TimedOut, e.State)
+	require.True(t, e.Deadline.IsZero())
+	_, err = e.Finish(deadline, Report{Fence: 1, Outcome: OutcomeSucceeded}, p)
+	require.Equal(t, CodeAlreadyFinished, CodeOf(err))
+}
+
+func TestShortTimeoutIsCheckedBeforeTheLease(t *testing.T) {
+	e := newExecution(1)
+	p := noRetry
+	p.Timeout = time.Second
+	require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))
+	require.Equal(t, t0.Add(time.Second+DeadlineGrace), e.WakeAt)
+	require.Equal(t, t0, e.GrantedAt)
+}
+
+func TestSweepActions(t *testing.T) {
+	const hold = 5 * time.Second
+	for _, row := range []struct {
+		name   string
+		from   State
+		at     time.Duration
+		lease  time.Duration
+		action SweepAction
+		to     State
+		wake   time.Duration
+	}{
+		{"due now", Due, 2 * time.Second, 0, SweepDispatch, Due, 7 * time.Second},
+		{"due, last millisecond of the wait", Due, time.Minute - time.Millisecond, 0, SweepDispatch, Due, 65*time.Second - time.Millisecond},
+		{"due, wait is over", Due, time.Minute, 0, SweepNothing, Missed, 0},
+		{"offer unanswered", Offered, OfferTTL, time.Hour, SweepDispatch, Due, OfferTTL + hold},
+		{"running, lease renewed", Running, 17 * time.Second, 30 * time.Second, SweepNothing, Running, 32 * time.Second},
+		{"running, within the margin", Running, 32 * time.Second, 30 * time.Second, SweepNothing, Running, 32 * time.Second},
+		{"running, silent", Running, 32*time.Second + time.Millisecond, 30 * time.Second, SweepNothing, Lost, 0},
+		{"cancelling, alive", Cancelling, 5 * time.Second, 30 * time.Second, SweepCancel, Cancelling, 7 * time.Second},
+		{"cancelling, silent", Cancelling, time.Minute, 30 * time.Second, SweepNothing, Cancelled, 0},
+		{"ended", Succeeded, time.Minute, 0, SweepNothing, Succeeded, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := inState(t, row.from)
+			action, _, err := e.Sweep(t0.Add(row.at), t0.Add(row.lease), hold, noRetry)
+			require.NoError(t, err)
+			require.Equal(t, row.action, action)
+			require.Equal(t, row.to, e.State)
+			if row.to.Terminal() {
+				require.True(t, e.WakeAt.IsZero())
+				return
+			}
+			require.Equal(t, t0.Add(row.wake), e.WakeAt)
+		})
+	}
+}
+
+func TestSweepKeepsAFutureRunForItsTime(t *testing.T) {
+	e := newExecution(1)
+	e.FireAt, e.NotBefore, e.ExpireAt = t0.Add(time.Hour), t0.Add(time.Hour), t0.Add(2*time.Hour)
+	action, _, err := e.Sweep(t0, time.Time{}, 5*time.Second, noRetry)
+	require.NoError(t, err)
+	require.Equal(t, SweepDispatch, action)
+	require.Equal(t, t0.Add(time.Hour+PickupGrace), e.WakeAt)
+}
+
+func TestWaitingForTheSlotIsNotWaitingForAnInstance(t *testing.T) {
+	e := newExecution(1)
+	require.NoError(t, e.Wait(ReasonWaitSlot, "run 1000 is not over", t0.Add(10*time.Second)))
+	now := t0.Add(10 * time.Second)
+	for range 100 { // the run before takes 17 minutes, the dispatch timeout is one
+		action, _, err := e.Sweep(now, time.Time{}, 10*time.Second, noRetry)
+		require.NoError(t, err)
+		require.Equal(t, SweepDispatch, action)
+		require.Equal(t, Due, e.State)
+		now = now.Add(10 * time.Second)
+	}
+	require.NoError(t, e.Wait(ReasonWaitInstance, "none online", now.Add(time.Second)))
+	_, _, err := e.Sweep(now.Add(30*time.Second), time.Time{}, time.Second, noRetry)
+	require.NoError(t, err)
+	require.Equal(t, Due, e.State, "the wait for an instance begins when the slot is free")
+	_, _, err = e.Sweep(now.Add(time.Minute), time.Time{}, time.Second, noRetry)
+	require.NoError(t, err)
+	require.Equal(t, Missed, e.State)
+	require.Equal(t, ReasonNoExecutor, e.Reason)
+}
+
+func TestGiveBackPostpones(t *testing.T) {
+	e := inState(t, Offered)
+	require.NoError(t, e.GiveBack(t0.Add(time.Second), 1, ReasonOfferRefused, "all slots are taken", 3*time.Second))
+	require.Equal(t, t0.Add(4*time.Second), e.NotBefore)
+	require.Equal(t, t0.Add(4*time.Second+PickupGrace), e.WakeAt)
+	require.Zero(t, e.Instance)
+	require.True(t, e.HoldsSlot)
+	require.Equal(t, ReasonOfferRefused, e.Reason)
+	require.Equal(t, CodeIllegalMove, CodeOf(e.Offer(t0.Add(4*time.Second-1), testNode, testInstance, false, false, noRetry)))
+}
+
+func TestLateness(t *testing.T) {
+	e := newExecution(1)
+	_, ok := e.Lateness()
+	require.False(t, ok)
+	e.StartedAt = t0.Add(7 * time.Millisecond)
+	d, ok := e.Lateness()
+	require.True(t, ok)
+	require.Equal(t, 7*time.Millisecond, d)
+}
+
+func TestAColdRunIsWokenBeforeItsTime(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	require.Equal(t, now.Add(time.Minute+PickupGrace), FirstWake(now, now.Add(time.Minute)))
+	require.Equal(t, now.Add(time.Hour-WarmUp), FirstWake(now, now.Add(time.Hour)))
+
+	e := Execution{State: Due, FireAt: now.Add(time.Hour), NotBefore: now.Add(time.Hour), WakeAt: now.Add(time.Hour - WarmUp)}
+	action, _, err := e.Sweep(now.Add(time.Hour-WarmUp), time.Time{}, time.Second, Policy{})
+	require.NoError(t, err)
+	require.Equal(t, SweepDispatch, action)
+	require.Equal(t, now.Add(time.Hour+PickupGrace), e.WakeAt, "left to the timer that took it")
+}

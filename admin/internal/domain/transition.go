@@ -1,0 +1,485 @@
+package domain
+
+import "time"
+
+// Timing of the moves. The first two answer to the limits in proto (an
+// executor voids a grant that comes later than 5 s after its acceptance, so
+// no grant can be valid once OfferTTL has passed here).
+const (
+	// OfferTTL is how long an offer may stay unanswered.
+	OfferTTL = 3 * time.Second
+	// LeaseTTL is how long an instance may stay silent before its attempts die.
+	LeaseTTL = 15 * time.Second
+	// LeaseMargin is added before an expired lease is acted upon.
+	LeaseMargin = 2 * time.Second
+	// PickupGrace is how long after its time a due execution is left to the
+	// node that planned it; then any node takes it.
+	PickupGrace = time.Second
+	// DeadlineGrace is how long after a timeout the executor may take to
+	// report it, before the admin decides alone. It exceeds the executor's
+	// grace for a handler that ignores its context (10 s).
+	DeadlineGrace = 15 * time.Second
+	// CancelResend is how often an unanswered cancel is sent again.
+	CancelResend = 2 * time.Second
+)
+
+// Delayed runs.
+const (
+	// ColdAfter is how far ahead a delayed run has to be for no node to keep it
+	// in memory.
+	ColdAfter = time.Minute
+	// WarmUp is how long before its time a cold run is handed to a timer.
+	WarmUp = 5 * time.Second
+)
+
+// FirstWake returns the WakeAt of a run that is created now for fireAt.
+func FirstWake(now, fireAt time.Time) time.Time {
+	if fireAt.Sub(now) > ColdAfter {
+		return fireAt.Add(-WarmUp)
+	}
+	return fireAt.Add(PickupGrace)
+}
+
+// Outcome is what an executor reports of an attempt.
+type Outcome uint8
+
+const (
+	OutcomeSucceeded Outcome = iota + 1
+	OutcomeFailed
+	OutcomeTimedOut
+	OutcomeCancelled
+	// OutcomeNeverStarted: the executor's journal proves that the handler was not called.
+	OutcomeNeverStarted
+	// OutcomeUnknown: the process died while the handler may have been running.
+	OutcomeUnknown
+)
+
+// Report is an executor's result for one attempt.
+type Report struct {
+	ExecutionID  ExecutionID
+	Fence        int64
+	Outcome      Outcome
+	Output       []byte
+	ErrorKind    string // see proto Result.error_kind
+	Error        string
+	Stack        string
+	RetryAfter   time.Duration
+	StartedAt    time.Time // the executor's clock; zero when it never started
+	LogLines     int64
+	StillRunning bool
+}
+
+// Effects is what a move demands beside the changed row itself. The store
+// carries it out in the same transaction.
+type Effects struct {
+	// Archive is the attempt to keep, because another one will follow.
+	Archive *Attempt
+	// ReleaseSlot: the execution gives back its place in the job's slot row.
+	ReleaseSlot bool
+	// Alert is the kind of event to write to the outbox, or empty.
+	Alert AlertKind
+}
+
+// Policy is the part of a job's settings that decides what follows an attempt.
+type Policy struct {
+	Retry Retry
+	// RetryLost: an attempt with unknown outcome may be repeated.
+	RetryLost bool
+	Timeout   time.Duration
+	// DispatchTimeout bounds each wait for an instance; 0 = DefaultDispatchTimeout.
+	DispatchTimeout time.Duration
+}
+
+// waitEnd returns when a wait for an instance that begins at from is over.
+func (p Policy) waitEnd(from time.Time) time.Time {
+	if p.DispatchTimeout <= 0 {
+		return from.Add(DefaultDispatchTimeout)
+	}
+	return from.Add(p.DispatchTimeout)
+}
+
+// PolicyOf resolves the policy of a spec. idempotent is the handler's promise
+// when the attempt was offered (Execution.Idempotent).
+func PolicyOf(spec *JobSpec, idempotent bool) Policy {
+	lost := spec.OnLost == OnLostRetry || (spec.OnLost != OnLostFail && idempotent)
+	return Policy{Retry: spec.Retry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout}
+}
+
+func (e *Execution) illegal(move string) error {
+	return Errorf(CodeIllegalMove, "execution %s is %s: cannot %s", e.ID, e.State, move)
+}
+
+// Offer moves a due execution to an instance (arrow 3), or straight to
+// running when granted is set (handlers registered as idempotent).
+//
+// idempotent is the handler's promise at this moment; it decides, unless the
+// job says otherwise, whether a lost attempt may be repeated.
+func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idempotent, granted bool, p Policy) error {
+	if e.State != Due && e.State != RetryWait {
+		return e.illegal("offer it")
+	}
+	if now.Before(e.NotBefore) {
+		return Errorf(CodeIllegalMove, "execution %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
+	}
+	e.State, e.Reason, e.Message = Offered, "", ""
+	e.Fence++
+	e.Node, e.Instance, e.Idempotent = node, instance, idempotent
+	e.OfferedAt, e.GrantedAt, e.StartedAt, e.FinishedAt = now, time.Time{}, time.Time{}, time.Time{}
+	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = nil, "", "", "", -1
+	e.WakeAt = now.Add(OfferTTL)
+	if granted {
+		e.start(now, p)
+	}
+	return nil
+}
+
+// Grant lets the offered attempt start (arrow 4). It fails once the offer's
+// time is over: then the executor will not start it either.
+func (e *Execution) Grant(now time.Time, fence int64, instance InstanceID, p Policy) error {
+	if e.Fence != fence || e.Instance != instance {
+		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+	}
+	if e.State != Offered || !now.Before(e.WakeAt) {
+		return e.illegal("grant it")
+	}
+	e.start(now, p)
+	return nil
+}
+
+func (e *Execution) start(now time.Time, p Policy) {
+	e.State = Running
+	e.Attempt++
+	e.GrantedAt = now
+	e.Deadline = time.Time{}
+	if p.Timeout > 0 {
+		e.Deadline = now.Add(p.Timeout + DeadlineGrace)
+	}
+	e.WakeAt = e.nextCheck(now.Add(LeaseTTL + LeaseMargin))
+}
+
+// nextCheck returns the earlier of t and the deadline.
+func (e *Execution) nextCheck(t time.Time) time.Time {
+	if !e.Deadline.IsZero() && e.Deadline.Before(t) {
+		return e.Deadline
+	}
+	return t
+}
+
+// GiveBack returns an offer that was refused, expired or could not be sent
+// (arrow 5). The slot stays with the execution, so that order is kept.
+// wait postpones the next offer, for example after a refusal because of load.
+func (e *Execution) GiveBack(now time.Time, fence int64, reason Reason, message string, wait time.Duration) error {
+	if e.Fence != fence {
+		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+	}
+	if e.State != Offered {
+		return e.illegal("take its offer back")
+	}
+	e.backToDue(now, reason, message, wait)
+	return nil
+}
+
+func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait time.Duration) {
+	e.State, e.Reason, e.Message = Due, reason, message
+	e.Instance = 0
+	e.NotBefore = now.Add(wait)
+	e.WakeAt = e.NotBefore.Add(PickupGrace)
+	e.Deadline = time.Time{}
+}
+
+// Wait records why a due execution cannot be offered now, and when somebody
+// has to look again.
+func (e *Execution) Wait(reason Reason, message string, until time.Time) error {
+	if e.State != Due && e.State != RetryWait {
+		return e.illegal("wait")
+	}
+	e.Reason, e.Message, e.WakeAt = reason, message, until
+	return nil
+}
+
+// Wake makes an execution that waited for its job's slot ready to be offered:
+// the slot is free now. The wait for an instance begins here, so ExpireAt is
+// set anew, to patience from now (0 = it never expires).
+func (e *Execution) Wake(now time.Time, patience time.Duration) error {
+	if e.State != Due && e.State != RetryWait {
+		return e.illegal("wake it")
+	}
+	e.Reason, e.Message = "", ""
+	e.WakeAt = now.Add(PickupGrace)
+	if !e.ExpireAt.IsZero() && patience > 0 {
+		e.ExpireAt = now.Add(patience)
+	}
+	return nil
+}
+
+// Finish applies an executor's report (arrows 5, 7, 8 and 10).
+func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
+	if r.Fence != e.Fence {
+		return Effects{}, Errorf(CodeStaleFence, "execution %s: a newer attempt exists", e.ID)
+	}
+	// A result that comes after the attempt was given up still counts, as
+	// long as no newer attempt was offered.
+	late := e.State == Lost || e.State == RetryWait && !e.reported()
+	switch {
+	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
+		e.Attempt--
+		return e.end(now, Cancelled, e.Reason, e.Message), nil
+	case r.Outcome == OutcomeNeverStarted && (e.State == Offered || e.State == Running):
+		if e.State == Running {
+			e.Attempt--
+		}
+		e.backToDue(now, ReasonProcessDied, r.Error, 0)
+		return Effects{}, nil
+	case e.State == Running, e.State == Cancelling:
+	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:
+	case e.State.Terminal(), e.State == RetryWait:
+		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
+	default:
+		return Effects{}, e.illegal("finish it")
+	}
+	if r.Outcome == OutcomeUnknown {
+		return e.Lose(now, ReasonProcessDied, r.Error, p)
+	}
+	e.settle(now, r)
+	switch r.Outcome {
+	case OutcomeSucceeded:
+		return e.end(now, Succeeded, "", ""), nil
+	case OutcomeTimedOut:
+		return e.endOrRetry(now, TimedOut, ReasonTimeout, r, p), nil
+	case OutcomeCancelled:
+		if e.State == Cancelling {
+			return e.end(now, Cancelled, e.Reason, e.Message), nil
+		}
+	}
+	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p), nil
+}
+
+// reported tells whether an executor's report of the current attempt was
+// applied: until then the number of log lines is unknown. (The reason cannot
+// tell: it changes while the execution waits for its next instance.)
+func (e *Execution) reported() bool { return e.LogLines >= 0 }
+
+// settle copies what the executor told about the attempt.
+func (e *Execution) settle(now time.Time, r Report) {
+	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, max(r.LogLines, 0)
+	e.FinishedAt = now
+	if !r.StartedAt.IsZero() {
+		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now)
+	}
+}
+
+// clampTime bounds an executor's clock by what must be true: the handler
+// started after the grant was committed and before its report arrived.
+func clampTime(t, low, high time.Time) time.Time {
+	if t.Before(low) {
+		return low
+	}
+	if t.After(high) {
+		return high
+	}
+	return t
+}
+
+func failureReason(kind string) Reason {
+	switch kind {
+	case "panic":
+		return ReasonHandlerPanic
+	case "permanent":
+		return ReasonPermanent
+	case "bad_input":
+		return ReasonBadInput
+	case "unknown_handler":
+		return ReasonUnknownHandler
+	default:
+		return ReasonHandlerFailed
+	}
+}
+
+// retryable reports whether another attempt could end differently.
+func retryable(kind string) bool {
+	switch kind {
+	case "permanent", "bad_input", "unknown_handler", "output_too_large":
+		return false
+	}
+	return true
+}
+
+func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report, p Policy) Effects {
+	if e.State == Cancelling || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
+		return e.end(now, end, reason, r.Error)
+	}
+	delay := p.Retry.DelayAfter(e.Attempt)
+	if r.RetryAfter > 0 {
+		delay = r.RetryAfter
+	}
+	return e.retry(now, end, reason, r.Error, delay, p)
+}
+
+// end makes the execution terminal.
+func (e *Execution) end(now time.Time, s State, reason Reason, message string) Effects {
+	fx := Effects{ReleaseSlot: e.HoldsSlot}
+	e.State, e.Reason, e.Message = s, reason, message
+	e.HoldsSlot = false
+	e.WakeAt, e.Deadline = time.Time{}, time.Time{}
+	if e.FinishedAt.IsZero() {
+		e.FinishedAt = now
+	}
+	switch s {
+	case Failed:
+		fx.Alert = AlertRunFailed
+	case TimedOut:
+		fx.Alert = AlertRunTimedOut
+	case Lost:
+		fx.Alert = AlertRunLost
+	}
+	return fx
+}
+
+// retry archives the attempt and waits for the next one.
+func (e *Execution) retry(now time.Time, ended State, reason Reason, message string, delay time.Duration, p Policy) Effects {
+	archived := e.CurrentAttempt()
+	archived.State, archived.Reason = ended, reason
+	fx := Effects{Archive: &archived, ReleaseSlot: e.HoldsSlot}
+	e.State, e.Reason, e.Message = RetryWait, reason, message
+	e.HoldsSlot = false
+	e.NotBefore = now.Add(delay)
+	e.WakeAt = e.NotBefore.Add(PickupGrace)
+	e.Deadline = time.Time{}
+	// The wait for an instance counts anew for each attempt.
+	if !e.ExpireAt.IsZero() {
+		e.ExpireAt = p.waitEnd(e.NotBefore)
+	}
+	return fx
+}
+
+// Lose ends an attempt whose instance went silent or died (arrow 8): lost, or
+// a retry when the job allows to repeat an unknown outcome.
+func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy) (Effects, error) {
+	if e.State == Cancelling {
+		e.FinishedAt = now
+		return e.end(now, Cancelled, ReasonCancelForced, message), nil
+	}
+	if e.State != Running {
+		return Effects{}, e.illegal("declare it lost")
+	}
+	e.FinishedAt = now
+	if p.RetryLost && e.Attempt < e.MaxAttempts {
+		return e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p), nil
+	}
+	return e.end(now, Lost, reason, message), nil
+}
+
+// ExpireDeadline ends a running attempt whose executor did not enforce the
+// timeout in time. It is never repeated: the handler may still be running.
+func (e *Execution) ExpireDeadline(now time.Time) (Effects, error) {
+	if e.State != Running && e.State != Cancelling || e.Deadline.IsZero() || now.Before(e.Deadline) {
+		return Effects{}, e.illegal("time it out")
+	}
+	e.FinishedAt = now
+	return e.end(now, TimedOut, ReasonTimeout, "the executor did not report the timeout; the handler may still be running"), nil
+}
+
+// StillAlive postpones the next check of a running attempt: its instance's
+// lease lasts until leaseUntil.
+func (e *Execution) StillAlive(leaseUntil time.Time) error {
+	if e.State != Running && e.State != Cancelling {
+		return e.illegal("keep it alive")
+	}
+	e.WakeAt = e.nextCheck(leaseUntil.Add(LeaseMargin))
+	return nil
+}
+
+// RequestCancel ends an execution that has not started, or asks a running one
+// to stop (arrow 11).
+func (e *Execution) RequestCancel(now time.Time, reason Reason, message string) (Effects, error) {
+	switch e.State {
+	case Due, RetryWait, Offered:
+		return e.end(now, Cancelled, reason, message), nil
+	case Running:
+		e.State, e.Reason, e.Message = Cancelling, reason, message
+		e.WakeAt = now.Add(CancelResend)
+		return Effects{}, nil
+	case Cancelling:
+		return Effects{}, nil
+	default:
+		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
+	}
+}
+
+// Miss ends an execution that found no instance in time, or must not start any
+// more (arrow 2). One that was tried before has failed.
+func (e *Execution) Miss(now time.Time, reason Reason, message string) (Effects, error) {
+	if e.State != Due && e.State != RetryWait {
+		return Effects{}, e.illegal("call it missed")
+	}
+	if e.Attempt > 0 {
+		return e.end(now, Failed, reason, message), nil
+	}
+	return e.end(now, Missed, reason, message), nil
+}
+
+// Discard ends a due execution because an earlier one still runs.
+func (e *Execution) Discard(now time.Time, message string) (Effects, error) {
+	if e.State != Due {
+		return Effects{}, e.illegal("discard it")
+	}
+	return e.end(now, Discarded, ReasonOverlap, message), nil
+}
+
+// SweepAction tells the caller of Sweep what to do outside the database.
+type SweepAction uint8
+
+const (
+	SweepNothing  SweepAction = iota
+	SweepDispatch             // put it into the local timer: it is due now or soon
+	SweepCancel               // send the cancel again, if a local session serves its instance
+)
+
+// Sweep moves an execution that nobody has touched until its WakeAt.
+// leaseUntil is the end of its instance's lease (zero: no such instance);
+// hold is how long the caller keeps a due execution to itself.
+func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Policy) (SweepAction, Effects, error) {
+	switch e.State {
+	case Due, RetryWait:
+		if e.Reason == ReasonWaitSlot && !e.ExpireAt.IsZero() {
+			// Waiting for its turn is not waiting for an instance: that wait
+			// begins when the slot is free.
+			e.ExpireAt = p.waitEnd(now)
+		}
+		if !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) {
+			fx, err := e.Miss(now, ReasonNoExecutor, "no instance took it before the deadline for dispatch")
+			return SweepNothing, fx, err
+		}
+		e.WakeAt = e.NotBefore.Add(PickupGrace)
+		if held := now.Add(hold); e.WakeAt.Before(held) {
+			e.WakeAt = held
+		}
+		return SweepDispatch, Effects{}, nil
+	case Offered:
+		err := e.GiveBack(now, e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", 0)
+		e.WakeAt = now.Add(hold)
+		return SweepDispatch, Effects{}, err
+	case Running, Cancelling:
+		return e.sweepRunning(now, leaseUntil, p)
+	default:
+		e.WakeAt = time.Time{}
+		return SweepNothing, Effects{}, nil
+	}
+}
+
+func (e *Execution) sweepRunning(now, leaseUntil time.Time, p Policy) (SweepAction, Effects, error) {
+	if now.After(leaseUntil.Add(LeaseMargin)) {
+		fx, err := e.Lose(now, ReasonLeaseExpired, "its instance went silent and its lease ran out", p)
+		return SweepNothing, fx, err
+	}
+	if !e.Deadline.IsZero() && !now.Before(e.Deadline) {
+		fx, err := e.ExpireDeadline(now)
+		return SweepCancel, fx, err
+	}
+	err := e.StillAlive(leaseUntil)
+	if e.State == Cancelling {
+		e.WakeAt = e.nextCheck(now.Add(CancelResend))
+		return SweepCancel, Effects{}, err
+	}
+	return SweepNothing, Effects{}, err
+}

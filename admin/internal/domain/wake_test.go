@@ -1,0 +1,34 @@
+package domain
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWakeGivesFreshPatience(t *testing.T) {
+	now := time.UnixMilli(1800000000000).UTC()
+	waiting := Execution{State: Due, Reason: ReasonWaitSlot, Message: "m", WakeAt: now.Add(30 * time.Second), ExpireAt: now.Add(-time.Hour)}
+	e := waiting
+	require.NoError(t, e.Wake(now, time.Minute))
+	require.Equal(t, Execution{State: Due, WakeAt: now.Add(PickupGrace), ExpireAt: now.Add(time.Minute)}, e)
+
+	e = waiting
+	e.ExpireAt = time.Time{}
+	require.NoError(t, e.Wake(now, time.Minute))
+	require.True(t, e.ExpireAt.IsZero(), "never means never")
+
+	e = waiting
+	e.State = Running
+	require.Equal(t, CodeIllegalMove, CodeOf(e.Wake(now, time.Minute)))
+}
+
+func TestIDFloorBoundsIDs(t *testing.T) {
+	now := time.UnixMilli(1800000000123).UTC()
+	id := NewIDSource(MaxNodeID, func() time.Time { return now }).Next()
+	require.Equal(t, now, IDTime(id))
+	require.GreaterOrEqual(t, id, IDFloor(now))
+	require.Less(t, id, IDFloor(now.Add(time.Millisecond)))
+	require.Zero(t, IDFloor(time.Time{}))
+}

@@ -1,0 +1,32 @@
+package gateway
+
+import (
+	"net"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// deadlineConn gives every write a deadline of its own. yamux bounds only the
+// wait for a stream's window; without this a peer that stops reading would
+// hold the session's writer for ever (RELIABILITY section 6).
+type deadlineConn struct{ net.Conn }
+
+func (c deadlineConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(proto.WriteTimeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// tune asks the kernel to notice dead paths: keep-alive probes when idle.
+// The session's own heartbeats notice them first; this is for connections
+// that have none.
+func tune(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetNoDelay(true)
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
+		})
+	}
+}

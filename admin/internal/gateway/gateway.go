@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Authenticator checks join tokens. The answer to a bad one is
+// domain.CodeUnauthenticated or CodeTokenExpired.
+type Authenticator interface {
+	VerifyJoinToken(ctx context.Context, secret, bootID, executorName string) (domain.TenantID, domain.ExecutorID, error)
+}
+
+// Sink takes what executors say about attempts. Its methods return quickly;
+// they are called by a session's reader.
+type Sink interface {
+	Answered(s *Session, answers []*proto.Answer)
+	Started(s *Session, started []*proto.Started)
+	Finished(s *Session, results []*proto.Result)
+	// Joined and Left tell that a session can take offers, or no longer can.
+	Joined(s *Session)
+	Left(s *Session)
+	// Freed tells that a session may have room again.
+	Freed(s *Session)
+}
+
+// Declarer takes job declarations and returns a notice for each one that it
+// did not take.
+type Declarer interface {
+	Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []*proto.Handler) []*proto.Notice
+}
+
+// LogSink stores log chunks. It returns when they are stored.
+type LogSink interface {
+	AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error)
+}
+
+// Options configures a Gateway.
+type Options struct {
+	NodeID    string
+	ClusterID string
+	TLS       *tls.Config // nil: plain TCP
+	Auth      Authenticator
+	Fleet     store.Fleet
+	Sink      Sink
+	Declarer  Declarer
+	Logs      LogSink
+	NewID     func() int64
+	Logger    *slog.Logger
+	// MaxPending bounds connections that have not authenticated yet; 0 = 256.
+	MaxPending int
+	// MaxSessions bounds sessions of this node; 0 = 20,000.
+	MaxSessions int
+}
+
+// Gateway accepts executors. Create it with New, run it with Serve.
+type Gateway struct {
+	// fixed after construction
+	opt Options
+	log *slog.Logger
+
+	registry registry
+	renewals renewals
+	conns    sync.WaitGroup
+	pending  chan struct{} // one token per unauthenticated connection
+
+	mu       sync.Mutex
+	nodes    *proto.NodeList // guarded by mu
+	draining bool            // guarded by mu
+}
+
+// New returns a Gateway; it starts nothing.
+func New(opt Options) *Gateway {
+	if opt.MaxPending <= 0 {
+		opt.MaxPending = 256
+	}
+	if opt.MaxSessions <= 0 {
+		opt.MaxSessions = 20_000
+	}
+	return &Gateway{
+		opt: opt, log: opt.Logger.With("component", "gateway"),
+		registry: newRegistry(), renewals: newRenewals(),
+		pending: make(chan struct{}, opt.MaxPending), nodes: &proto.NodeList{},
+	}
+}
+
+// Serve accepts executors on l until ctx ends; then it closes l and all
+// connections, waits for their goroutines and returns nil.
+func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	var renewer sync.WaitGroup
+	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
+	renewer.Go(func() { g.runRenewals(renewCtx) })
+
+	err := g.acceptLoop(ctx, l)
+	g.registry.closeAll(errGatewayStopped)
+	g.conns.Wait()
+	stopRenewals()
+	renewer.Wait()
+	return err
+}
+
+var errGatewayStopped = errors.New("this admin node stops")
+
+func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// Out of file descriptors or the like: others may end soon.
+			g.log.Warn("accept failed", "err", err)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(50 * time.Millisecond):
+				continue
+			}
+		}
+		select {
+		case g.pending <- struct{}{}:
+		default:
+			_ = conn.Close() // too many strangers; they may try again
+			continue
+		}
+		g.conns.Go(func() { g.serveConn(ctx, conn) })
+	}
+}
+
+// SetNodes tells all executors, now and later ones, which nodes there are.
+func (g *Gateway) SetNodes(nodes []domain.Node) {
+	list := &proto.NodeList{}
+	for _, n := range nodes {
+		list.Nodes = append(list.Nodes, &proto.Node{Id: n.Name, Address: n.ExecutorAddress})
+	}
+	g.mu.Lock()
+	g.nodes = list
+	g.mu.Unlock()
+	for _, s := range g.registry.all() {
+		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Nodes{Nodes: list}})
+	}
+}
+
+func (g *Gateway) nodeList() *proto.NodeList {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.nodes
+}
+
+// Drain tells the executors that this node will stop: they keep their
+// sessions for results and expect no more offers from it.
+func (g *Gateway) Drain(grace time.Duration) {
+	g.mu.Lock()
+	g.draining = true
+	g.mu.Unlock()
+	for _, s := range g.registry.all() {
+		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{
+			Drain: &proto.Drain{Reason: "admin node stops", GraceMs: grace.Milliseconds()},
+		}})
+	}
+}
+
+func (g *Gateway) isDraining() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.draining
+}
+
+// Sessions returns the sessions of an executor that may take offers for the
+// handler, in the order in which their instances registered.
+func (g *Gateway) Sessions(tenant domain.TenantID, executor domain.ExecutorID, handler string) []*Session {
+	return g.registry.serving(tenant, executor, handler)
+}
+
+// SessionOf returns the session of an instance, or nil when it has none here.
+func (g *Gateway) SessionOf(instance domain.InstanceID) *Session {
+	return g.registry.byInstance(instance)
+}
+
+// Count returns the number of sessions.
+func (g *Gateway) Count() int { return g.registry.count() }

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// renewEvery is how often heard heartbeats are written down together. The
+// acknowledgement of a heartbeat waits for it: an executor may count on its
+// lease from the moment it sent a heartbeat that was acknowledged as renewed.
+const renewEvery = 500 * time.Millisecond
+
+// renewals collects heartbeats until the next write.
+type renewals struct {
+	mu      sync.Mutex
+	pending map[domain.InstanceID]heard // guarded by mu: the newest heartbeat each
+}
+
+type heard struct {
+	session *Session
+	beat    *proto.Heartbeat
+}
+
+func newRenewals() renewals { return renewals{pending: map[domain.InstanceID]heard{}} }
+
+func (r *renewals) add(s *Session, b *proto.Heartbeat) {
+	r.mu.Lock()
+	r.pending[s.Instance] = heard{s, b}
+	r.mu.Unlock()
+}
+
+func (r *renewals) take() map[domain.InstanceID]heard {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) == 0 {
+		return nil
+	}
+	out := r.pending
+	r.pending = map[domain.InstanceID]heard{}
+	return out
+}
+
+func (g *Gateway) runRenewals(ctx context.Context) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	broken := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := g.renew(ctx, g.renewals.take())
+		if (err != nil) != broken { // told when it changes
+			broken = err != nil
+			if broken {
+				g.log.Warn("instance leases cannot be renewed", "err", err)
+			} else {
+				g.log.Info("instance leases are renewed again")
+			}
+		}
+	}
+}
+
+func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	items := make([]store.InstanceRenewal, 0, len(batch))
+	for id, h := range batch {
+		items = append(items, store.InstanceRenewal{
+			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining,
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	now, renewed, err := g.opt.Fleet.RenewInstances(ctx, items, proto.LeaseTTL)
+	ok := make(map[domain.InstanceID]bool, len(renewed))
+	for _, id := range renewed {
+		ok[id] = true
+	}
+	for id, h := range batch {
+		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{
+			HeartbeatAck: &proto.HeartbeatAck{Seq: h.beat.Seq, NowMs: now.UnixMilli(), LeaseRenewed: ok[id]},
+		}})
+		if err == nil && !ok[id] {
+			// The instance was declared gone while it was silent: it has to
+			// register anew, as whatever it ran has been given up.
+			h.session.close(errInstanceGone)
+		}
+	}
+	return err
+}

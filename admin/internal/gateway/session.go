@@ -1,0 +1,366 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Session is one instance's connection to this node.
+type Session struct {
+	// fixed after registration
+	ID         domain.SessionID
+	Tenant     domain.TenantID
+	Executor   domain.ExecutorID
+	Instance   domain.InstanceID
+	BootID     string
+	Name       string
+	idempotent map[string]bool // by handler name
+
+	mux     *yamux.Session
+	control outbox
+	command outbox
+
+	mu       sync.Mutex
+	slots    int                  // guarded by mu: as last reported
+	reported int                  // guarded by mu: attempts running, as last reported
+	inflight map[attemptKey]int64 // guarded by mu: offered here and not ended, value = unix ms
+	draining bool                 // guarded by mu
+	lastBeat time.Time            // guarded by mu
+	cause    error                // guarded by mu: why it was closed
+	closed   chan struct{}        // closed once by close
+}
+
+type attemptKey struct {
+	id    int64
+	fence int64
+}
+
+// The first byte of each stream says what it is for.
+const (
+	tagControl = 'C'
+	tagCommand = 'X'
+)
+
+func muxConfig() *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.AcceptBacklog = 4
+	c.KeepAliveInterval = proto.KeepAliveInterval
+	c.ConnectionWriteTimeout = proto.WriteTimeout
+	c.MaxStreamWindowSize = 256 << 10
+	c.StreamOpenTimeout = 15 * time.Second
+	c.StreamCloseTimeout = 30 * time.Second
+	c.LogOutput = nil
+	// yamux's own lines are about dead peers, which the session reports itself.
+	c.Logger = log.New(io.Discard, "", 0)
+	return c
+}
+
+// serveSession runs one authenticated connection until it ends.
+func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
+	mux, err := yamux.Server(deadlineConn{conn}, muxConfig())
+	if err != nil {
+		return fmt.Errorf("start multiplexer: %w", err)
+	}
+	defer mux.Close()
+	control, command, err := acceptStreams(mux)
+	if err != nil {
+		return err
+	}
+	s := &Session{
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
+		mux: mux, inflight: map[attemptKey]int64{}, idempotent: map[string]bool{}, lastBeat: time.Now(),
+		closed: make(chan struct{}),
+	}
+	reader := proto.NewReader(control, proto.MaxFrame)
+	registered, err := g.register(ctx, s, p, control, reader)
+	if err != nil {
+		return err
+	}
+	return g.runSession(ctx, s, control, command, reader, registered)
+}
+
+// acceptStreams takes the two streams that a session has, in the order in
+// which the executor opens them. Their tags are read under a deadline.
+func acceptStreams(mux *yamux.Session) (control, command net.Conn, err error) {
+	timer := time.AfterFunc(proto.HelloTimeout, func() { _ = mux.Close() })
+	defer timer.Stop()
+	streams := make([]net.Conn, 2)
+	for i, want := range []byte{tagControl, tagCommand} {
+		st, err := mux.Accept()
+		if err != nil {
+			return nil, nil, fmt.Errorf("accept stream: %w", err)
+		}
+		var tag [1]byte
+		if _, err := io.ReadFull(st, tag[:]); err != nil {
+			return nil, nil, fmt.Errorf("read stream tag: %w", err)
+		}
+		if tag[0] != want {
+			return nil, nil, fmt.Errorf("stream %d has the tag %q, want %q", i+1, tag[0], want)
+		}
+		streams[i] = st
+	}
+	return streams[0], streams[1], nil
+}
+
+// register reads the Register frame and enters the instance.
+func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net.Conn, reader *proto.Reader) (*proto.Registered, error) {
+	_ = control.SetReadDeadline(time.Now().Add(proto.HelloTimeout))
+	var first proto.ControlToAdmin
+	if err := reader.Next(&first); err != nil {
+		return nil, fmt.Errorf("read registration: %w", err)
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	reg := first.GetRegister()
+	fail := func(code, message string) error {
+		_ = proto.WriteFrame(control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
+			Error: &proto.Error{Code: code, Message: message, RetryAfterMs: -1},
+		}}, proto.MaxFrame)
+		return fmt.Errorf("registration refused: %s", message)
+	}
+	if reg == nil {
+		return nil, fail("malformed", "the first control frame must be Register")
+	}
+	if message := checkRegister(reg); message != "" {
+		return nil, fail("malformed", message)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	instance, err := g.opt.Fleet.RegisterInstance(ctx, store.RegisterInstanceParams{
+		Instance: instanceOf(g.opt.NewID(), p, reg), Handlers: handlersOf(p, reg), TTL: proto.LeaseTTL,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register instance: %w", err)
+	}
+	s.Instance, s.Name = instance.ID, instance.Name
+	s.slots, s.draining = int(reg.Slots), reg.Draining
+	for _, h := range reg.Handlers {
+		s.idempotent[h.Name] = h.Idempotent
+	}
+	out := &proto.Registered{
+		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
+		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(),
+	}
+	if g.opt.Declarer != nil {
+		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, reg.Handlers)
+	}
+	if len(reg.SupersededBoots) > 0 {
+		g.supersede(ctx, s, reg.SupersededBoots)
+	}
+	return out, nil
+}
+
+// supersedeGrace is how long results from a taken-over journal may take before
+// the attempts of the dead process are judged by their lease.
+const supersedeGrace = 3 * time.Second
+
+func (g *Gateway) supersede(ctx context.Context, s *Session, boots []string) {
+	ended, err := g.opt.Fleet.SupersedeBoots(ctx, store.SupersedeBootsParams{
+		Tenant: s.Tenant, Executor: s.Executor, BootIDs: boots, Grace: supersedeGrace,
+	})
+	if err != nil {
+		// Their leases run out by themselves; this was only quicker.
+		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
+		return
+	}
+	for _, id := range ended {
+		if old := g.registry.byInstance(id); old != nil {
+			old.close(errors.New("a newer process took over its journal"))
+		}
+	}
+}
+
+// runSession serves a registered session: one reader per stream, one writer
+// per stream. It returns when all of them have ended.
+func (g *Gateway) runSession(ctx context.Context, s *Session, control, command net.Conn, reader *proto.Reader, registered *proto.Registered) error {
+	s.control.init(control)
+	s.command.init(command)
+	if old := g.registry.add(s); old != nil {
+		old.close(errors.New("the same process connected again"))
+	}
+	s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Registered{Registered: registered}})
+	if g.isDraining() {
+		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "admin node stops"}}})
+	}
+	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.slots)
+
+	var wg sync.WaitGroup
+	run := func(what string, f func() error) {
+		wg.Go(func() {
+			if err := f(); err != nil {
+				s.close(fmt.Errorf("%s: %w", what, err))
+			}
+		})
+	}
+	run("write control", s.control.run)
+	run("write commands", s.command.run)
+	run("read control", func() error { return g.readControl(s, reader) })
+	run("read commands", func() error { return g.readCommands(s, command) })
+	run("watch", func() error { return s.watch(ctx) })
+	g.opt.Sink.Joined(s)
+
+	<-s.closed
+	_ = s.mux.Close()
+	s.control.stop()
+	s.command.stop()
+	wg.Wait()
+	g.registry.remove(s)
+	g.opt.Sink.Left(s)
+	return s.err()
+}
+
+// watch closes the session when the peer is silent for too long, when it opens
+// streams it should not, or when the gateway stops.
+func (s *Session) watch(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errGatewayStopped
+		case <-s.closed:
+			return nil
+		case <-s.mux.CloseChan():
+			return io.EOF
+		case <-tick.C:
+			if s.mux.NumStreams() > 2 {
+				return errors.New("the executor opened a third stream")
+			}
+			s.mu.Lock()
+			silence := time.Since(s.lastBeat)
+			s.mu.Unlock()
+			if silence > proto.HeartbeatTimeout {
+				return fmt.Errorf("no heartbeat for %s", silence.Round(time.Second))
+			}
+		}
+	}
+}
+
+func (s *Session) close(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause == nil {
+		s.cause = cause
+		close(s.closed)
+	}
+}
+
+func (s *Session) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cause
+}
+
+func (s *Session) serves(handler string) bool {
+	_, ok := s.idempotent[handler]
+	return ok
+}
+
+// Idempotent reports whether the instance registered the handler as idempotent.
+func (s *Session) Idempotent(handler string) bool { return s.idempotent[handler] }
+
+func (s *Session) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining || s.cause != nil
+}
+
+// Free returns how many more attempts the instance can take, as far as this
+// node knows: what it offered itself, or what the instance reported to run for
+// all nodes, whichever is more.
+func (s *Session) Free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slots - max(len(s.inflight), s.reported)
+}
+
+// Closed reports whether the session has ended.
+func (s *Session) Closed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Offered returns the fences of the attempts that were offered here and have
+// not ended, by execution id.
+func (s *Session) Offered() map[int64]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[int64]int64, len(s.inflight))
+	for k := range s.inflight {
+		out[k.id] = k.fence
+	}
+	return out
+}
+
+// ended forgets attempts; it reports whether the session was full before.
+func (s *Session) ended(keys ...attemptKey) (wasFull bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.inflight)
+	wasFull = max(before, s.reported) >= s.slots
+	for _, k := range keys {
+		delete(s.inflight, k)
+	}
+	s.reported = max(0, min(s.reported, s.reported-(before-len(s.inflight))))
+	return wasFull
+}
+
+func checkRegister(r *proto.Register) string {
+	switch {
+	case r.Slots < 1 || r.Slots > 100_000:
+		return "slots must be from 1 to 100000"
+	case len(r.Handlers) > proto.MaxHandlers:
+		return fmt.Sprintf("at most %d handlers can be registered", proto.MaxHandlers)
+	case len(r.InstanceName) > proto.MaxName || len(r.Host) > 255 || len(r.AppVersion) > proto.MaxName:
+		return "instance_name, host or app_version is too long"
+	case len(r.Labels) > 64 || len(r.SupersededBoots) > 1000:
+		return "too many labels or superseded boots"
+	}
+	for _, h := range r.Handlers {
+		if h.Name == "" || len(h.Name) > proto.MaxName {
+			return fmt.Sprintf("handler name %q must have 1 to %d bytes", h.Name, proto.MaxName)
+		}
+	}
+	return ""
+}
+
+func instanceOf(id int64, p *peer, r *proto.Register) domain.Instance {
+	names := make([]string, 0, len(r.Handlers))
+	for _, h := range r.Handlers {
+		names = append(names, h.Name)
+	}
+	slices.Sort(names)
+	return domain.Instance{
+		ID: domain.InstanceID(id), TenantID: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
+		Name: r.InstanceName, Host: r.Host, PID: int(r.Pid), AppVersion: r.AppVersion, Client: p.hello.Client,
+		Labels: r.Labels, Handlers: names, Slots: int(r.Slots), Draining: r.Draining,
+		StartedAt: time.UnixMilli(r.StartedAtMs).UTC(),
+	}
+}
+
+func handlersOf(p *peer, r *proto.Register) []domain.Handler {
+	out := make([]domain.Handler, 0, len(r.Handlers))
+	for _, h := range r.Handlers {
+		out = append(out, domain.Handler{
+			TenantID: p.tenant, Executor: p.executor, Name: h.Name, Description: h.Description,
+			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
+		})
+	}
+	return out
+}

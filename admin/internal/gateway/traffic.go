@@ -1,0 +1,154 @@
+package gateway
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func (s *Session) sendControl(m *proto.ControlToExecutor) {
+	if err := s.control.put(m); err != nil {
+		s.close(err)
+	}
+}
+
+func (s *Session) sendCommand(m *proto.CommandToExecutor) {
+	if err := s.command.put(m); err != nil {
+		s.close(err)
+	}
+}
+
+// Reserve takes one of the instance's slots for an attempt that is about to be
+// offered; false when none is free.
+func (s *Session) Reserve(execution, fence int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining || s.cause != nil || max(len(s.inflight), s.reported) >= s.slots {
+		return false
+	}
+	s.inflight[attemptKey{execution, fence}] = time.Now().UnixMilli()
+	return true
+}
+
+// Release gives reserved slots back.
+func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
+
+// SendOffers sends offers in frames of bounded size. Their slots have been
+// reserved under the fences they carry.
+func (s *Session) SendOffers(offers []*proto.Offer) {
+	for len(offers) > 0 {
+		n, size := 0, 0
+		for n < len(offers) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
+			size += len(offers[n].Input) + 512
+			n++
+		}
+		s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{
+			Offers: &proto.OfferBatch{Offers: offers[:n]},
+		}})
+		offers = offers[n:]
+	}
+}
+
+// SendGrants tells which accepted offers may start and which are void.
+func (s *Session) SendGrants(grants []*proto.Grant) {
+	for _, g := range grants {
+		if !g.Granted {
+			s.ended(attemptKey{g.ExecutionId, g.Fence})
+		}
+	}
+	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Grants{Grants: &proto.GrantBatch{Grants: grants}}})
+}
+
+// SendAcks acknowledges results that are stored.
+func (s *Session) SendAcks(acks []*proto.ResultAck) {
+	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
+}
+
+// SendCancel asks the instance to stop an attempt.
+func (s *Session) SendCancel(c *proto.Cancel) {
+	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{Cancels: []*proto.Cancel{c}}}})
+}
+
+func (g *Gateway) readControl(s *Session, reader *proto.Reader) error {
+	for {
+		var m proto.ControlToAdmin
+		if err := reader.Next(&m); err != nil {
+			return err
+		}
+		switch body := m.Body.(type) {
+		case *proto.ControlToAdmin_Heartbeat:
+			g.heartbeat(s, body.Heartbeat)
+		case *proto.ControlToAdmin_Drain:
+			s.mu.Lock()
+			s.draining = true
+			s.mu.Unlock()
+			g.log.Info("executor drains", "instance_id", s.Instance, "reason", body.Drain.Reason)
+		case *proto.ControlToAdmin_Register:
+			return errors.New("registered twice")
+		}
+	}
+}
+
+func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
+	s.mu.Lock()
+	s.lastBeat = time.Now()
+	wasFull := max(len(s.inflight), s.reported) >= s.slots
+	s.reported = int(b.Running)
+	if b.Slots > 0 {
+		s.slots = int(b.Slots)
+	}
+	s.draining = s.draining || b.Draining
+	hasRoom := max(len(s.inflight), s.reported) < s.slots && !s.draining
+	s.mu.Unlock()
+	g.renewals.add(s, b)
+	if wasFull && hasRoom {
+		g.opt.Sink.Freed(s)
+	}
+}
+
+func (g *Gateway) readCommands(s *Session, stream net.Conn) error {
+	reader := proto.NewReader(stream, proto.MaxFrame)
+	for {
+		var m proto.CommandToAdmin
+		if err := reader.Next(&m); err != nil {
+			return err
+		}
+		switch body := m.Body.(type) {
+		case *proto.CommandToAdmin_Answers:
+			g.answers(s, body.Answers.GetAnswers())
+		case *proto.CommandToAdmin_Started:
+			g.opt.Sink.Started(s, body.Started.GetStarted())
+		case *proto.CommandToAdmin_Results:
+			g.results(s, body.Results.GetResults())
+		}
+	}
+}
+
+func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
+	freed := false
+	for _, a := range answers {
+		if !a.Accepted {
+			freed = s.ended(attemptKey{a.ExecutionId, a.Fence}) || freed
+		}
+	}
+	g.opt.Sink.Answered(s, answers)
+	if freed {
+		g.opt.Sink.Freed(s)
+	}
+}
+
+func (g *Gateway) results(s *Session, results []*proto.Result) {
+	keys := make([]attemptKey, 0, len(results))
+	for _, r := range results {
+		if !r.StillRunning {
+			keys = append(keys, attemptKey{r.ExecutionId, r.Fence})
+		}
+	}
+	freed := s.ended(keys...)
+	g.opt.Sink.Finished(s, results)
+	if freed {
+		g.opt.Sink.Freed(s)
+	}
+}

@@ -1,0 +1,180 @@
+// Package maintenance answers: what went silent, or grew old?
+//
+// Any node sweeps: rows locked by another are skipped. What it finds due again
+// it hands to the timer; what it finds dead it ends, by the rules of package
+// domain and in one transaction with the alert about it.
+package maintenance
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Sweep constants.
+const (
+	sweepEvery = 500 * time.Millisecond
+	sweepLimit = 500
+	// sweepHold is how long a due execution that was swept is left to this node.
+	sweepHold     = 3 * time.Second
+	instanceEvery = 2 * time.Second
+	deleteLimit   = 1000
+)
+
+// Store is what maintenance asks of the database.
+type Store interface {
+	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
+	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	Now(ctx context.Context) (time.Time, error)
+}
+
+// Options configures a Sweeper.
+type Options struct {
+	Store      Store
+	Partitions func() []int
+	// Later takes executions that are due now or soon.
+	Later func(...domain.Execution)
+	// Cancel sends a cancel again.
+	Cancel func(domain.Execution)
+	// Ended is called for executions that the sweep ended.
+	Ended func([]domain.Execution)
+	// LogRetention is how long handlers' logs are kept; 0 = 30 days.
+	LogRetention time.Duration
+	Logger       *slog.Logger
+}
+
+// Sweeper looks after what nobody else does.
+type Sweeper struct {
+	opt Options
+	log *slog.Logger
+}
+
+// New returns a Sweeper; it starts nothing.
+func New(opt Options) *Sweeper {
+	if opt.LogRetention <= 0 {
+		opt.LogRetention = 30 * 24 * time.Hour
+	}
+	return &Sweeper{opt: opt, log: opt.Logger.With("component", "maintenance")}
+}
+
+// Run sweeps until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) error {
+	housekeeping, err := s.housekeeping(ctx)
+	if err != nil {
+		return err
+	}
+	housekeeping.Start()
+	var wg sync.WaitGroup
+	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
+	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
+	wg.Wait()
+	return housekeeping.Shutdown()
+}
+
+// housekeeping is the admin's own small timetable; nothing on a trigger's way
+// depends on it.
+func (s *Sweeper) housekeeping(ctx context.Context) (gocron.Scheduler, error) {
+	cron, err := gocron.NewScheduler()
+	if err != nil {
+		return nil, err
+	}
+	_, err = cron.NewJob(gocron.DurationRandomJob(50*time.Minute, 70*time.Minute), gocron.NewTask(func() {
+		if err := s.deleteLogs(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("old logs could not be deleted", "err", err)
+		}
+	}))
+	return cron, err
+}
+
+// every runs f at once and then at each tick; an error is told when it changes.
+func (s *Sweeper) every(ctx context.Context, step string, interval time.Duration, f func(context.Context) error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	broken := false
+	for {
+		err := f(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if (err != nil) != broken {
+			broken = err != nil
+			if broken {
+				s.log.Warn("maintenance does not work", "step", step, "err", err)
+			} else {
+				s.log.Info("maintenance works again", "step", step)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Sweeper) sweep(ctx context.Context) error {
+	for ctx.Err() == nil {
+		partitions := s.opt.Partitions()
+		if len(partitions) == 0 {
+			return nil
+		}
+		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
+			Partitions: partitions, Limit: sweepLimit, Hold: sweepHold,
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range swept.Ended {
+			s.log.Info("execution swept", "execution_id", e.ID, "state", e.State, "reason", e.Reason)
+			if e.State == domain.RetryWait {
+				s.opt.Later(e)
+			}
+		}
+		s.opt.Later(swept.Dispatch...)
+		for _, e := range swept.Cancel {
+			s.opt.Cancel(e)
+		}
+		s.opt.Ended(swept.Ended)
+		if swept.Seen < sweepLimit {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *Sweeper) expireInstances(ctx context.Context) error {
+	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit)
+	for _, i := range gone {
+		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
+	}
+	return err
+}
+
+func (s *Sweeper) deleteLogs(ctx context.Context) error {
+	now, err := s.opt.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for ctx.Err() == nil {
+		n, err := s.opt.Store.DeleteLogsBefore(ctx, now.Add(-s.opt.LogRetention), deleteLimit)
+		total += n
+		if err != nil {
+			return err
+		}
+		if n < deleteLimit {
+			break
+		}
+	}
+	if total > 0 {
+		s.log.Info("old logs deleted", "chunks", total)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
+)
+
+// Planning constants.
+const (
+	// LookAhead is how far ahead of their fire time executions are written.
+	// It bounds how long a pause may have to take rows back, and has to exceed
+	// PollEvery by the time that a claim may take.
+	LookAhead = 3 * time.Second
+	// PollEvery is the pace of claiming.
+	PollEvery = 500 * time.Millisecond
+	// claimLimit is the knee of the measured curve (DEPENDENCIES section 2).
+	claimLimit = 500
+	// firesPerClaim bounds the executions of one trigger in one claim; a
+	// trigger that needs more stays due and is claimed again.
+	firesPerClaim = 32
+)
+
+// Planner claims due triggers and plans executions.
+type Planner struct {
+	// fixed after construction
+	store      store.Triggers
+	partitions func() []int
+	newID      func() int64
+	plan       PlanFunc
+	out        func([]domain.Execution)
+	log        *slog.Logger
+	observe    func(claimed, planned int, took time.Duration)
+	nudge      chan struct{}
+}
+
+// PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
+type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) (fires []timing.Fire, following time.Time)
+
+// PlannerOptions configures a Planner.
+type PlannerOptions struct {
+	Store      store.Triggers
+	Partitions func() []int // those this node serves now
+	NewID      func() int64
+	Plan       PlanFunc
+	// Out takes planned executions that are to run.
+	Out    func([]domain.Execution)
+	Logger *slog.Logger
+	// Observe is called after each claim that found something; may be nil.
+	Observe func(claimed, planned int, took time.Duration)
+}
+
+// NewPlanner returns a Planner; it starts nothing.
+func NewPlanner(o PlannerOptions) *Planner {
+	if o.Observe == nil {
+		o.Observe = func(int, int, time.Duration) {}
+	}
+	return &Planner{
+		store: o.Store, partitions: o.Partitions, newID: o.NewID, plan: o.Plan, out: o.Out,
+		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
+	}
+}
+
+// Nudge makes the planner look at once, because a trigger has changed.
+func (p *Planner) Nudge() {
+	select {
+	case p.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Run claims until ctx ends.
+func (p *Planner) Run(ctx context.Context) {
+	tick := time.NewTicker(PollEvery)
+	defer tick.Stop()
+	broken := false
+	for {
+		err := p.claimAll(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if (err != nil) != broken { // told when it changes
+			broken = err != nil
+			if broken {
+				p.log.Warn("claiming triggers does not work", "err", err)
+			} else {
+				p.log.Info("claiming triggers works again")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-p.nudge:
+		}
+	}
+}
+
+// claimAll claims until nothing is due inside the horizon.
+func (p *Planner) claimAll(ctx context.Context) error {
+	partitions := p.partitions()
+	for len(partitions) > 0 && ctx.Err() == nil {
+		began := time.Now()
+		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
+			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
+		})
+		if err != nil {
+			return err
+		}
+		if claimed.Triggers > 0 {
+			p.observe(claimed.Triggers, len(claimed.Executions), time.Since(began))
+		}
+		p.out(runnable(claimed.Executions))
+		// A full batch means that there may be more; so does a trigger whose
+		// next fire time still lies inside the horizon.
+		if claimed.Triggers < claimLimit && claimed.NextFireAt.After(claimed.Now.Add(LookAhead)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func runnable(all []domain.Execution) []domain.Execution {
+	out := all[:0:0]
+	for _, e := range all {
+		if e.State == domain.Due {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// PlanTrigger plans one locked trigger. It is pure, and runs inside the
+// transaction that claims or changes the trigger.
+func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+	fires, following := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
+	out := store.TriggerPlan{NextFireAt: following, LastFireAt: t.LastFireAt}
+	for _, f := range fires {
+		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f))
+		out.LastFireAt = f.At
+	}
+	return out
+}
+
+func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *domain.JobSpec, f timing.Fire) domain.Execution {
+	wait := spec.DispatchTimeout
+	if wait <= 0 {
+		wait = domain.DefaultDispatchTimeout
+	}
+	start := f.At
+	if start.Before(now) {
+		start = now
+	}
+	e := domain.Execution{
+		ID: id, TenantID: t.TenantID, JobID: t.JobID, Revision: t.Revision, Executor: t.Executor,
+		Partition: t.Partition, Cause: domain.CauseSchedule, FireAt: f.At, State: domain.Due,
+		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: f.At, PlannedAt: now, LogLines: -1,
+		WakeAt: start.Add(domain.PickupGrace), ExpireAt: start.Add(wait),
+	}
+	if f.Misfire {
+		e.Cause = domain.CauseMisfire
+	}
+	if f.Missed != "" {
+		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f.Missed)
+		e.WakeAt, e.ExpireAt, e.FinishedAt = time.Time{}, time.Time{}, now
+	}
+	return e
+}
+
+func missedText(r domain.Reason) string {
+	if r == domain.ReasonCoalesced {
+		return "passed while nobody could plan it; a later fire time runs in its place"
+	}
+	return "passed while nobody could plan it, and the misfire policy skips such fire times"
+}

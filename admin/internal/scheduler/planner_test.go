@@ -1,0 +1,99 @@
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
+)
+
+func plannerWith(plan PlanFunc) *Planner {
+	var id atomic.Int64
+	return NewPlanner(PlannerOptions{
+		NewID: func() int64 { return id.Add(1) }, Plan: plan, Logger: slog.New(slog.DiscardHandler),
+		Partitions: func() []int { return []int{0} }, Out: func([]domain.Execution) {},
+	})
+}
+
+func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000).UTC()
+	trigger := domain.Trigger{JobID: 7, TenantID: 3, Partition: 9, Executor: 5, Revision: 4, NextFireAt: now.Add(time.Second)}
+	spec := &domain.JobSpec{Retry: domain.Retry{MaxAttempts: 3}, DispatchTimeout: time.Minute}
+	following := now.Add(time.Hour)
+
+	p := plannerWith(func(job domain.JobID, revision int64, _ *domain.JobSpec, next, at, horizon time.Time, _ int) ([]timing.Fire, time.Time) {
+		require.Equal(t, trigger.JobID, job)
+		require.Equal(t, trigger.Revision, revision)
+		require.Equal(t, trigger.NextFireAt, next)
+		require.Equal(t, now.Add(LookAhead), horizon)
+		return []timing.Fire{
+			{At: now.Add(-time.Hour), Missed: domain.ReasonCoalesced},
+			{At: now.Add(-time.Minute), Misfire: true},
+			{At: now.Add(time.Second)},
+		}, following
+	})
+	plan := p.PlanTrigger(now, trigger, spec)
+
+	require.Equal(t, following, plan.NextFireAt)
+	require.Equal(t, now.Add(time.Second), plan.LastFireAt)
+	require.Len(t, plan.Executions, 3)
+	missed, late, ahead := plan.Executions[0], plan.Executions[1], plan.Executions[2]
+
+	require.Equal(t, domain.Missed, missed.State)
+	require.Equal(t, domain.ReasonCoalesced, missed.Reason)
+	require.True(t, missed.WakeAt.IsZero(), "nobody looks at it again")
+
+	require.Equal(t, domain.CauseMisfire, late.Cause)
+	require.Equal(t, now.Add(domain.PickupGrace), late.WakeAt)
+	require.Equal(t, now.Add(time.Minute), late.ExpireAt, "the wait for an instance counts from now")
+
+	require.Equal(t, domain.CauseSchedule, ahead.Cause)
+	require.Equal(t, ahead.FireAt, ahead.NotBefore)
+	require.Equal(t, ahead.FireAt.Add(domain.PickupGrace), ahead.WakeAt)
+	for _, e := range plan.Executions {
+		require.Equal(t, domain.TenantID(3), e.TenantID)
+		require.Equal(t, domain.ExecutorID(5), e.Executor)
+		require.Equal(t, 9, e.Partition)
+		require.Equal(t, int64(4), e.Revision)
+		require.Equal(t, 3, e.MaxAttempts)
+		require.Empty(t, e.OccurrenceKey, "one row per fire time")
+	}
+}
+
+// claims is a store.Triggers that answers as told.
+type claims struct {
+	answers []store.ClaimedTriggers
+	calls   int
+}
+
+func (c *claims) ClaimDueTriggers(context.Context, store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	c.calls++
+	if c.calls > len(c.answers) {
+		return store.ClaimedTriggers{NextFireAt: domain.Never}, nil
+	}
+	return c.answers[c.calls-1], nil
+}
+
+func TestClaimingGoesOnWhileSomethingIsDue(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000).UTC()
+	due := domain.Execution{ID: 1, State: domain.Due}
+	missed := domain.Execution{ID: 2, State: domain.Missed}
+	full := store.ClaimedTriggers{Now: now, Triggers: claimLimit, NextFireAt: domain.Never, Executions: []domain.Execution{due, missed}}
+	behind := store.ClaimedTriggers{Now: now, Triggers: 1, NextFireAt: now}
+	last := store.ClaimedTriggers{Now: now, Triggers: 3, NextFireAt: now.Add(LookAhead + 1)}
+
+	var out []domain.Execution
+	p := plannerWith(nil)
+	source := &claims{answers: []store.ClaimedTriggers{full, behind, last}}
+	p.store, p.out = source, func(e []domain.Execution) { out = append(out, e...) }
+	require.NoError(t, p.claimAll(t.Context()))
+	require.Equal(t, 3, source.calls)
+	require.Equal(t, []domain.Execution{due}, out, "missed ones do not go on")
+}

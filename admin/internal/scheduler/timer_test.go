@@ -1,0 +1,111 @@
+package scheduler
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+type fired struct {
+	id domain.ExecutionID
+	at time.Time
+}
+
+// inTimer runs f with a running timer inside a bubble of virtual time.
+func inTimer(t *testing.T, f func(timer *Timer, fires func() []fired)) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []fired
+		timer := NewTimer(time.Now, func(due []domain.Execution) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, e := range due {
+				got = append(got, fired{e.ID, time.Now()})
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { timer.Run(ctx); close(done) }()
+		f(timer, func() []fired { mu.Lock(); defer mu.Unlock(); return append([]fired(nil), got...) })
+		cancel()
+		<-done
+	})
+}
+
+func run(id int64, at time.Time) domain.Execution {
+	return domain.Execution{ID: domain.ExecutionID(id), NotBefore: at}
+}
+
+func TestTimerFiresAtTheInstantAndNeverEarly(t *testing.T) {
+	inTimer(t, func(timer *Timer, fires func() []fired) {
+		start := time.Now()
+		timer.Add(run(1, start.Add(3*time.Second)), run(2, start.Add(1500*time.Millisecond)), run(3, start))
+		synctest.Wait()
+		require.Equal(t, []fired{{3, start}}, fires(), "a past instant fires at once")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []fired{
+			{3, start}, {2, start.Add(1500 * time.Millisecond)}, {1, start.Add(3 * time.Second)},
+		}, fires())
+	})
+}
+
+func TestTimerWakesForAnEarlierOne(t *testing.T) {
+	inTimer(t, func(timer *Timer, fires func() []fired) {
+		start := time.Now()
+		timer.Add(run(1, start.Add(time.Minute)))
+		synctest.Wait()
+		timer.Add(run(2, start.Add(100*time.Millisecond)))
+		time.Sleep(101 * time.Millisecond)
+		require.Equal(t, []fired{{2, start.Add(100 * time.Millisecond)}}, fires())
+	})
+}
+
+func TestTimerHoldsAnExecutionOnce(t *testing.T) {
+	inTimer(t, func(timer *Timer, fires func() []fired) {
+		start := time.Now()
+		timer.Add(run(1, start.Add(2*time.Second)))
+		timer.Add(run(1, start.Add(2*time.Second))) // swept and planned
+		timer.Add(run(1, start.Add(time.Second)))   // earlier: it moves
+		timer.Add(run(1, start.Add(9*time.Second))) // later: the first copy decides
+		time.Sleep(20 * time.Second)
+		require.Equal(t, []fired{{1, start.Add(time.Second)}}, fires())
+		timer.Add(run(1, start.Add(30*time.Second))) // a retry
+		time.Sleep(20 * time.Second)
+		require.Len(t, fires(), 2)
+	})
+}
+
+func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Clock{base: time.Now()}
+		database := func() time.Time { return time.Now().Add(42 * time.Minute) } // far off
+		for _, roundTrip := range []time.Duration{80, 3, 40, 9} {
+			asked := database().Truncate(time.Millisecond)
+			time.Sleep(roundTrip * time.Millisecond)
+			c.learn(asked, time.Since(c.base))
+			require.False(t, c.Now().After(database()))
+		}
+		behind := database().Sub(c.Now())
+		require.LessOrEqual(t, behind, 4*time.Millisecond, "the quickest round trip counts")
+		time.Sleep(time.Minute)
+		require.Equal(t, behind, database().Sub(c.Now()))
+	})
+}
+
+func TestClockFollowsADatabaseThatWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Clock{base: time.Now()}
+		c.learn(time.Now(), time.Since(c.base))
+		for range clockSamples {
+			time.Sleep(time.Second)
+			c.learn(time.Now().Add(-5*time.Minute), time.Since(c.base))
+		}
+		require.Equal(t, time.Now().Add(-5*time.Minute).UnixNano(), c.Now().UnixNano())
+	})
+}

@@ -1,0 +1,126 @@
+package secret
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// KeySize is the length of a sealing key in bytes.
+const KeySize = 32
+
+// Purposes keep the secrets of one object apart. They are part of what is
+// authenticated: changing one makes the stored values unreadable.
+const (
+	// PurposeJobWebhook is a job's webhook signing key; the id is the job's.
+	PurposeJobWebhook = "job.webhook"
+)
+
+// version is the first byte of a sealed value. Layout: version (1), first
+// bytes of the key's fingerprint (4), nonce (12), ciphertext and tag.
+const (
+	version    = 1
+	keyIDSize  = 4
+	headerSize = 1 + keyIDSize
+	nonceSize  = 12
+)
+
+// ErrUnreadable: the value was sealed with another key or for another place,
+// or it was changed.
+var ErrUnreadable = errors.New("sealed value does not open: another key, another place, or it was changed")
+
+// Box seals and opens. It is safe for concurrent use.
+type Box struct {
+	aead        cipher.AEAD
+	fingerprint string
+	keyID       [keyIDSize]byte
+}
+
+// New returns a Box with this key.
+func New(key []byte) (*Box, error) {
+	if len(key) != KeySize {
+		return nil, fmt.Errorf("sealing key: has %d bytes, needs %d", len(key), KeySize)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("sealing key: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("sealing key: %w", err)
+	}
+	// The label keeps the fingerprint apart from any other hash of the key.
+	sum := sha256.Sum256(append([]byte("carillon sealing key fingerprint\x00"), key...))
+	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16])}
+	copy(b.keyID[:], sum[:])
+	return b, nil
+}
+
+// Fingerprint names the key without giving it away: 32 hex digits.
+func (b *Box) Fingerprint() string { return b.fingerprint }
+
+// Seal encrypts plain for one place: the object with this id in this tenant.
+func (b *Box) Seal(tenant domain.TenantID, purpose string, id int64, plain []byte) ([]byte, error) {
+	out := make([]byte, headerSize+nonceSize, headerSize+nonceSize+len(plain)+b.aead.Overhead())
+	out[0] = version
+	copy(out[1:], b.keyID[:])
+	if _, err := rand.Read(out[headerSize:]); err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return b.aead.Seal(out, out[headerSize:], plain, place(tenant, purpose, id)), nil
+}
+
+// Open decrypts what Seal made for the same place; otherwise ErrUnreadable.
+func (b *Box) Open(tenant domain.TenantID, purpose string, id int64, sealed []byte) ([]byte, error) {
+	if len(sealed) < headerSize+nonceSize+b.aead.Overhead() || sealed[0] != version {
+		return nil, ErrUnreadable
+	}
+	nonce, body := sealed[headerSize:headerSize+nonceSize], sealed[headerSize+nonceSize:]
+	plain, err := b.aead.Open(nil, nonce, body, place(tenant, purpose, id))
+	if err != nil {
+		return nil, ErrUnreadable
+	}
+	return plain, nil
+}
+
+// place is the additional data: fixed-width numbers around a length-prefixed
+// purpose, so that no two places give the same bytes.
+func place(tenant domain.TenantID, purpose string, id int64) []byte {
+	out := make([]byte, 0, 32+len(purpose))
+	out = append(out, "carillon/secret/1"...)
+	out = binary.BigEndian.AppendUint64(out, uint64(tenant))
+	out = binary.BigEndian.AppendUint32(out, uint32(len(purpose)))
+	out = append(out, purpose...)
+	return binary.BigEndian.AppendUint64(out, uint64(id))
+}
+
+// Values is the part of store.Cluster that Claim needs.
+type Values interface {
+	ClusterValue(ctx context.Context, key, initial string) (string, error)
+}
+
+// fingerprintKey is where the cluster keeps the fingerprint.
+const fingerprintKey = "sealing_key_fingerprint"
+
+// Claim makes sure that all nodes on this database use the same key: the first
+// one leaves the fingerprint, and another key is refused.
+func (b *Box) Claim(ctx context.Context, values Values) error {
+	known, err := values.ClusterValue(ctx, fingerprintKey, b.fingerprint)
+	if err != nil {
+		return fmt.Errorf("compare sealing key: %w", err)
+	}
+	if known != b.fingerprint {
+		return fmt.Errorf("this node's sealing key (fingerprint %s) is not the one that this database was set up with "+
+			"(fingerprint %s): copy sealing.key from the data directory of a working node, or name the right file "+
+			"with --sealing-key-file or CARILLON_SEALING_KEY_FILE", b.fingerprint, known)
+	}
+	return nil
+}

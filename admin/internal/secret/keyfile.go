@@ -1,0 +1,99 @@
+package secret
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// EnvKey may hold the key itself: 64 hex digits or base64 of 32 bytes. It wins
+// over any file.
+const EnvKey = "CARILLON_SEALING_KEY"
+
+// Load returns the Box for key (as in EnvKey) if that is not empty, else for
+// the file at path. A missing file is made with a random key and mode 0600; a
+// file that others may read is refused.
+func Load(key, path string) (*Box, error) {
+	if key != "" {
+		raw, err := ParseKey(key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", EnvKey, err)
+		}
+		return New(raw)
+	}
+	raw, err := readKeyFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = createKeyFile(path); err == nil || errors.Is(err, fs.ErrExist) {
+			raw, err = readKeyFile(path)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sealing key: %w", err)
+	}
+	return New(raw)
+}
+
+// ParseKey reads a key as text.
+func ParseKey(text string) ([]byte, error) {
+	text = strings.TrimSpace(text)
+	if raw, err := hex.DecodeString(text); err == nil && len(raw) == KeySize {
+		return raw, nil
+	}
+	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding, base64.URLEncoding, base64.RawStdEncoding} {
+		if raw, err := enc.DecodeString(text); err == nil && len(raw) == KeySize {
+			return raw, nil
+		}
+	}
+	return nil, fmt.Errorf("must be %d bytes as %d hex digits or base64", KeySize, 2*KeySize)
+}
+
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("%s has mode %04o: others may read it; run chmod 600 %s", path, mode, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := ParseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return raw, nil
+}
+
+// createKeyFile writes a random key. The file appears under its name only when
+// it is complete and on disk: a crash in between leaves no half key, and of
+// two processes that start at once one wins.
+func createKeyFile(path string) error {
+	raw := make([]byte, KeySize)
+	if _, err := rand.Read(raw); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".sealing-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(hex.EncodeToString(raw) + "\n")
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Link(tmp.Name(), path) // unlike a rename it never replaces
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Accounts keeps tenants, users and the secrets' hashes.
+type Accounts interface {
+	CreateTenant(ctx context.Context, t domain.Tenant) error // CodeConflict: the name is taken
+	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
+	FindTenantByName(ctx context.Context, name string) (domain.Tenant, error)
+	ListTenants(ctx context.Context) ([]domain.Tenant, error)
+
+	// CreateFirstUser creates user, its tenant and the membership only if
+	// there is no user at all; created tells whether it did. Several nodes may
+	// call it at once; one of them creates.
+	CreateFirstUser(ctx context.Context, t domain.Tenant, u domain.User, role domain.Role) (created bool, err error)
+	CreateUser(ctx context.Context, u domain.User, m domain.Membership) error // CodeConflict: the name is taken
+	FindUser(ctx context.Context, id domain.UserID) (domain.User, error)
+	FindUserByName(ctx context.Context, username string) (domain.User, error)
+	ListMembers(ctx context.Context, tenant domain.TenantID) ([]Member, error)
+	ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error)
+	SaveMembership(ctx context.Context, m domain.Membership) error
+	DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error
+	// UpdateUser writes the mutable fields (hash, flags, session version).
+	UpdateUser(ctx context.Context, u domain.User) error
+
+	CreateRefreshToken(ctx context.Context, t domain.RefreshToken) error
+	// UseRefreshToken marks the token used and returns it. CodeTokenExpired
+	// when it is over, CodeUnauthenticated when unknown. A token used before
+	// revokes its family and gives CodeUnauthenticated.
+	UseRefreshToken(ctx context.Context, hash [32]byte) (domain.RefreshToken, error)
+	RevokeRefreshFamily(ctx context.Context, family int64) error
+
+	CreateAPIKey(ctx context.Context, k domain.APIKey) error
+	FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error)
+	ListAPIKeys(ctx context.Context, tenant domain.TenantID) ([]domain.APIKey, error)
+	RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error
+	TouchAPIKeys(ctx context.Context, used map[int64]time.Time) error
+
+	CreateJoinToken(ctx context.Context, t domain.JoinToken) error
+	ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error)
+	RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error
+	// UseJoinToken finds a valid token by hash and, when this boot has not
+	// registered before, counts one use. CodeUnauthenticated: unknown, revoked
+	// or used up; CodeTokenExpired: expired.
+	UseJoinToken(ctx context.Context, hash [32]byte, bootID string) (domain.JoinToken, error)
+}
+
+// Member is a user with the role in one tenant.
+type Member struct {
+	User domain.User
+	Role domain.Role
+}

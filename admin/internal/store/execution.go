@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Triggers is the scheduler's view.
+type Triggers interface {
+	// ClaimDueTriggers locks up to Limit triggers of the partitions whose next
+	// fire time is at or before the database's now + Horizon (rows locked by
+	// others are skipped), asks Plan for each, inserts the planned executions
+	// and advances the triggers, all in one transaction. An execution whose
+	// fire time exists already is left out of the result (UNIQUE job, fire
+	// time, key).
+	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
+}
+
+type ClaimDueTriggersParams struct {
+	Partitions []int
+	Horizon    time.Duration
+	Limit      int
+	// Plan is pure and quick; it is called inside the transaction.
+	Plan PlanFunc
+}
+
+// PlanFunc decides which executions a trigger gets and when it fires next.
+type PlanFunc func(now time.Time, t domain.Trigger, spec *domain.JobSpec) TriggerPlan
+
+type TriggerPlan struct {
+	Executions []domain.Execution
+	NextFireAt time.Time
+	LastFireAt time.Time
+}
+
+type ClaimedTriggers struct {
+	Now        time.Time
+	Triggers   int // how many were locked; Limit means that there may be more
+	Executions []domain.Execution
+	// NextFireAt is the earliest next fire time seen beyond the horizon, or Never.
+	NextFireAt time.Time
+}
+
+// Executions moves runs along the state machine of package domain. Results
+// come in the order of the requests.
+type Executions interface {
+	// CreateExecution inserts a run that somebody asked for. When the job has
+	// a run with the same OccurrenceKey already, that one is returned with
+	// created=false. CodeNotFound: no such job in this tenant.
+	CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
+	// OfferExecutions decides about slots and moves due executions to
+	// instances (arrow 3).
+	OfferExecutions(ctx context.Context, offers []Offer) ([]OfferResult, error)
+	// GrantOffers lets accepted offers start (arrow 4); an offer that may not
+	// start has Granted=false, which is no error.
+	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
+	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
+	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
+	// RecordWaits notes why due executions wait, and until when. They keep their
+	// place before later runs of a job that has a slot.
+	RecordWaits(ctx context.Context, waits []Wait) error
+	// RecordStarts writes the start time of running attempts (for display; the
+	// result brings it again).
+	RecordStarts(ctx context.Context, starts []Start) error
+	// FinishAttempts applies results (arrows 5, 7, 8, 10).
+	FinishAttempts(ctx context.Context, reports []AttemptReport) ([]FinishResult, error)
+	// RequestCancel is arrow 11. CodeAlreadyFinished when it is too late.
+	RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error)
+	// SweepExecutions looks after executions whose WakeAt has passed (arrows
+	// 5, 8, 9 and deadlines). Hold is how long due ones are left to the caller.
+	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
+
+	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
+	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
+	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
+	// CountExecutions counts by state since an instant (creation time).
+	CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error)
+}
+
+// Offer asks to send an execution to an instance.
+type Offer struct {
+	Tenant     domain.TenantID
+	ID         domain.ExecutionID
+	Node       domain.NodeID
+	Instance   domain.InstanceID
+	Idempotent bool
+	// Granted: one step; only for idempotent handlers.
+	Granted bool
+}
+
+// OfferStatus is what became of an offer.
+type OfferStatus uint8
+
+const (
+	OfferGone      OfferStatus = iota // not due any more: another node, a cancel, a pause
+	OfferMade                         // send it
+	OfferBlocked                      // waits for the job's slot; a finish wakes it
+	OfferDiscarded                    // ended as Discarded
+)
+
+type OfferResult struct {
+	Status    OfferStatus
+	Execution domain.Execution
+	Spec      *domain.JobSpec
+}
+
+type GrantRequest struct {
+	Tenant   domain.TenantID
+	ID       domain.ExecutionID
+	Fence    int64
+	Instance domain.InstanceID
+}
+
+type GrantResult struct {
+	Granted   bool
+	Execution domain.Execution
+}
+
+type GiveBack struct {
+	Tenant   domain.TenantID
+	ID       domain.ExecutionID
+	Fence    int64
+	Instance domain.InstanceID
+	Reason   domain.Reason
+	Message  string
+	Wait     time.Duration
+}
+
+type Wait struct {
+	Tenant  domain.TenantID
+	ID      domain.ExecutionID
+	Reason  domain.Reason
+	Message string
+	For     time.Duration // until somebody looks again
+}
+
+type Start struct {
+	Tenant    domain.TenantID
+	ID        domain.ExecutionID
+	Fence     int64
+	Instance  domain.InstanceID
+	StartedAt time.Time
+}
+
+// AttemptReport is a result with the identity of the session it came in on.
+type AttemptReport struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	Report   domain.Report
+}
+
+// FinishCode tells the executor what became of its result. Each of them ends
+// the resending.
+type FinishCode string
+
+const (
+	FinishStored    FinishCode = "stored"
+	FinishDuplicate FinishCode = "duplicate"
+	FinishStale     FinishCode = "stale_fence"
+	FinishNotFound  FinishCode = "not_found"
+)
+
+type FinishResult struct {
+	Code      FinishCode
+	Execution domain.Execution // as it is now; zero for FinishNotFound
+	// Woken are executions of the same job that may be offered now, because
+	// the slot became free.
+	Woken []domain.Execution
+}
+
+type SweepParams struct {
+	Partitions []int
+	Limit      int
+	Hold       time.Duration
+}
+
+type Swept struct {
+	Now      time.Time
+	Seen     int                // rows looked at; Limit means that there may be more
+	Dispatch []domain.Execution // due now or soon, including woken slot waiters
+	Cancel   []domain.Execution // a cancel has to be sent (again)
+	Ended    []domain.Execution // became terminal or wait for a retry
+}
+
+// ExecutionView is an execution with the names that lists show.
+type ExecutionView struct {
+	domain.Execution
+	JobName      string
+	Handler      string
+	ExecutorName string
+	InstanceName string
+}
+
+type ListExecutionsParams struct {
+	Tenant   domain.TenantID
+	Job      domain.JobID
+	Executor domain.ExecutorID
+	Instance domain.InstanceID
+	States   []domain.State
+	Cause    domain.Cause
+	JobQuery string    // part of the job's name
+	From     time.Time // by creation; zero = no bound
+	To       time.Time
+	Before   domain.ExecutionID // cursor: ids below this one; 0 = from the newest
+	Limit    int
+}

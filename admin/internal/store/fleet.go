@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Fleet keeps executors, their instances and their handler catalogue.
+type Fleet interface {
+	CreateExecutor(ctx context.Context, e domain.Executor) error // CodeConflict: the name is taken
+	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
+	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
+
+	// RegisterInstance writes the instance with a fresh lease and merges its
+	// handlers into the catalogue. The same boot id updates the row it made
+	// before (another node's session of the same process). The returned
+	// instance has its id.
+	RegisterInstance(ctx context.Context, p RegisterInstanceParams) (domain.Instance, error)
+	// RenewInstances extends the leases of live instances by ttl from the
+	// database's now and writes their load; it returns the ids that it
+	// renewed. An instance that is gone is not renewed.
+	RenewInstances(ctx context.Context, renewals []InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error)
+	// LeaveInstance ends an instance that stopped cleanly.
+	LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error
+	// SupersedeBoots ends the leases of older boots of the executor at once and
+	// wakes their executions in grace, when the results in the taken-over
+	// journal had time to arrive.
+	SupersedeBoots(ctx context.Context, p SupersedeBootsParams) (ended []domain.InstanceID, err error)
+	// ExpireInstances marks instances gone whose lease ran out.
+	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+
+	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
+	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
+	// CountOnline returns the number of instances with a live lease.
+	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
+	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
+	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
+}
+
+type ListExecutorsParams struct {
+	Tenant domain.TenantID
+	Query  string // part of the name
+	After  string // name of the last one seen
+	Limit  int
+}
+
+// ExecutorSummary is an executor with its counts.
+type ExecutorSummary struct {
+	domain.Executor
+	Online   int
+	Total    int // instances not gone
+	Handlers int
+}
+
+type RegisterInstanceParams struct {
+	Instance domain.Instance // ID is used for a new row
+	Handlers []domain.Handler
+	TTL      time.Duration
+}
+
+// InstanceRenewal is one heard heartbeat.
+type InstanceRenewal struct {
+	ID       domain.InstanceID
+	Running  int
+	Slots    int
+	Draining bool
+}
+
+type SupersedeBootsParams struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	BootIDs  []string
+	Grace    time.Duration
+}
+
+type ListInstancesParams struct {
+	Tenant      domain.TenantID
+	Executor    domain.ExecutorID // 0 = all
+	IncludeGone bool
+	Limit       int
+}

@@ -1,0 +1,228 @@
+package gormstore
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type tenantRow struct {
+	ID        int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	Name      string `gorm:"column:name"`
+	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (tenantRow) TableName() string { return "tenants" }
+
+func (r tenantRow) tenant() domain.Tenant {
+	return domain.Tenant{ID: domain.TenantID(r.ID), Name: r.Name, CreatedAt: instant(r.CreatedAt)}
+}
+
+type userRow struct {
+	ID                 int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	Username           string `gorm:"column:username"`
+	PasswordHash       string `gorm:"column:password_hash"`
+	PlatformAdmin      bool   `gorm:"column:platform_admin"`
+	MustChangePassword bool   `gorm:"column:must_change_password"`
+	Disabled           bool   `gorm:"column:disabled"`
+	SessionVersion     int64  `gorm:"column:session_version"`
+	CreatedAt          int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (userRow) TableName() string { return "users" }
+
+func toUserRow(u domain.User) *userRow {
+	return &userRow{
+		ID: int64(u.ID), Username: u.Username, PasswordHash: u.PasswordHash, PlatformAdmin: u.PlatformAdmin,
+		MustChangePassword: u.MustChangePassword, Disabled: u.Disabled, SessionVersion: u.SessionVersion, CreatedAt: millis(u.CreatedAt),
+	}
+}
+
+func (r userRow) user() domain.User {
+	return domain.User{
+		ID: domain.UserID(r.ID), Username: r.Username, PasswordHash: r.PasswordHash, PlatformAdmin: r.PlatformAdmin,
+		MustChangePassword: r.MustChangePassword, Disabled: r.Disabled, SessionVersion: r.SessionVersion, CreatedAt: instant(r.CreatedAt),
+	}
+}
+
+type membershipRow struct {
+	TenantID int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	UserID   int64  `gorm:"column:user_id;primaryKey;autoIncrement:false"`
+	Role     string `gorm:"column:role"`
+}
+
+func (membershipRow) TableName() string { return "memberships" }
+
+func toMembershipRow(m domain.Membership) *membershipRow {
+	return &membershipRow{int64(m.TenantID), int64(m.UserID), string(m.Role)}
+}
+
+func (r membershipRow) membership() domain.Membership {
+	return domain.Membership{TenantID: domain.TenantID(r.TenantID), UserID: domain.UserID(r.UserID), Role: domain.Role(r.Role)}
+}
+
+// taken turns a duplicate into a conflict that names what is taken.
+func taken(err error, what, name string) error {
+	if isDuplicate(err) {
+		return domain.Errorf(domain.CodeConflict, "there is a %s named %q already", what, name)
+	}
+	return err
+}
+
+func (s *Store) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
+	return s.run(ctx, "create tenant", func(t *txn) error { return t.createTenant(tenant) })
+}
+
+func (t *txn) createTenant(tenant domain.Tenant) error {
+	row := tenantRow{ID: int64(tenant.ID), Name: tenant.Name, CreatedAt: millis(tenant.CreatedAt)}
+	return taken(t.db.Create(&row).Error, "tenant", tenant.Name)
+}
+
+func (s *Store) FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
+	row, err := findOne[tenantRow](ctx, s, "find tenant", "id = ?", int64(id))
+	return row.tenant(), err
+}
+
+func (s *Store) FindTenantByName(ctx context.Context, name string) (domain.Tenant, error) {
+	row, err := findOne[tenantRow](ctx, s, "find tenant", "name = ?", name)
+	return row.tenant(), err
+}
+
+func (s *Store) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
+	rows, err := findAll[tenantRow](ctx, s, "list tenants", "name", "1 = 1")
+	out := make([]domain.Tenant, len(rows))
+	for i, r := range rows {
+		out[i] = r.tenant()
+	}
+	return out, err
+}
+
+// findOne reads one row; CodeNotFound when there is none.
+func findOne[R any](ctx context.Context, s *Store, step, where string, args ...any) (row R, err error) {
+	err = s.look(ctx, step, func(_ context.Context, _ querier, g *gorm.DB) error { return g.Where(where, args...).Take(&row).Error })
+	return row, err
+}
+
+// findAll reads rows in an order.
+func findAll[R any](ctx context.Context, s *Store, step, order, where string, args ...any) (rows []R, err error) {
+	err = s.look(ctx, step, func(_ context.Context, _ querier, g *gorm.DB) error {
+		return g.Where(where, args...).Order(order).Find(&rows).Error
+	})
+	return rows, err
+}
+
+// firstUserMark is a row that only one of several nodes can insert.
+const firstUserMark = "first_user"
+
+func (s *Store) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u domain.User, role domain.Role) (created bool, err error) {
+	err = s.runRepeatable(ctx, "create first user", func(t *txn) error {
+		created = false
+		mark := clusterValueRow{Name: firstUserMark, Value: u.ID.String()}
+		if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&mark).Error; err != nil {
+			return err
+		}
+		var stored clusterValueRow
+		if err := t.db.Where("name = ?", firstUserMark).Take(&stored).Error; err != nil {
+			return err
+		}
+		var users, mine int64
+		if err := t.db.Model(&userRow{}).Count(&users).Error; err != nil {
+			return err
+		}
+		if users > 0 || stored.Value != mark.Value {
+			// A repetition after a lost commit finds its own user.
+			err := t.db.Model(&userRow{}).Where("id = ?", int64(u.ID)).Count(&mine).Error
+			created = mine == 1 && stored.Value == mark.Value
+			return err
+		}
+		if err := t.createTenant(tenant); err != nil {
+			return err
+		}
+		if err := t.createUser(u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role}); err != nil {
+			return err
+		}
+		created = true
+		return nil
+	})
+	return created && err == nil, err
+}
+
+func (s *Store) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
+	return s.run(ctx, "create user", func(t *txn) error { return t.createUser(u, m) })
+}
+
+func (t *txn) createUser(u domain.User, m domain.Membership) error {
+	if err := t.db.Create(toUserRow(u)).Error; err != nil {
+		return taken(err, "user", u.Username)
+	}
+	m.UserID = u.ID
+	return t.db.Create(toMembershipRow(m)).Error
+}
+
+func (s *Store) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {
+	row, err := findOne[userRow](ctx, s, "find user", "id = ?", int64(id))
+	return row.user(), err
+}
+
+func (s *Store) FindUserByName(ctx context.Context, username string) (domain.User, error) {
+	row, err := findOne[userRow](ctx, s, "find user", "username = ?", username)
+	return row.user(), err
+}
+
+func (s *Store) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
+	err = s.look(ctx, "list members", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var rows []struct {
+			User userRow `gorm:"embedded"`
+			Role string  `gorm:"column:role"`
+		}
+		err := g.Table("memberships AS m").Select("u.*, m.role").Joins("JOIN users AS u ON u.id = m.user_id").
+			Where("m.tenant_id = ?", int64(tenant)).Order("u.username").Find(&rows).Error
+		out = make([]store.Member, len(rows))
+		for i, r := range rows {
+			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role)}
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error) {
+	rows, err := findAll[membershipRow](ctx, s, "list memberships", "tenant_id", "user_id = ?", int64(user))
+	out := make([]domain.Membership, len(rows))
+	for i, r := range rows {
+		out[i] = r.membership()
+	}
+	return out, err
+}
+
+func (s *Store) SaveMembership(ctx context.Context, m domain.Membership) error {
+	return s.runRepeatable(ctx, "save membership", func(t *txn) error {
+		return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(toMembershipRow(m)).Error
+	})
+}
+
+func (s *Store) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
+	return s.run(ctx, "delete membership", func(t *txn) error {
+		return t.mustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user))
+	})
+}
+
+// mustFind executes a statement that has to find its row.
+func (t *txn) mustFind(what string, id interface{ String() string }, statement string, args ...any) error {
+	found, err := t.exec(t.ctx, statement, args...)
+	if err == nil && found == 0 {
+		err = notFound(what, id)
+	}
+	return err
+}
+
+func (s *Store) UpdateUser(ctx context.Context, u domain.User) error {
+	return s.runRepeatable(ctx, "update user", func(t *txn) error {
+		return t.mustFind("user", u.ID, "UPDATE users SET password_hash = ?, platform_admin = ?, must_change_password = ?, disabled = ?, session_version = ? WHERE id = ?",
+			u.PasswordHash, flag(u.PlatformAdmin), flag(u.MustChangePassword), flag(u.Disabled), u.SessionVersion, int64(u.ID))
+	})
+}

@@ -1,0 +1,254 @@
+package gormstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type alertEventRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	Kind        string `gorm:"column:kind"`
+	JobID       int64  `gorm:"column:job_id"`
+	Revision    int64  `gorm:"column:revision"`
+	ExecutionID int64  `gorm:"column:execution_id"`
+	DedupeKey   string `gorm:"column:dedupe_key"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	ExpandedAt  int64  `gorm:"column:expanded_at"`
+}
+
+func (alertEventRow) TableName() string { return "alert_events" }
+
+func (r alertEventRow) event() domain.AlertEvent {
+	return domain.AlertEvent{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
+		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, CreatedAt: instant(r.CreatedAt),
+	}
+}
+
+type deliveryRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	EventID     int64  `gorm:"column:event_id"`
+	JobID       int64  `gorm:"column:job_id"`
+	Channel     string `gorm:"column:channel"`
+	Target      string `gorm:"column:target"`
+	State       int64  `gorm:"column:state"`
+	Attempts    int64  `gorm:"column:attempts"`
+	NextAt      int64  `gorm:"column:next_at"`
+	LastError   string `gorm:"column:last_error"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	DeliveredAt int64  `gorm:"column:delivered_at"`
+}
+
+func (deliveryRow) TableName() string { return "deliveries" }
+
+func (r deliveryRow) delivery(event domain.AlertEvent) domain.Delivery {
+	return domain.Delivery{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), EventID: r.EventID, Event: event, Channel: r.Channel, Target: r.Target,
+		State: domain.DeliveryState(r.State), Attempts: int(r.Attempts), NextAt: instant(r.NextAt), LastError: r.LastError,
+		CreatedAt: instant(r.CreatedAt), DeliveredAt: instant(r.DeliveredAt),
+	}
+}
+
+// RecordAlerts fills in what the caller left out of an event: id and time.
+func (s *Store) RecordAlerts(ctx context.Context, events []domain.AlertEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	return s.runRepeatable(ctx, "record alerts", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		rows := make([]alertEventRow, len(events))
+		for i, e := range events {
+			rows[i] = alertEventRow{
+				ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
+				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, CreatedAt: millis(e.CreatedAt),
+			}
+			if rows[i].CreatedAt == 0 {
+				rows[i].CreatedAt = millis(now)
+			}
+			if rows[i].ID == 0 {
+				if rows[i].ID, err = s.id(); err != nil {
+					return err
+				}
+			}
+		}
+		return insertAlerts(t, rows)
+	})
+}
+
+// ExpandAlertEvents marks an event done also when nobody is to be told.
+func (s *Store) ExpandAlertEvents(ctx context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (n int, err error) {
+	err = s.runRepeatable(ctx, "expand alert events", func(t *txn) error {
+		var rows []alertEventRow
+		err := t.db.Clauses(t.skipLocked()...).Where("expanded_at = 0").Order("id").Limit(pageSize(limit)).Find(&rows).Error
+		if n = len(rows); err != nil || n == 0 {
+			return err
+		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		contexts, err := s.alertContexts(t.ctx, t.tx, t.db, rows)
+		if err != nil {
+			return err
+		}
+		var deliveries []deliveryRow
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			ids[i] = r.ID
+			for _, d := range expand(contexts[i]) {
+				row, err := s.newDelivery(r, d, now)
+				if err != nil {
+					return err
+				}
+				deliveries = append(deliveries, row)
+			}
+		}
+		if len(deliveries) > 0 {
+			if err := t.db.CreateInBatches(deliveries, 200).Error; err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(t.ctx, "UPDATE alert_events SET expanded_at = ? WHERE id IN ("+idList(ids)+")", millis(now))
+		return err
+	})
+	return n, err
+}
+
+func (s *Store) newDelivery(event alertEventRow, d domain.Delivery, now time.Time) (row deliveryRow, err error) {
+	row = deliveryRow{
+		ID: d.ID, TenantID: event.TenantID, EventID: event.ID, JobID: event.JobID, Channel: d.Channel, Target: clip(d.Target, 2048),
+		State: int64(d.State), Attempts: int64(d.Attempts), NextAt: millis(d.NextAt), LastError: clip(d.LastError, messageSize), CreatedAt: millis(now),
+	}
+	if row.State == 0 {
+		row.State = int64(domain.DeliveryPending)
+	}
+	if row.NextAt == 0 {
+		row.NextAt = millis(now)
+	}
+	if row.ID == 0 {
+		row.ID, err = s.id()
+	}
+	return row, err
+}
+
+// ClaimDueDeliveries hides what it returns: a node that dies while delivering
+// delays the next attempt by hold and loses nothing.
+func (s *Store) ClaimDueDeliveries(ctx context.Context, limit int, hold time.Duration) (out []store.DueDelivery, err error) {
+	err = s.runRepeatable(ctx, "claim deliveries", func(t *txn) error {
+		out = nil
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		var rows []deliveryRow
+		err = t.db.Clauses(t.skipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), millis(now)).
+			Order("next_at").Limit(pageSize(limit)).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids, events := make([]int64, len(rows)), make([]int64, len(rows))
+		for i := range rows {
+			rows[i].Attempts++
+			rows[i].NextAt = millis(now.Add(hold))
+			ids[i], events[i] = rows[i].ID, rows[i].EventID
+		}
+		_, err = t.exec(t.ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ? WHERE id IN ("+idList(ids)+")", millis(now.Add(hold)))
+		if err != nil {
+			return err
+		}
+		contexts, err := s.contextsByEvent(t.ctx, t.tx, t.db, events)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			c := contexts[r.EventID]
+			out = append(out, store.DueDelivery{Delivery: r.delivery(c.Event), Context: c})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// FinishDelivery leaves a delivery alone that another node has settled.
+func (s *Store) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
+	return s.runRepeatable(ctx, "finish delivery", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		deliveredAt, nextAt := int64(0), millis(now)
+		switch state {
+		case domain.DeliveryDelivered:
+			deliveredAt = millis(now)
+		case domain.DeliveryPending:
+			nextAt = millis(now.Add(retryIn))
+		}
+		_, err = t.exec(t.ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ? WHERE id = ? AND state = ?",
+			int64(state), nextAt, deliveredAt, clip(lastError, messageSize), id, int64(domain.DeliveryPending))
+		return err
+	})
+}
+
+func (s *Store) ListDeliveries(ctx context.Context, p store.ListDeliveriesParams) (out []domain.Delivery, err error) {
+	err = s.look(ctx, "list deliveries", func(ctx context.Context, _ querier, g *gorm.DB) error {
+		q := g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Job != 0 {
+			q = q.Where("job_id = ?", int64(p.Job))
+		}
+		if p.State != 0 {
+			q = q.Where("state = ?", int64(p.State))
+		}
+		if p.Before != 0 {
+			q = q.Where("id < ?", p.Before)
+		}
+		var rows []deliveryRow
+		if err := q.Order("id DESC").Limit(pageSize(p.Limit)).Find(&rows).Error; err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			ids[i] = r.EventID
+		}
+		var events []alertEventRow
+		if err := s.reader.WithContext(ctx).Where("id IN ?", ids).Find(&events).Error; err != nil {
+			return err
+		}
+		byID := map[int64]domain.AlertEvent{}
+		for _, e := range events {
+			byID[e.ID] = e.event()
+		}
+		out = make([]domain.Delivery, len(rows))
+		for i, r := range rows {
+			out[i] = r.delivery(byID[r.EventID])
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids []int64) (map[int64]store.AlertContext, error) {
+	var rows []alertEventRow
+	if err := g.Where("id IN ?", ids).Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("load events: %w", err)
+	}
+	contexts, err := s.alertContexts(ctx, q, g, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64]store.AlertContext, len(rows))
+	for i, r := range rows {
+		out[r.ID] = contexts[i]
+	}
+	return out, nil
+}

@@ -1,0 +1,113 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// alertContexts loads what messages about events need, one query per table, in
+// the order of the events. What does not exist any more stays zero.
+func (s *Store) alertContexts(ctx context.Context, q querier, g *gorm.DB, events []alertEventRow) ([]store.AlertContext, error) {
+	tenants, err := byID[tenantRow](g, "id IN ?", ids(events, func(r alertEventRow) int64 { return r.TenantID }), func(r tenantRow) int64 { return r.ID })
+	if err != nil {
+		return nil, fmt.Errorf("load tenants: %w", err)
+	}
+	jobs, err := byID[jobRow](g, "id IN ?", ids(events, func(r alertEventRow) int64 { return r.JobID }), func(r jobRow) int64 { return r.ID })
+	if err != nil {
+		return nil, fmt.Errorf("load jobs: %w", err)
+	}
+	executions, err := s.alertExecutions(ctx, q, events)
+	if err != nil {
+		return nil, fmt.Errorf("load executions: %w", err)
+	}
+	var executorIDs []int64
+	keys := make([]revisionKey, 0, len(events))
+	for _, r := range events {
+		executorIDs = append(executorIDs, alertExecutor(r, jobs, executions))
+		keys = append(keys, alertRevision(r, jobs))
+	}
+	executors, err := byID[executorRow](g, "id IN ?", executorIDs, func(r executorRow) int64 { return r.ID })
+	if err != nil {
+		return nil, fmt.Errorf("load executors: %w", err)
+	}
+	specs, err := s.specs.load(ctx, q, keys)
+	if err != nil {
+		return nil, fmt.Errorf("load job revisions: %w", err)
+	}
+	out := make([]store.AlertContext, len(events))
+	for i, r := range events {
+		out[i] = store.AlertContext{
+			Event: r.event(), Tenant: tenants[r.TenantID].tenant(), Executor: executors[executorIDs[i]].executor(),
+			Execution: executions[r.ExecutionID],
+		}
+		job, known := jobs[r.JobID]
+		if spec := specs[keys[i]].spec; known && spec != nil && job.TenantID == r.TenantID {
+			job.Revision = keys[i].revision
+			out[i].Job = job.job(spec)
+		}
+	}
+	return out, nil
+}
+
+func alertExecutor(r alertEventRow, jobs map[int64]jobRow, executions map[int64]*domain.Execution) int64 {
+	if e := executions[r.ExecutionID]; e != nil {
+		return int64(e.Executor)
+	}
+	return jobs[r.JobID].ExecutorID
+}
+
+// alertRevision is the event's revision, or the job's when it names none.
+func alertRevision(r alertEventRow, jobs map[int64]jobRow) revisionKey {
+	revision := r.Revision
+	if revision == 0 {
+		revision = jobs[r.JobID].Revision
+	}
+	return revisionKey{domain.JobID(r.JobID), revision}
+}
+
+func (s *Store) alertExecutions(ctx context.Context, q querier, events []alertEventRow) (map[int64]*domain.Execution, error) {
+	out := map[int64]*domain.Execution{}
+	wanted := ids(events, func(r alertEventRow) int64 { return r.ExecutionID })
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	return out, query(ctx, q, func(rows *sql.Rows) error {
+		r := &executionRow{}
+		if err := rows.Scan(executionTable.targets(r)...); err != nil {
+			return err
+		}
+		e := r.execution()
+		out[r.id] = &e
+		return nil
+	}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+idList(wanted)+")")
+}
+
+// ids collects the ids that are set.
+func ids[R any](rows []R, id func(R) int64) []int64 {
+	var out []int64
+	for _, r := range rows {
+		if n := id(r); n != 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func byID[R any](g *gorm.DB, where string, wanted []int64, id func(R) int64) (map[int64]R, error) {
+	out := map[int64]R{}
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	var rows []R
+	err := g.Where(where, wanted).Find(&rows).Error
+	for _, r := range rows {
+		out[id(r)] = r
+	}
+	return out, err
+}

@@ -1,0 +1,111 @@
+package gormstore
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// The connection breaks during COMMIT, after the database has committed or
+// before: every move gives the answer that is true either way.
+func TestLostCommitAnswers(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			for cut, commit := range map[string]func(*sql.Tx) error{
+				"after commit":  (*sql.Tx).Commit,
+				"before commit": (*sql.Tx).Rollback,
+			} {
+				t.Run(cut, func(t *testing.T) { testLostAnswers(t, s, commit) })
+			}
+		})
+	}
+}
+
+func testLostAnswers(t *testing.T, s *Store, commit func(*sql.Tx) error) {
+	ctx := t.Context()
+	cuts := 0
+	lose := func() { // the next commit's answer
+		s.commit = func(tx *sql.Tx) error {
+			s.commit = (*sql.Tx).Commit
+			cuts++
+			if err := commit(tx); err != nil {
+				return err
+			}
+			return driver.ErrBadConn
+		}
+	}
+	s.commit = (*sql.Tx).Commit
+	w := &world{tb: t, s: s}
+	if tenant, err := s.FindTenantByName(ctx, "world"); err == nil {
+		_, err := s.write.ExecContext(ctx, "UPDATE tenants SET name = 'former' WHERE id = ?", int64(tenant.ID))
+		require.NoError(t, err)
+		_, err = s.write.ExecContext(ctx, "UPDATE triggers SET next_fire_at = ?", millis(domain.Never))
+		require.NoError(t, err)
+	}
+	w = newWorld(t, s, 3, domain.BlockSerial)
+
+	lose()
+	claimed := w.plan(1)
+	lose()
+	offered, err := s.OfferExecutions(ctx, w.offers(claimed))
+	require.NoError(t, err)
+	for _, r := range offered {
+		require.Equal(t, store.OfferMade, r.Status)
+		require.EqualValues(t, 1, r.Execution.Fence)
+	}
+	lose()
+	granted, err := s.GrantOffers(ctx, w.grants(offered))
+	require.NoError(t, err)
+	for _, r := range granted {
+		require.True(t, r.Granted)
+	}
+	lose()
+	finished, err := s.FinishAttempts(ctx, w.reports(granted))
+	require.NoError(t, err)
+	for _, r := range finished {
+		require.Equal(t, store.FinishStored, r.Code)
+	}
+
+	// The slot is free again, once.
+	var holders int
+	require.NoError(t, s.write.QueryRowContext(ctx, "SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(w.tenant)).Scan(&holders))
+	require.Zero(t, holders)
+
+	next := w.plan(1)
+	lose()
+	one, err := s.OfferExecutions(ctx, []store.Offer{{Tenant: w.tenant, ID: next[0].ID, Node: 1, Instance: w.instance, Idempotent: true, Granted: true}})
+	require.NoError(t, err)
+	require.Equal(t, store.OfferMade, one[0].Status, "or it would run nowhere and never end")
+	lose()
+	cancelled, err := s.RequestCancel(ctx, w.tenant, next[1].ID, domain.ReasonKilled, "")
+	require.NoError(t, err)
+	require.Equal(t, domain.Cancelled, cancelled.State)
+
+	e := w.planOne(time.Now(), domain.Trigger{JobID: w.jobs[0], TenantID: w.tenant, Executor: w.executor, Revision: 1, NextFireAt: time.Now()}, nil).Executions[0]
+	e.Cause, e.OccurrenceKey = domain.CauseAPI, "once"
+	lose()
+	run, created, err := s.CreateExecution(ctx, e)
+	require.NoError(t, err)
+	require.True(t, created)
+	require.Equal(t, e.ID, run.ID)
+
+	hash := sha256.Sum256([]byte(e.ID.String()))
+	require.NoError(t, s.CreateRefreshToken(ctx, domain.RefreshToken{Hash: hash, TenantID: w.tenant, ExpiresAt: time.Now().Add(time.Hour)}))
+	lose()
+	_, err = s.UseRefreshToken(ctx, hash)
+	require.NoError(t, err, "a repeated commit is no stolen token")
+
+	// An edit is not repeated: the caller is told that nobody knows.
+	lose()
+	_, err = s.SetJobState(ctx, store.SetJobStateParams{Tenant: w.tenant, ID: w.jobs[0], State: domain.JobPaused})
+	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err), "%v", err)
+	require.Equal(t, 9, cuts)
+}

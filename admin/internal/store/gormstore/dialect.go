@@ -1,0 +1,93 @@
+package gormstore
+
+import (
+	"context"
+	"time"
+)
+
+// dialect is what differs between the databases.
+type dialect interface {
+	name() string
+
+	// clock is an SQL expression for the database's clock in milliseconds, in
+	// the instant it is evaluated (after waiting for locks).
+	clock() string
+	// clockNow is the same at the beginning of the statement, as a constant
+	// that an index can be searched with.
+	clockNow() string
+
+	// forUpdate is appended to a SELECT that locks rows; forUpdateSkip leaves
+	// out rows that others have locked; forShare keeps others from changing them.
+	forUpdate() string
+	forUpdateSkip() string
+	forShare() string
+	// byPrimary and byIndex stand behind a table's name and tell the planner
+	// which index to use.
+	byPrimary() string
+	byIndex(index string) string
+	// bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
+	bounded(query string) string
+
+	// insertBatch is how many rows one INSERT takes; 1 = a prepared statement
+	// is repeated.
+	insertBatch() int
+	// update sets columns of rows found by their key (tables.go).
+	update(ctx context.Context, t *txn, u update) (affected int64, err error)
+	// deleteBounded deletes at most limit rows.
+	deleteBounded(table, where string) string
+}
+
+// update is a change of many rows of one table in one go.
+type update struct {
+	table string
+	keys  []columnType // the first columns of each row; a row is found by all of them
+	same  []assignment // columns that get the same value in every row
+	vary  []columnType // columns that get the row's own value
+	rows  [][]any      // keys, then vary
+	bytes int          // about how much data the rows hold
+}
+
+// columnType is a column as the dialects see it.
+type columnType struct {
+	name     string
+	kind     kind
+	size     int  // characters, for text
+	nullable bool // 0 and "" are stored as NULL
+}
+
+type assignment struct {
+	column columnType
+	value  any
+}
+
+type kind uint8
+
+const (
+	kindInt kind = iota
+	kindText
+	kindLongText
+	kindBytes
+)
+
+// millis maps an instant to its column: Unix milliseconds, 0 = none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// instant is the way back.
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,337 @@
+package gormstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// mysqlDialect speaks to MySQL 8 and MariaDB 10.6 or newer.
+type mysqlDialect struct{}
+
+func (mysqlDialect) name() string { return "mysql" }
+
+// SYSDATE is the clock when the row is read, NOW when the statement began.
+// The session's time zone is UTC, so that no hour is ambiguous.
+func (mysqlDialect) clock() string {
+	return "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
+}
+
+func (mysqlDialect) clockNow() string {
+	return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
+}
+
+func (mysqlDialect) forUpdate() string           { return " FOR UPDATE" }
+func (mysqlDialect) forUpdateSkip() string       { return " FOR UPDATE SKIP LOCKED" }
+func (mysqlDialect) forShare() string            { return " LOCK IN SHARE MODE" }
+func (mysqlDialect) byPrimary() string           { return " FORCE INDEX (PRIMARY)" }
+func (mysqlDialect) byIndex(index string) string { return " FORCE INDEX (" + index + ")" }
+func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
+func (mysqlDialect) insertBatch() int            { return 500 }
+func (mysqlDialect) deleteBounded(table, where string) string {
+	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
+}
+
+// maxUpdateBytes keeps one statement well below max_allowed_packet (16 MiB by
+// default on MariaDB; escaping can double the size).
+const maxUpdateBytes = 4 << 20
+
+// update sends the rows as one JSON parameter and joins them by primary key.
+// STRAIGHT_JOIN makes the planner read the JSON first: the other way round it
+// would lock the whole table.
+func (d mysqlDialect) update(ctx context.Context, t *txn, u update) (int64, error) {
+	if len(u.vary) == 0 && len(u.keys) <= 2 {
+		return d.updateSame(ctx, t, u)
+	}
+	statement := d.updateStatement(u)
+	var total int64
+	for start := 0; start < len(u.rows); {
+		doc, end := jsonRows(u, start)
+		args := make([]any, 0, 1+len(u.same))
+		args = append(args, doc)
+		for _, a := range u.same {
+			args = append(args, a.value)
+		}
+		n, err := t.exec(ctx, statement, args...)
+		if err != nil {
+			return total, err
+		}
+		total, start = total+n, end
+	}
+	return total, nil
+}
+
+// updateSame changes rows that all get the same values: an IN list is enough.
+// The second key, when there is one, is the tenant, and rarely more than one.
+func (d mysqlDialect) updateSame(ctx context.Context, t *txn, u update) (int64, error) {
+	groups := map[int64][]string{}
+	for _, row := range u.rows {
+		second := int64(0)
+		if len(u.keys) == 2 {
+			second = row[1].(int64)
+		}
+		groups[second] = append(groups[second], strconv.FormatInt(row[0].(int64), 10))
+	}
+	var total int64
+	for second, ids := range groups {
+		var b strings.Builder
+		fmt.Fprintf(&b, "UPDATE %s%s SET ", u.table, d.byPrimary())
+		args := writeAssignments(&b, u.same)
+		fmt.Fprintf(&b, " WHERE %s IN (%s)", u.keys[0].name, strings.Join(ids, ","))
+		if len(u.keys) == 2 {
+			fmt.Fprintf(&b, " AND %s = ?", u.keys[1].name)
+			args = append(args, second)
+		}
+		n, err := t.exec(ctx, b.String(), args...)
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+func writeAssignments(b *strings.Builder, same []assignment) (args []any) {
+	for i, a := range same {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(a.column.name)
+		if a.column.nullable {
+			b.WriteString(" = NULLIF(?, " + emptyLiteral(a.column.kind) + ")")
+		} else {
+			b.WriteString(" = ?")
+		}
+		args = append(args, a.value)
+	}
+	return args
+}
+
+func emptyLiteral(k kind) string {
+	if k == kindInt {
+		return "0"
+	}
+	return "''"
+}
+
+func (mysqlDialect) updateStatement(u update) string {
+	var b strings.Builder
+	b.WriteString("UPDATE JSON_TABLE(?, '$[*]' COLUMNS (")
+	columns := append(append([]columnType{}, u.keys...), u.vary...)
+	for i, c := range columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		// Without ERROR ON ERROR a value that does not fit would become NULL.
+		fmt.Fprintf(&b, "c%d %s PATH '$[%d]' ERROR ON ERROR", i, jsonColumnType(c), i)
+	}
+	fmt.Fprintf(&b, ")) AS j STRAIGHT_JOIN %s AS r ON ", u.table)
+	for i, c := range u.keys {
+		if i > 0 {
+			b.WriteString(" AND ")
+		}
+		fmt.Fprintf(&b, "r.%s = j.c%d", c.name, i)
+	}
+	b.WriteString(" SET ")
+	for i, c := range u.vary {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		value := fmt.Sprintf("j.c%d", len(u.keys)+i)
+		if c.nullable {
+			value = "NULLIF(" + value + ", " + emptyLiteral(c.kind) + ")"
+		}
+		if c.kind == kindBytes {
+			value = "FROM_BASE64(" + value + ")"
+		}
+		fmt.Fprintf(&b, "r.%s = %s", c.name, value)
+	}
+	for i, a := range u.same {
+		if i > 0 || len(u.vary) > 0 {
+			b.WriteString(", ")
+		}
+		if a.column.nullable {
+			fmt.Fprintf(&b, "r.%s = NULLIF(?, %s)", a.column.name, emptyLiteral(a.column.kind))
+		} else {
+			fmt.Fprintf(&b, "r.%s = ?", a.column.name)
+		}
+	}
+	return b.String()
+}
+
+func jsonColumnType(c columnType) string {
+	switch c.kind {
+	case kindInt:
+		return "BIGINT"
+	case kindText:
+		return "VARCHAR(" + strconv.Itoa(c.size) + ")"
+	default:
+		return "LONGTEXT"
+	}
+}
+
+// jsonRows writes rows from start on as [[…],[…]] until the statement would
+// become too large, and returns where it stopped.
+func jsonRows(u update, start int) (doc string, end int) {
+	var b bytes.Buffer
+	b.Grow(len(u.rows)*24*(len(u.keys)+len(u.vary)) + u.bytes*4/3)
+	b.WriteByte('[')
+	for end = start; end < len(u.rows) && (end == start || b.Len() < maxUpdateBytes); end++ {
+		if end > start {
+			b.WriteByte(',')
+		}
+		b.WriteByte('[')
+		for i, v := range u.rows[end] {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			switch v := v.(type) {
+			case int64:
+				b.Write(strconv.AppendInt(b.AvailableBuffer(), v, 10))
+			case string:
+				if i >= len(u.keys) && u.vary[i-len(u.keys)].kind == kindBytes {
+					b.WriteByte('"')
+					b.Write(base64.StdEncoding.AppendEncode(b.AvailableBuffer(), []byte(v)))
+					b.WriteByte('"')
+				} else {
+					writeJSONString(&b, v)
+				}
+			}
+		}
+		b.WriteByte(']')
+	}
+	b.WriteByte(']')
+	return b.String(), end
+}
+
+const hexDigits = "0123456789abcdef"
+
+// writeJSONString writes valid UTF-8 as a JSON string. encoding/json would
+// escape for HTML too and cost an allocation per value.
+func writeJSONString(b *bytes.Buffer, s string) {
+	b.WriteByte('"')
+	plain := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b.WriteString(s[plain:i])
+		if c == '"' || c == '\\' {
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		} else {
+			b.WriteString(`\u00`)
+			b.WriteByte(hexDigits[c>>4])
+			b.WriteByte(hexDigits[c&15])
+		}
+		plain = i + 1
+	}
+	b.WriteString(s[plain:])
+	b.WriteByte('"')
+}
+
+// mysqlConnector sets up each new connection before anybody uses it.
+type mysqlConnector struct{ driver.Connector }
+
+// Connect adds what a DSN cannot say for both MySQL 8 and MariaDB 10.11, whose
+// variables for the isolation level have different names.
+func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	execer, ok := conn.(driver.ExecerContext)
+	if !ok {
+		conn.Close()
+		return nil, fmt.Errorf("the MySQL driver cannot execute statements directly")
+	}
+	if _, err := execer.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("set isolation level: %w", err)
+	}
+	// A process that is frozen inside a transaction must not keep its row locks.
+	// MySQL has no such setting: there the locks last until the connection does.
+	_, err = execer.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 5", nil)
+	var my *mysql.MySQLError
+	if err != nil && !(errors.As(err, &my) && my.Number == myUnknownVariable) {
+		conn.Close()
+		return nil, fmt.Errorf("set idle transaction timeout: %w", err)
+	}
+	return conn, nil
+}
+
+// mysqlConfig reads a DSN and hardens it: these settings are part of the
+// store's correctness and not the operator's to choose.
+func mysqlConfig(dsn string) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeInvalid, "the MySQL DSN cannot be read: %w", err)
+	}
+	if cfg.DBName == "" {
+		return nil, domain.Errorf(domain.CodeInvalid, "the MySQL DSN names no database")
+	}
+	cfg.ClientFoundRows = true // guards count rows found, not rows changed
+	cfg.RejectReadOnly = true  // after a failover leave the old primary at once
+	cfg.InterpolateParams = true
+	cfg.ParseTime = true // goose reads its own table
+	cfg.Loc = time.UTC
+	cfg.MultiStatements = false
+	cfg.CheckConnLiveness = true
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 5 * time.Second
+	}
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = 15 * time.Second
+	}
+	if cfg.WriteTimeout == 0 {
+		cfg.WriteTimeout = 15 * time.Second
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params["time_zone"] = "'+00:00'"
+	cfg.Params["innodb_lock_wait_timeout"] = "2"
+	cfg.Params["sql_mode"] = "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	// Either name would be refused by one of the two databases.
+	delete(cfg.Params, "tx_isolation")
+	delete(cfg.Params, "transaction_isolation")
+	return cfg, nil
+}
+
+// openMySQL makes one pool for reading and writing.
+func openMySQL(o Options) (write, read *sql.DB, err error) {
+	cfg, err := mysqlConfig(o.DSN)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
+		return nil, nil, fmt.Errorf("choose character set: %w", err)
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("prepare MySQL connections: %w", err)
+	}
+	db := sql.OpenDB(mysqlConnector{connector})
+	db.SetMaxOpenConns(o.MaxOpenConns)
+	db.SetMaxIdleConns(o.MaxOpenConns)
+	db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
+	return db, db, nil
+}
+
+func mysqlGorm(db *sql.DB) gorm.Dialector {
+	return gormmysql.New(gormmysql.Config{Conn: db, SkipInitializeWithVersion: true, DisableWithReturning: true})
+}

@@ -1,0 +1,36 @@
+// Package gormstore answers: how is the store's contract kept in MySQL and in
+// SQLite?
+//
+// # One path for both databases
+//
+// Every method is one short transaction (tx.go). The moves of executions go
+// through a batch (batch.go): it locks rows, lets package domain decide, and
+// writes whatever came out in a few multi-row statements. What differs between
+// the databases stands behind the small interface dialect: on MySQL rows are
+// locked with FOR UPDATE and changed with one UPDATE joined to a JSON_TABLE;
+// on SQLite a transaction is the only writer there is, and a loop of one
+// prepared statement is the fastest way to change rows.
+//
+// gorm serves the plain reads and writes. The statements on the way of a
+// trigger (claim, offer, grant, finish, sweep) are written by hand and run on
+// the transaction's own connection; they are measured in bench_test.go.
+//
+// # Order of locks
+//
+// There is one order, kept by every method, so that no two transactions wait
+// for each other in a circle:
+//
+//	triggers (job id) → job_slots (job id) → instances (id) → executions (id) → rows only this transaction inserts
+//
+// Slots come before executions because whoever ends a run has to wake the next
+// one of the same job. An execution's job is known before its row is locked,
+// from a cache of facts that never change (refs.go). slot_waiters has no order
+// of its own: it is touched under the lock of the job's slot row only.
+// Transactions that the database breaks off all the same (deadlock, lock wait
+// timeout, lost connection) are repeated as a whole.
+//
+// # Time
+//
+// On MySQL "now" is the clock of the server, read by the statement that locks
+// the rows. On SQLite the database has no clock but ours.
+package gormstore

@@ -1,0 +1,112 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+	"modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Error numbers of MySQL and MariaDB.
+const (
+	myDuplicateEntry    = 1062
+	myUnknownCommand    = 1047 // Galera: this node is not ready for queries
+	myServerShutdown    = 1053
+	myUnknownVariable   = 1193
+	myLockWaitTimeout   = 1205
+	myDeadlock          = 1213
+	myReadOnlyOption    = 1290
+	myQueryInterrupted  = 1317
+	myReadOnlyTx        = 1792
+	myReadOnlyMode      = 1836
+	myTooManyConns      = 1040
+	myConnectionKilled  = 1927 // MariaDB
+	myStatementTimedOut = 1969 // MariaDB
+)
+
+// translate turns what a database says into an error with a domain code, once,
+// at the store's wall. step is two to four words.
+func translate(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *domain.Error
+	switch {
+	case errors.As(err, &known):
+		return fmt.Errorf("%s: %w", step, err)
+	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
+		return domain.Errorf(domain.CodeNotFound, "%s: not found", step)
+	case isDuplicate(err):
+		return domain.Errorf(domain.CodeConflict, "%s: exists already: %w", step, err)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", step, err)
+	case isUnavailable(err), errors.Is(err, context.DeadlineExceeded):
+		return domain.Errorf(domain.CodeUnavailable, "%s: the database does not answer: %w", step, err)
+	default:
+		return fmt.Errorf("%s: %w", step, err)
+	}
+}
+
+func notFound(what string, id fmt.Stringer) error {
+	return domain.Errorf(domain.CodeNotFound, "there is no %s %s", what, id)
+}
+
+// isDuplicate reports a violated primary or unique key.
+func isDuplicate(err error) bool {
+	var my *mysql.MySQLError
+	if errors.As(err, &my) {
+		return my.Number == myDuplicateEntry
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		return lite.Code() == sqlitelib.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return errors.Is(err, gorm.ErrDuplicatedKey)
+}
+
+// isTransient reports a fault after which the same transaction may well
+// succeed: the database undid it, or the connection is gone.
+func isTransient(err error) bool {
+	var my *mysql.MySQLError
+	if errors.As(err, &my) {
+		switch my.Number {
+		case myDeadlock, myLockWaitTimeout, myUnknownCommand, myServerShutdown, myConnectionKilled,
+			myReadOnlyOption, myReadOnlyTx, myReadOnlyMode:
+			return true
+		}
+		return false
+	}
+	return isBusy(err) || isBroken(err)
+}
+
+// isBusy reports that SQLite could not get its lock within the busy timeout.
+func isBusy(err error) bool {
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && (lite.Code()&0xff == sqlitelib.SQLITE_BUSY || lite.Code()&0xff == sqlitelib.SQLITE_LOCKED)
+}
+
+// isBroken reports a connection that died or could not be made.
+func isBroken(err error) bool {
+	var network net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}
+
+func isUnavailable(err error) bool {
+	var my *mysql.MySQLError
+	if errors.As(err, &my) && (my.Number == myTooManyConns || my.Number == myQueryInterrupted || my.Number == myStatementTimedOut) {
+		return true
+	}
+	return isTransient(err)
+}

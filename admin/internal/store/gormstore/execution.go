@@ -1,0 +1,390 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type requestKeyRow struct {
+	TenantID    int64  `gorm:"column:tenant_id;primaryKey"`
+	JobID       int64  `gorm:"column:job_id;primaryKey"`
+	RequestKey  string `gorm:"column:request_key;primaryKey"`
+	ExecutionID int64  `gorm:"column:execution_id"`
+}
+
+func (requestKeyRow) TableName() string { return "request_keys" }
+
+// CreateExecution locks the job's trigger for sharing: a deletion either comes
+// first, and then there is no such job, or sees the new run.
+func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error) {
+	if len([]rune(e.OccurrenceKey)) > nameSize {
+		return run, false, domain.Invalid("idempotency key", "is longer than %d characters", nameSize)
+	}
+	err = s.runRepeatable(ctx, "create execution", func(t *txn) error {
+		run, created = domain.Execution{}, false
+		now, err := t.fillFromJob(&e)
+		if err != nil {
+			return err
+		}
+		if e.OccurrenceKey == "" {
+			// The empty key belongs to scheduled fires.
+			e.OccurrenceKey = "run:" + e.ID.String()
+		}
+		if e.PlannedAt.IsZero() {
+			e.PlannedAt = now
+		}
+		key := requestKeyRow{int64(e.TenantID), int64(e.JobID), e.OccurrenceKey, int64(e.ID)}
+		result := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&key)
+		if result.Error != nil {
+			return result.Error
+		}
+		err = t.db.Where("tenant_id = ? AND job_id = ? AND request_key = ?", key.TenantID, key.JobID, key.RequestKey).Take(&key).Error
+		if err != nil {
+			return err
+		}
+		if found, err := t.findExecution(e.TenantID, domain.ExecutionID(key.ExecutionID)); err != nil || found != nil {
+			if found != nil {
+				// Ours, when the answer to an earlier commit was lost.
+				run, created = *found, found.ID == e.ID
+			}
+			return err
+		}
+		row := toExecutionRow(&e)
+		if err := executionTable.insert(t, []*executionRow{row}); err != nil {
+			return err
+		}
+		run, created = row.execution(), true
+		return nil
+	})
+	if err == nil {
+		s.refs.remember(&run)
+	}
+	return run, created, err
+}
+
+// fillFromJob checks that the job lives and copies what the caller left out.
+func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
+	var state, part, executor, revision, at int64
+	row := t.tx.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
+		" FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id WHERE tr.job_id = ? AND tr.tenant_id = ?"+t.d.forShare(),
+		int64(e.JobID), int64(e.TenantID))
+	if err := row.Scan(&state, &part, &executor, &revision, &at); err == sql.ErrNoRows || err == nil && domain.JobState(state) == domain.JobDeleted {
+		return now, notFound("job", e.JobID)
+	} else if err != nil {
+		return now, err
+	}
+	e.Partition = int(part)
+	if e.Executor == 0 {
+		e.Executor = domain.ExecutorID(executor)
+	}
+	if e.Revision == 0 {
+		e.Revision = revision
+	}
+	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{{e.JobID, e.Revision}})
+	if err != nil {
+		return now, err
+	}
+	if len(specs) == 0 {
+		return now, domain.Errorf(domain.CodeNotFound, "job %s has no revision %d", e.JobID, e.Revision)
+	}
+	return instant(at), nil
+}
+
+func (t *txn) findExecution(tenant domain.TenantID, id domain.ExecutionID) (*domain.Execution, error) {
+	rows, err := executionTable.selectRows(t, "SELECT "+executionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	e := rows[0].execution()
+	return &e, nil
+}
+
+// OfferExecutions serves the oldest fire times first, so that a batch keeps
+// the order of a serial job. A gone execution that exists comes back as it is:
+// the caller sees, for example, that it is not due yet by the database's clock.
+func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
+	if len(offers) == 0 {
+		return nil, nil
+	}
+	ids := make([]domain.ExecutionID, len(offers))
+	for i, o := range offers {
+		ids[i] = o.ID
+	}
+	var results []store.OfferResult
+	var b *batch
+	err := s.runChecked(ctx, "offer executions", s.landed(&b), func(t *txn) (err error) {
+		results = make([]store.OfferResult, len(offers))
+		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
+			return err
+		}
+		for _, i := range b.byFireTime(offers) {
+			if results[i], err = b.offer(offers[i]); err != nil {
+				return err
+			}
+		}
+		if err := b.save(); err != nil {
+			return err
+		}
+		for i := range results {
+			if results[i].Execution.ID != 0 {
+				results[i].Execution = b.moves[results[i].Execution.ID].e
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+func (b *batch) byFireTime(offers []store.Offer) []int {
+	order := make([]int, len(offers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		return compareWaiters(waiter{b.refs[offers[x].ID].fireAt, offers[x].ID}, waiter{b.refs[offers[y].ID].fireAt, offers[y].ID})
+	})
+	return order
+}
+
+func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
+	m := b.find(o.Tenant, o.ID)
+	if m == nil {
+		return store.OfferResult{}, nil
+	}
+	r := store.OfferResult{Status: store.OfferGone, Execution: m.e, Spec: m.spec}
+	if m.e.State != domain.Due && m.e.State != domain.RetryWait || b.now.Before(m.e.NotBefore) {
+		return r, nil
+	}
+	if limit := m.spec.SlotLimit(); limit > 0 && !m.e.HoldsSlot {
+		s := b.slots[m.e.JobID]
+		if !s.admits(&m.e, limit) {
+			return b.block(m, s, r)
+		}
+		s.take(&m.e)
+	}
+	granted := o.Granted && o.Idempotent
+	if err := m.e.Offer(b.now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.spec, o.Idempotent)); err != nil {
+		return r, err // all that is expected was checked above
+	}
+	r.Status = store.OfferMade
+	return r, nil
+}
+
+// block lets an execution wait for its job's slot, or drops it. A retry is not
+// dropped: its run has begun, and only the try waits.
+func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult, error) {
+	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 {
+		fx, err := m.e.Discard(b.now, "an earlier run of the job had not ended")
+		if err != nil {
+			return r, err
+		}
+		r.Status = store.OfferDiscarded
+		return r, b.apply(m, fx)
+	}
+	s.enqueue(&m.e)
+	r.Status = store.OfferBlocked
+	return r, m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
+}
+
+// GrantOffers needs no slot: an offered execution has it already.
+func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	ids := make([]domain.ExecutionID, len(grants))
+	for i, g := range grants {
+		ids[i] = g.ID
+	}
+	results := make([]store.GrantResult, len(grants))
+	err := s.move(ctx, "grant offers", ids, func(b *batch) error {
+		clear(results)
+		for i, g := range grants {
+			m := b.find(g.Tenant, g.ID)
+			if m == nil {
+				continue
+			}
+			results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
+		}
+		return nil
+	}, func(b *batch) {
+		for i, g := range grants {
+			if m := b.find(g.Tenant, g.ID); m != nil {
+				results[i].Execution = m.e
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// move runs a batch that touches nothing but executions. decide may be called
+// several times; after is called once the batch is written.
+func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*batch) error, after func(*batch)) error {
+	var b *batch
+	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
+		if b, err = newBatch(t, ids, loadOptions{}); err != nil {
+			return err
+		}
+		if err := decide(b); err != nil {
+			return err
+		}
+		return b.save()
+	})
+	if err == nil && after != nil {
+		after(b)
+	}
+	return err
+}
+
+// GiveBackOffers leaves the slot with the execution, so that order is kept.
+func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	ids := make([]domain.ExecutionID, len(items))
+	for i, g := range items {
+		ids[i] = g.ID
+	}
+	results := make([]store.OfferResult, len(items))
+	err := s.move(ctx, "give back offers", ids, func(b *batch) error {
+		clear(results)
+		for i, g := range items {
+			m := b.find(g.Tenant, g.ID)
+			if m == nil || m.e.Instance != g.Instance {
+				continue
+			}
+			if m.e.GiveBack(b.now, g.Fence, g.Reason, g.Message, g.Wait) == nil {
+				results[i].Status = store.OfferMade
+			}
+		}
+		return nil
+	}, func(b *batch) {
+		for i, g := range items {
+			if m := b.find(g.Tenant, g.ID); m != nil {
+				results[i].Execution, results[i].Spec = m.e, m.spec
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// RecordWaits passes over executions that are not due any more. One that needs
+// its job's slot enters the queue for it: a later run of the job that finds an
+// instance first, on this node or another, must not overtake it.
+func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
+	if len(waits) == 0 {
+		return nil
+	}
+	ids := make([]domain.ExecutionID, len(waits))
+	for i, w := range waits {
+		ids[i] = w.ID
+	}
+	var b *batch
+	return s.runChecked(ctx, "record waits", s.landed(&b), func(t *txn) (err error) {
+		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
+			return err
+		}
+		for _, w := range waits {
+			m := b.find(w.Tenant, w.ID)
+			// An illegal move means that somebody else was quicker.
+			if m == nil || m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
+				continue
+			}
+			if m.spec.SlotLimit() > 0 && !m.e.HoldsSlot {
+				b.slots[m.e.JobID].enqueue(&m.e)
+			}
+		}
+		return b.save()
+	})
+}
+
+// RecordStarts bounds the executor's clock by ours, as the result does.
+func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
+	if len(starts) == 0 {
+		return nil
+	}
+	ids := make([]domain.ExecutionID, len(starts))
+	for i, st := range starts {
+		ids[i] = st.ID
+	}
+	return s.move(ctx, "record starts", ids, func(b *batch) error {
+		for _, st := range starts {
+			m := b.find(st.Tenant, st.ID)
+			if m == nil || m.e.Fence != st.Fence || m.e.Instance != st.Instance || st.StartedAt.IsZero() {
+				continue
+			}
+			if m.e.State == domain.Running || m.e.State == domain.Cancelling {
+				m.e.StartedAt = toMillis(st.StartedAt)
+				if m.e.StartedAt.Before(m.e.GrantedAt) {
+					m.e.StartedAt = m.e.GrantedAt
+				} else if m.e.StartedAt.After(b.now) {
+					m.e.StartedAt = b.now
+				}
+			}
+		}
+		return nil
+	}, nil)
+}
+
+// RequestCancel wakes who waits behind an execution that ends by it.
+func (s *Store) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
+	var b *batch
+	var run domain.Execution
+	err := s.runChecked(ctx, "cancel execution", s.landed(&b), func(t *txn) (err error) {
+		if b, err = newBatch(t, []domain.ExecutionID{id}, loadOptions{slots: true, queue: true}); err != nil {
+			return err
+		}
+		m := b.find(tenant, id)
+		if m == nil {
+			return notFound("execution", id)
+		}
+		fx, err := m.e.RequestCancel(b.now, reason, message)
+		if err != nil {
+			return err
+		}
+		if err := b.apply(m, fx); err != nil {
+			return err
+		}
+		if _, err := b.wake(); err != nil {
+			return err
+		}
+		if err := b.save(); err != nil {
+			return err
+		}
+		run = m.e
+		return nil
+	})
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	return run, nil
+}
+
+// executionByID reads one execution outside of a transaction.
+func (s *Store) executionByID(ctx context.Context, q querier, tenant domain.TenantID, id domain.ExecutionID) (*executionRow, error) {
+	var out *executionRow
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		out = &executionRow{}
+		return rows.Scan(executionTable.targets(out)...)
+	}, "SELECT "+executionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	if err != nil {
+		return nil, fmt.Errorf("read execution: %w", err)
+	}
+	return out, nil
+}

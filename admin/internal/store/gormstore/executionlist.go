@@ -1,0 +1,295 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// idSlack is how far apart the clock inside an id and planned_at may be: the
+// one is the node's, the other the database's.
+const idSlack = 10 * time.Minute
+
+// maxJobsByName bounds how many jobs a search by name may match.
+const maxJobsByName = 200
+
+func (s *Store) FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (view store.ExecutionView, err error) {
+	err = s.look(ctx, "find execution", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		row, err := s.executionByID(ctx, q, tenant, id)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return notFound("execution", id)
+		}
+		views, err := s.executionViews(ctx, q, []*executionRow{row})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+// ListExecutions never sorts and never scans more than its filters force it
+// to. Three ways through the indexes:
+//
+//   - by job: the unique index, newest fire time first (all other lists: newest
+//     id first; the two differ only for runs planned for later);
+//   - by executor or instance: the executor's index;
+//   - else: one bounded scan per state, merged. No state asked for means all.
+//
+// Conditions beyond these filter the rows of the scan.
+func (s *Store) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
+	err = s.look(ctx, "list executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		rows, err := s.listExecutionRows(ctx, q, p)
+		if err != nil {
+			return err
+		}
+		views, err = s.executionViews(ctx, q, rows)
+		return err
+	})
+	return views, err
+}
+
+func (s *Store) listExecutionRows(ctx context.Context, q querier, p store.ListExecutionsParams) ([]*executionRow, error) {
+	if p.Instance != 0 && p.Executor == 0 {
+		err := query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&p.Executor) },
+			"SELECT executor_id FROM instances WHERE id = ? AND tenant_id = ?", int64(p.Instance), int64(p.Tenant))
+		if err != nil || p.Executor == 0 {
+			return nil, err
+		}
+	}
+	f := &filter{}
+	ok, err := s.filterExecutions(ctx, q, p, f)
+	if err != nil || !ok {
+		return nil, err
+	}
+	limit := pageSize(p.Limit)
+	switch {
+	case p.Job != 0:
+		return s.listByJob(ctx, q, p, f, limit)
+	case p.Executor != 0:
+		f.states(p.States)
+		return s.scanExecutions(ctx, q, s.listStatement("ix_executions_executor", f, "id DESC", limit), f.args...)
+	default:
+		states := p.States
+		if len(states) == 0 {
+			states = domain.States
+		}
+		return s.listByState(ctx, q, states, f, limit)
+	}
+}
+
+// filter collects conditions and their arguments.
+type filter struct {
+	conditions []string
+	args       []any
+}
+
+func (f *filter) add(condition string, args ...any) {
+	f.conditions = append(f.conditions, condition)
+	f.args = append(f.args, args...)
+}
+
+func (f *filter) states(states []domain.State) {
+	if len(states) == 0 {
+		return
+	}
+	ids := make([]int64, len(states))
+	for i, st := range states {
+		ids[i] = int64(st)
+	}
+	f.add("state IN (" + idList(ids) + ")")
+}
+
+// filterExecutions adds what all ways have in common; ok is false when nothing
+// can match.
+func (s *Store) filterExecutions(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter) (ok bool, err error) {
+	f.add("tenant_id = ?", int64(p.Tenant))
+	if p.Job != 0 {
+		f.add("job_id = ?", int64(p.Job))
+	}
+	if p.Instance != 0 {
+		f.add("instance_id = ?", int64(p.Instance))
+	}
+	if p.Executor != 0 {
+		f.add("executor_id = ?", int64(p.Executor))
+	}
+	if p.Cause != "" {
+		f.add("cause = ?", string(p.Cause))
+	}
+	if !p.From.IsZero() {
+		f.add("planned_at >= ? AND id >= ?", millis(p.From), domain.IDFloor(p.From.Add(-idSlack)))
+	}
+	if !p.To.IsZero() {
+		f.add("planned_at < ? AND id < ?", millis(p.To), domain.IDFloor(p.To.Add(idSlack)))
+	}
+	if p.Before != 0 && p.Job == 0 {
+		f.add("id < ?", int64(p.Before))
+	}
+	if p.JobQuery == "" {
+		return true, nil
+	}
+	var jobs []int64
+	err = query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		jobs = append(jobs, id)
+		return err
+	}, "SELECT id FROM jobs WHERE tenant_id = ? AND LOWER(name) LIKE ? ESCAPE '!' ORDER BY name LIMIT ?",
+		int64(p.Tenant), contains(strings.ToLower(p.JobQuery)), maxJobsByName)
+	if len(jobs) == 0 {
+		return false, err
+	}
+	f.add("job_id IN (" + idList(jobs) + ")")
+	return true, err
+}
+
+func (s *Store) listStatement(index string, f *filter, order string, limit int) string {
+	return fmt.Sprintf("SELECT %s FROM executions%s WHERE %s ORDER BY %s LIMIT %d",
+		executionColumns, s.d.byIndex(index), strings.Join(f.conditions, " AND "), order, limit)
+}
+
+func (s *Store) listByState(ctx context.Context, q querier, states []domain.State, f *filter, limit int) ([]*executionRow, error) {
+	var terms []string
+	var args []any
+	for _, st := range states {
+		one := &filter{conditions: slices.Clone(f.conditions)}
+		one.add(fmt.Sprintf("state = %d", st))
+		terms = append(terms, s.d.bounded(s.listStatement("ix_executions_state", one, "id DESC", limit)))
+		args = append(args, f.args...)
+	}
+	rows, err := s.scanExecutions(ctx, q, strings.Join(terms, " UNION ALL "), args...)
+	slices.SortFunc(rows, func(a, b *executionRow) int { return int(b.id - a.id) })
+	return rows[:min(len(rows), limit)], err
+}
+
+// listByJob continues after the fire time of the cursor's row, or after the
+// time inside its id when retention has removed the row.
+func (s *Store) listByJob(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter, limit int) ([]*executionRow, error) {
+	f.states(p.States)
+	if p.Before != 0 {
+		fireAt, key := millis(domain.IDTime(int64(p.Before))), ""
+		row, err := s.executionByID(ctx, q, p.Tenant, p.Before)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			fireAt, key = row.fireAt, row.occurrenceKey
+		}
+		f.add("fire_at <= ? AND (fire_at < ? OR occurrence_key < ?)", fireAt, fireAt, key)
+	}
+	return s.scanExecutions(ctx, q, s.listStatement("uq_executions_occurrence", f, "fire_at DESC, occurrence_key DESC", limit), f.args...)
+}
+
+func (s *Store) scanExecutions(ctx context.Context, q querier, statement string, args ...any) ([]*executionRow, error) {
+	var out []*executionRow
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		r := &executionRow{}
+		out = append(out, r)
+		return rows.Scan(executionTable.targets(r)...)
+	}, statement, args...)
+	return out, err
+}
+
+// executionViews adds names, one query per table.
+func (s *Store) executionViews(ctx context.Context, q querier, rows []*executionRow) ([]store.ExecutionView, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	var keys []revisionKey
+	var jobs, executors, instances []int64
+	for _, r := range rows {
+		keys = append(keys, revisionKey{domain.JobID(r.jobID), r.revision})
+		jobs, executors = append(jobs, r.jobID), append(executors, r.executorID)
+		if r.instanceID != 0 {
+			instances = append(instances, r.instanceID)
+		}
+	}
+	specs, err := s.specs.load(ctx, q, keys)
+	if err != nil {
+		return nil, err
+	}
+	jobNames, err1 := namesOf(ctx, q, "jobs", jobs)
+	executorNames, err2 := executorNames(ctx, q, executors)
+	instanceNames, err3 := namesOf(ctx, q, "instances", instances)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	views := make([]store.ExecutionView, len(rows))
+	for i, r := range rows {
+		views[i] = store.ExecutionView{
+			Execution: r.execution(), JobName: jobNames[r.jobID],
+			ExecutorName: executorNames[r.executorID], InstanceName: instanceNames[r.instanceID],
+		}
+		if c := specs[keys[i]]; c.spec != nil {
+			views[i].Handler = c.spec.Handler
+		}
+	}
+	return views, nil
+}
+
+// ListAttempts puts the current attempt behind the archived ones, unless it
+// was archived too because another one follows.
+func (s *Store) ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (out []domain.Attempt, err error) {
+	err = s.look(ctx, "list attempts", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		out = nil
+		row, err := s.executionByID(ctx, q, tenant, id)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return notFound("execution", id)
+		}
+		archived := false
+		err = query(ctx, q, func(rows *sql.Rows) error {
+			r := &attemptRow{}
+			if err := rows.Scan(attemptTable.targets(r)...); err != nil {
+				return err
+			}
+			archived = archived || r.fence == row.fence
+			out = append(out, r.attempt())
+			return nil
+		}, "SELECT "+attemptColumns+" FROM attempts WHERE execution_id = ? AND tenant_id = ? ORDER BY fence", int64(id), int64(tenant))
+		e := row.execution()
+		onInstance := e.State == domain.Running || e.State == domain.Cancelling
+		if !archived && (onInstance || e.State.Terminal() && !e.GrantedAt.IsZero()) {
+			out = append(out, e.CurrentAttempt())
+		}
+		return err
+	})
+	return out, err
+}
+
+// CountExecutions counts inside the index, one range per state. The instant is
+// compared with the time in the id.
+func (s *Store) CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error) {
+	out := map[domain.State]int64{}
+	var terms []string
+	for _, st := range domain.States {
+		terms = append(terms, fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND state = %d AND id >= %d",
+			st, s.d.byIndex("ix_executions_state"), tenant, st, domain.IDFloor(since)))
+	}
+	err := s.look(ctx, "count executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var state domain.State
+			var n int64
+			err := rows.Scan(&state, &n)
+			if n > 0 {
+				out[state] = n
+			}
+			return err
+		}, strings.Join(terms, " UNION ALL "))
+	})
+	return out, err
+}

@@ -1,0 +1,201 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// explainer explains each statement about the big tables before it runs it.
+type explainer struct {
+	t    *testing.T
+	s    *Store
+	seen int
+}
+
+func (e *explainer) QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	if strings.Contains(statement, "FROM executions") || strings.Contains(statement, "FROM triggers") || strings.Contains(statement, "FROM log_chunks") {
+		e.seen++
+		e.explain(ctx, statement, args...)
+	}
+	return e.s.read.QueryContext(ctx, statement, args...)
+}
+
+var bigTables = map[string]bool{"executions": true, "triggers": true, "log_chunks": true}
+
+func (e *explainer) explain(ctx context.Context, statement string, args ...any) {
+	e.t.Helper()
+	if e.s.d.name() == "sqlite" {
+		err := query(ctx, e.s.read, func(rows *sql.Rows) error {
+			var id, parent, unused int
+			var detail string
+			err := rows.Scan(&id, &parent, &unused, &detail)
+			words := strings.Fields(detail)
+			if len(words) > 1 && words[0] == "SCAN" && bigTables[words[1]] || strings.Contains(detail, "TEMP B-TREE") {
+				e.t.Errorf("%s:\n%s", detail, statement)
+			}
+			return err
+		}, "EXPLAIN QUERY PLAN "+statement, args...)
+		require.NoError(e.t, err)
+		return
+	}
+	err := query(ctx, e.s.read, func(rows *sql.Rows) error {
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		values := make([]sql.NullString, len(columns))
+		targets := make([]any, len(columns))
+		row := map[string]*sql.NullString{}
+		for i, c := range columns {
+			targets[i], row[c] = &values[i], &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return err
+		}
+		if !bigTables[row["table"].String] {
+			return nil
+		}
+		kind, extra := row["type"].String, row["Extra"].String
+		if kind == "ALL" || kind == "index" || strings.Contains(extra, "filesort") {
+			e.t.Errorf("%s by %s (%s):\n%s", kind, row["key"].String, extra, statement)
+		}
+		return nil
+	}, "EXPLAIN "+statement, args...)
+	require.NoError(e.t, err)
+}
+
+// No read scans or sorts a big table, however it is filtered.
+func TestReadsUseTheirIndexes(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := newWorld(t, s, 20, domain.BlockParallel)
+			w.plan(50)
+			e := &explainer{t: t, s: s}
+			s.lookup = e
+			ctx := t.Context()
+			for _, p := range []store.ListExecutionsParams{
+				{}, {States: []domain.State{domain.Failed}}, {States: []domain.State{domain.Due, domain.Running}}, {Cause: domain.CauseManual},
+				{Job: w.jobs[0]}, {Job: w.jobs[0], States: []domain.State{domain.Due}}, {Job: w.jobs[0], Before: w.last},
+				{Executor: w.executor}, {Executor: w.executor, States: []domain.State{domain.Due}}, {Instance: w.instance},
+				{JobQuery: "job"}, {From: time.Now().Add(-time.Hour), To: time.Now()}, {Before: w.last}, {Executor: w.executor, Before: w.last},
+			} {
+				p.Tenant = w.tenant
+				_, err := s.ListExecutions(ctx, p)
+				require.NoError(t, err)
+			}
+			_, err := s.CountExecutions(ctx, w.tenant, time.Now().Add(-time.Hour))
+			require.NoError(t, err)
+			_, err = s.ListJobs(ctx, store.ListJobsParams{Tenant: w.tenant}) // the last run of each
+			require.NoError(t, err)
+			_, err = s.ReadLog(ctx, store.ReadLogParams{Tenant: w.tenant, Execution: w.last, Attempt: 1})
+			require.NoError(t, err)
+			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: everyPartition(), Limit: 10, Plan: w.planOne})
+			require.NoError(t, err)
+			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, e.seen, 19, "the statements were looked at")
+		})
+	}
+}
+
+// world is a tenant with jobs that fire once a second since yesterday.
+type world struct {
+	tb       testing.TB
+	s        *Store
+	ids      *domain.IDSource
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	instance domain.InstanceID
+	jobs     []domain.JobID
+	last     domain.ExecutionID
+}
+
+func newWorld(tb testing.TB, s *Store, jobs int, blocking domain.Blocking) *world {
+	tb.Helper()
+	ctx := tb.Context()
+	w := &world{tb: tb, s: s, ids: domain.NewIDSource(7, time.Now)}
+	w.tenant, w.executor = domain.TenantID(w.ids.Next()), domain.ExecutorID(w.ids.Next())
+	require.NoError(tb, s.CreateTenant(ctx, domain.Tenant{ID: w.tenant, Name: "world"}))
+	require.NoError(tb, s.CreateExecutor(ctx, domain.Executor{ID: w.executor, TenantID: w.tenant, Name: "world"}))
+	instance, err := s.RegisterInstance(ctx, store.RegisterInstanceParams{
+		Instance: domain.Instance{ID: domain.InstanceID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, BootID: "b"}, TTL: time.Hour,
+	})
+	require.NoError(tb, err)
+	w.instance = instance.ID
+	start := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+	for i := range jobs {
+		j, err := s.CreateJob(ctx, domain.Job{ID: domain.JobID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, Source: domain.SourceConsole,
+			Spec: domain.JobSpec{Name: fmt.Sprint("job ", i), Handler: "h", Blocking: blocking, Timeout: time.Minute}},
+			func(time.Time, *domain.JobSpec) time.Time { return start })
+		require.NoError(tb, err)
+		w.jobs = append(w.jobs, j.ID)
+	}
+	return w
+}
+
+func everyPartition() []int {
+	all := make([]int, domain.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// planOne plans the trigger's next second.
+func (w *world) planOne(now time.Time, t domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+	return store.TriggerPlan{NextFireAt: t.NextFireAt.Add(time.Second), LastFireAt: t.NextFireAt, Executions: []domain.Execution{{
+		ID: domain.ExecutionID(w.ids.Next()), TenantID: t.TenantID, JobID: t.JobID, Revision: t.Revision, Executor: t.Executor, Partition: t.Partition,
+		Cause: domain.CauseSchedule, FireAt: t.NextFireAt, State: domain.Due, MaxAttempts: 1, NotBefore: t.NextFireAt,
+		WakeAt: now.Add(domain.PickupGrace), ExpireAt: now.Add(time.Hour), PlannedAt: now, LogLines: -1,
+	}}}
+}
+
+// plan claims n times for all jobs.
+func (w *world) plan(n int) (all []domain.Execution) {
+	w.tb.Helper()
+	for range n {
+		got, err := w.s.ClaimDueTriggers(w.tb.Context(), store.ClaimDueTriggersParams{Partitions: everyPartition(), Limit: len(w.jobs), Plan: w.planOne})
+		require.NoError(w.tb, err)
+		require.Len(w.tb, got.Executions, len(w.jobs))
+		all = append(all, got.Executions...)
+	}
+	w.last = all[len(all)-1].ID
+	return all
+}
+
+func (w *world) offers(es []domain.Execution) []store.Offer {
+	out := make([]store.Offer, len(es))
+	for i, e := range es {
+		out[i] = store.Offer{Tenant: w.tenant, ID: e.ID, Node: 1, Instance: w.instance}
+	}
+	return out
+}
+
+func (w *world) grants(es []store.OfferResult) []store.GrantRequest {
+	out := make([]store.GrantRequest, len(es))
+	for i, r := range es {
+		out[i] = store.GrantRequest{Tenant: w.tenant, ID: r.Execution.ID, Fence: r.Execution.Fence, Instance: r.Execution.Instance}
+	}
+	return out
+}
+
+func (w *world) reports(es []store.GrantResult) []store.AttemptReport {
+	out := make([]store.AttemptReport, len(es))
+	for i, r := range es {
+		out[i] = store.AttemptReport{Tenant: w.tenant, Executor: w.executor, Report: domain.Report{
+			ExecutionID: r.Execution.ID, Fence: r.Execution.Fence, Outcome: domain.OutcomeSucceeded, Output: []byte(fmt.Sprintf(`{"rows":%d}`, i)),
+			StartedAt: r.Execution.GrantedAt.Add(time.Duration(i%7) * time.Millisecond), LogLines: int64(i % 5),
+		}}
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type executorRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	Name        string `gorm:"column:name"`
+	Description string `gorm:"column:description"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (executorRow) TableName() string { return "executors" }
+
+func (r executorRow) executor() domain.Executor {
+	return domain.Executor{
+		ID: domain.ExecutorID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name,
+		Description: r.Description, CreatedAt: instant(r.CreatedAt),
+	}
+}
+
+func (s *Store) CreateExecutor(ctx context.Context, e domain.Executor) error {
+	return s.run(ctx, "create executor", func(t *txn) error {
+		row := executorRow{
+			ID: int64(e.ID), TenantID: int64(e.TenantID), Name: e.Name, Description: clip(e.Description, messageSize), CreatedAt: millis(e.CreatedAt),
+		}
+		if row.CreatedAt == 0 {
+			now, err := t.clock()
+			if err != nil {
+				return err
+			}
+			row.CreatedAt = millis(now)
+		}
+		return taken(t.db.Create(&row).Error, "executor", e.Name)
+	})
+}
+
+// executorName checks that an executor exists in the tenant.
+func (t *txn) executorName(tenant domain.TenantID, id domain.ExecutorID) (string, error) {
+	var name string
+	err := t.tx.QueryRowContext(t.ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("executor", id)
+	}
+	return name, err
+}
+
+func (s *Store) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
+	row, err := findOne[executorRow](ctx, s, "find executor", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	return row.executor(), err
+}
+
+func (s *Store) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
+	row, err := findOne[executorRow](ctx, s, "find executor", "tenant_id = ? AND name = ?", int64(tenant), name)
+	return row.executor(), err
+}
+
+func (s *Store) ListExecutors(ctx context.Context, p store.ListExecutorsParams) (out []store.ExecutorSummary, err error) {
+	err = s.look(ctx, "list executors", func(ctx context.Context, q querier, g *gorm.DB) error {
+		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Query != "" {
+			g = g.Where("LOWER(name) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Query)))
+		}
+		if p.After != "" {
+			g = g.Where("name > ?", p.After)
+		}
+		var rows []executorRow
+		if err := g.Order("name").Limit(pageSize(p.Limit)).Find(&rows).Error; err != nil || len(rows) == 0 {
+			return err
+		}
+		out = make([]store.ExecutorSummary, len(rows))
+		byID := map[int64]*store.ExecutorSummary{}
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			out[i] = store.ExecutorSummary{Executor: r.executor()}
+			byID[r.ID], ids[i] = &out[i], r.ID
+		}
+		return s.countFleet(ctx, q, p.Tenant, ids, byID)
+	})
+	return out, err
+}
+
+func (s *Store) countFleet(ctx context.Context, q querier, tenant domain.TenantID, ids []int64, into map[int64]*store.ExecutorSummary) error {
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var total, online int
+		err := rows.Scan(&id, &total, &online)
+		into[id].Total, into[id].Online = total, online
+		return err
+	}, "SELECT executor_id, COUNT(*), SUM(CASE WHEN lease_until > "+s.d.clockNow()+" THEN 1 ELSE 0 END) FROM instances"+
+		" WHERE tenant_id = ? AND executor_id IN ("+idList(ids)+") AND gone_at = 0 GROUP BY executor_id", int64(tenant))
+	if err != nil {
+		return err
+	}
+	return query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var n int
+		err := rows.Scan(&id, &n)
+		into[id].Handlers = n
+		return err
+	}, "SELECT executor_id, COUNT(*) FROM handlers WHERE tenant_id = ? AND executor_id IN ("+idList(ids)+") GROUP BY executor_id", int64(tenant))
+}
+
+type handlerRow struct {
+	TenantID     int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	ExecutorID   int64  `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
+	Name         string `gorm:"column:name;primaryKey"`
+	Description  string `gorm:"column:description"`
+	InputSchema  []byte `gorm:"column:input_schema"`
+	OutputSchema []byte `gorm:"column:output_schema"`
+	Idempotent   bool   `gorm:"column:idempotent"`
+	FirstSeenAt  int64  `gorm:"column:first_seen_at"`
+	LastSeenAt   int64  `gorm:"column:last_seen_at"`
+}
+
+func (handlerRow) TableName() string { return "handlers" }
+
+func (r handlerRow) handler() domain.Handler {
+	return domain.Handler{
+		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Description: r.Description,
+		InputSchema: r.InputSchema, OutputSchema: r.OutputSchema, Idempotent: r.Idempotent,
+		FirstSeenAt: instant(r.FirstSeenAt), LastSeenAt: instant(r.LastSeenAt),
+	}
+}
+
+func (s *Store) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
+	rows, err := findAll[handlerRow](ctx, s, "list handlers", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+	out := make([]domain.Handler, len(rows))
+	for i, r := range rows {
+		out[i] = r.handler()
+	}
+	return out, err
+}
+
+func (s *Store) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
+	row, err := findOne[handlerRow](ctx, s, "find handler", "tenant_id = ? AND executor_id = ? AND name = ?", int64(tenant), int64(executor), name)
+	if domain.Is(err, domain.CodeNotFound) {
+		err = domain.Errorf(domain.CodeNotFound, "the executor has no handler %q", name)
+	}
+	return row.handler(), err
+}
+
+func (s *Store) FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error) {
+	row, err := findOne[instanceRow](ctx, s, "find instance", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	if err != nil {
+		return domain.Instance{}, err
+	}
+	return row.instance()
+}
+
+// ListInstances lists the living first, each group newest first.
+func (s *Store) ListInstances(ctx context.Context, p store.ListInstancesParams) ([]domain.Instance, error) {
+	var out []domain.Instance
+	err := s.look(ctx, "list instances", func(_ context.Context, _ querier, g *gorm.DB) error {
+		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Executor != 0 {
+			g = g.Where("executor_id = ?", int64(p.Executor))
+		}
+		if !p.IncludeGone {
+			g = g.Where("gone_at = 0")
+		}
+		var rows []instanceRow
+		err := g.Order("CASE WHEN gone_at = 0 THEN 0 ELSE 1 END, gone_at DESC, id DESC").Limit(pageSize(p.Limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		out, err = toInstances(rows)
+		return err
+	})
+	return out, err
+}
+
+func toInstances(rows []instanceRow) ([]domain.Instance, error) {
+	out := make([]domain.Instance, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = r.instance(); err != nil {
+			return nil, fmt.Errorf("instance %d: %w", r.ID, err)
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
+	err = s.look(ctx, "count online instances", func(ctx context.Context, _ querier, _ *gorm.DB) error {
+		return s.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > "+
+			s.d.clockNow(), int64(tenant), int64(executor)).Scan(&n)
+	})
+	return n, err
+}

@@ -1,0 +1,321 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type instanceRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	ExecutorID  int64  `gorm:"column:executor_id"`
+	BootID      string `gorm:"column:boot_id"`
+	Name        string `gorm:"column:name"`
+	Host        string `gorm:"column:host"`
+	PID         int64  `gorm:"column:pid"`
+	AppVersion  string `gorm:"column:app_version"`
+	Client      string `gorm:"column:client"`
+	Labels      string `gorm:"column:labels"`
+	Handlers    string `gorm:"column:handlers"`
+	Slots       int64  `gorm:"column:slots"`
+	Running     int64  `gorm:"column:running"`
+	Draining    bool   `gorm:"column:draining"`
+	StartedAt   int64  `gorm:"column:started_at"`
+	ConnectedAt int64  `gorm:"column:connected_at"`
+	LastSeenAt  int64  `gorm:"column:last_seen_at"`
+	LeaseUntil  int64  `gorm:"column:lease_until"`
+	GoneAt      int64  `gorm:"column:gone_at"`
+	GoneReason  string `gorm:"column:gone_reason"`
+}
+
+func (instanceRow) TableName() string { return "instances" }
+
+func toInstanceRow(i domain.Instance) (*instanceRow, error) {
+	labels, err := json.Marshal(i.Labels)
+	if err != nil {
+		return nil, fmt.Errorf("encode labels: %w", err)
+	}
+	handlers, err := json.Marshal(i.Handlers)
+	if err != nil {
+		return nil, fmt.Errorf("encode handlers: %w", err)
+	}
+	return &instanceRow{
+		ID: int64(i.ID), TenantID: int64(i.TenantID), ExecutorID: int64(i.Executor), BootID: i.BootID,
+		Name: clip(i.Name, nameSize), Host: clip(i.Host, 255), PID: int64(i.PID),
+		AppVersion: clip(i.AppVersion, nameSize), Client: clip(i.Client, nameSize), Labels: string(labels), Handlers: string(handlers),
+		Slots: int64(i.Slots), Running: int64(i.Running), Draining: i.Draining, StartedAt: millis(i.StartedAt),
+	}, nil
+}
+
+func (r *instanceRow) instance() (domain.Instance, error) {
+	i := domain.Instance{
+		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
+		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Client: r.Client,
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining, StartedAt: instant(r.StartedAt),
+		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
+		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
+	}
+	if r.Labels != "" {
+		if err := json.Unmarshal([]byte(r.Labels), &i.Labels); err != nil {
+			return i, fmt.Errorf("read labels: %w", err)
+		}
+	}
+	if r.Handlers != "" {
+		if err := json.Unmarshal([]byte(r.Handlers), &i.Handlers); err != nil {
+			return i, fmt.Errorf("read handlers: %w", err)
+		}
+	}
+	return i, nil
+}
+
+// RegisterInstance brings an instance back that was declared gone: it is the
+// same process, and what it lost meanwhile was decided under its old lease.
+func (s *Store) RegisterInstance(ctx context.Context, p store.RegisterInstanceParams) (domain.Instance, error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	var row *instanceRow
+	for try := 1; ; try++ {
+		err := s.runRepeatable(ctx, "register instance", func(t *txn) (err error) {
+			row, err = t.registerInstance(p)
+			return err
+		})
+		if err == nil {
+			return row.instance()
+		}
+		// Two nodes met over the same new boot: the second one finds the row.
+		if !domain.Is(err, domain.CodeConflict) || try == txTries || !sleep(ctx, txBackoff) {
+			return domain.Instance{}, err
+		}
+	}
+}
+
+func (t *txn) registerInstance(p store.RegisterInstanceParams) (*instanceRow, error) {
+	if _, err := t.executorName(p.Instance.TenantID, p.Instance.Executor); err != nil {
+		return nil, err
+	}
+	row, err := toInstanceRow(p.Instance)
+	if err != nil {
+		return nil, err
+	}
+	var known []instanceRow
+	err = t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND boot_id = ?", row.TenantID, row.ExecutorID, row.BootID).Find(&known).Error
+	if err != nil {
+		return nil, err
+	}
+	now, err := t.clock()
+	if err != nil {
+		return nil, err
+	}
+	row.LastSeenAt, row.LeaseUntil, row.ConnectedAt = millis(now), millis(now.Add(p.TTL)), millis(now)
+	if len(known) > 0 {
+		row.ID, row.ConnectedAt = known[0].ID, known[0].ConnectedAt
+		row.LeaseUntil = max(row.LeaseUntil, known[0].LeaseUntil)
+		err = t.db.Model(&instanceRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id").Updates(row).Error
+	} else {
+		err = t.db.Create(row).Error
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row, t.mergeHandlers(row, p.Handlers, now)
+}
+
+// mergeHandlers goes in name order, so that instances that start together do
+// not wait for each other in a circle.
+func (t *txn) mergeHandlers(i *instanceRow, handlers []domain.Handler, now time.Time) error {
+	if len(handlers) == 0 {
+		return nil
+	}
+	rows := make([]handlerRow, len(handlers))
+	for n, h := range handlers {
+		rows[n] = handlerRow{
+			TenantID: i.TenantID, ExecutorID: i.ExecutorID, Name: h.Name, Description: clip(h.Description, messageSize),
+			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
+			FirstSeenAt: millis(now), LastSeenAt: millis(now),
+		}
+	}
+	slices.SortFunc(rows, func(a, b handlerRow) int { return strings.Compare(a.Name, b.Name) })
+	rows = slices.CompactFunc(rows, func(a, b handlerRow) bool { return a.Name == b.Name })
+	return t.db.Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},
+		DoUpdates: clause.AssignmentColumns([]string{"description", "input_schema", "output_schema", "idempotent", "last_seen_at"}),
+	}).Create(&rows).Error
+}
+
+// leaseRow is the part of an instance that heartbeats change.
+type leaseRow struct{ id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt int64 }
+
+var leaseTable = table[leaseRow]{
+	name: "instances", keys: 2, required: 2,
+	columns: []column[leaseRow]{
+		intColumn("id", func(r *leaseRow) *int64 { return &r.id }),
+		intColumn("tenant_id", func(r *leaseRow) *int64 { return &r.tenantID }),
+		intColumn("running", func(r *leaseRow) *int64 { return &r.running }),
+		intColumn("slots", func(r *leaseRow) *int64 { return &r.slots }),
+		intColumn("draining", func(r *leaseRow) *int64 { return &r.draining }),
+		intColumn("last_seen_at", func(r *leaseRow) *int64 { return &r.lastSeenAt }),
+		intColumn("lease_until", func(r *leaseRow) *int64 { return &r.leaseUntil }),
+		intColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
+	},
+}
+
+// RenewInstances never shortens a lease.
+func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error) {
+	if len(renewals) == 0 {
+		now, err = s.Now(ctx)
+		return now, nil, err
+	}
+	loads := make(map[int64]store.InstanceRenewal, len(renewals))
+	ids := make([]int64, 0, len(renewals))
+	for _, r := range renewals {
+		loads[int64(r.ID)] = r
+		ids = append(ids, int64(r.ID))
+	}
+	slices.Sort(ids)
+	err = s.runRepeatable(ctx, "renew instances", func(t *txn) error {
+		renewed = nil
+		var changes []change[leaseRow]
+		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+			before := &leaseRow{}
+			var at int64
+			if err := rows.Scan(leaseTable.targets(before, &at)...); err != nil {
+				return err
+			}
+			now = instant(max(at, millis(now)))
+			after, load := *before, loads[before.id]
+			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), flag(load.Draining)
+			after.lastSeenAt = at
+			after.leaseUntil = max(after.leaseUntil, millis(instant(at).Add(ttl)))
+			changes = append(changes, change[leaseRow]{before, &after})
+			renewed = append(renewed, domain.InstanceID(before.id))
+			return nil
+		}, "SELECT "+t.d.clock()+", "+leaseTable.list("")+" FROM instances"+t.d.byPrimary()+
+			" WHERE id IN ("+idList(ids)+") AND gone_at = 0 ORDER BY id"+t.d.forUpdate())
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			now, err = t.clock()
+			return err
+		}
+		return leaseTable.update(t, changes)
+	})
+	return now, renewed, err
+}
+
+func (s *Store) LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error {
+	return s.runRepeatable(ctx, "leave instance", func(t *txn) error {
+		var known []instanceRow
+		err := t.db.Clauses(t.locking()...).Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Find(&known).Error
+		if err != nil {
+			return err
+		}
+		if len(known) == 0 {
+			return notFound("instance", id)
+		}
+		_, err = t.endInstances(known, reason, domain.LeaseMargin)
+		return err
+	})
+}
+
+func (s *Store) SupersedeBoots(ctx context.Context, p store.SupersedeBootsParams) (ended []domain.InstanceID, err error) {
+	if len(p.BootIDs) == 0 {
+		return nil, nil
+	}
+	err = s.runRepeatable(ctx, "supersede boots", func(t *txn) error {
+		var known []instanceRow
+		err := t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND boot_id IN ?", int64(p.Tenant), int64(p.Executor), p.BootIDs).
+			Order("id").Find(&known).Error
+		if err == nil {
+			ended, err = t.endInstances(known, "superseded by a new boot", p.Grace)
+		}
+		return err
+	})
+	return ended, err
+}
+
+// endInstances ends the leases of locked instances and lets their executions
+// be looked at after grace.
+func (t *txn) endInstances(rows []instanceRow, reason string, grace time.Duration) (ended []domain.InstanceID, err error) {
+	rows = slices.DeleteFunc(rows, func(r instanceRow) bool { return r.GoneAt != 0 })
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	now, err := t.clock()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		ended = append(ended, domain.InstanceID(r.ID))
+		_, err := t.exec(t.ctx, "UPDATE instances SET lease_until = ?, gone_at = ?, gone_reason = ?, running = 0 WHERE id = ? AND tenant_id = ?",
+			min(r.LeaseUntil, millis(now)), millis(now), clip(reason, nameSize), r.ID, r.TenantID)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, grace)
+}
+
+// wakeInstances finds the executions through the executor's living states.
+func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace time.Duration) error {
+	var ids []domain.ExecutionID
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND state IN (%d, %d, %d) AND executor_id = %d AND instance_id IN (%s)",
+		t.d.byIndex("ix_executions_state"), tenant, domain.Offered, domain.Running, domain.Cancelling, executor, idList(instances)))
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	b, err := newBatch(t, ids, loadOptions{})
+	if err != nil {
+		return err
+	}
+	for _, m := range b.moves {
+		if at := b.now.Add(grace); m.e.State.OnInstance() && slices.Contains(instances, m.e.Instance) && at.Before(m.e.WakeAt) {
+			m.e.WakeAt = at
+		}
+	}
+	return b.save()
+}
+
+// ExpireInstances waits as long after a lease's end as the sweep does.
+func (s *Store) ExpireInstances(ctx context.Context, limit int) (out []domain.Instance, err error) {
+	err = s.runRepeatable(ctx, "expire instances", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		var rows []instanceRow
+		err = t.db.Clauses(t.skipLocked()...).Where("gone_at = 0 AND lease_until < ?", millis(now.Add(-domain.LeaseMargin))).
+			Order("lease_until").Limit(pageSize(limit)).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			out = nil
+			return err
+		}
+		ids := make([]int64, len(rows))
+		for i := range rows {
+			rows[i].GoneAt, rows[i].GoneReason, rows[i].Running = millis(now), "its lease ran out", 0
+			ids[i] = rows[i].ID
+		}
+		_, err = t.exec(t.ctx, "UPDATE instances SET gone_at = ?, gone_reason = ?, running = 0 WHERE id IN ("+idList(ids)+")", millis(now), rows[0].GoneReason)
+		if err != nil {
+			return err
+		}
+		out, err = toInstances(rows)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,352 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type jobRow struct {
+	ID              int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID        int64  `gorm:"column:tenant_id"`
+	ExecutorID      int64  `gorm:"column:executor_id"`
+	Part            int64  `gorm:"column:part"`
+	State           int64  `gorm:"column:state"`
+	Name            string `gorm:"column:name"`
+	Handler         string `gorm:"column:handler"`
+	Description     string `gorm:"column:description"`
+	Labels          string `gorm:"column:labels"`
+	Owner           string `gorm:"column:owner"`
+	PauseNote       string `gorm:"column:pause_note"`
+	Source          string `gorm:"column:source"`
+	DeclarationHash string `gorm:"column:declaration_hash"`
+	Revision        int64  `gorm:"column:revision"`
+	CreatedAt       int64  `gorm:"column:created_at;autoCreateTime:false"`
+	UpdatedAt       int64  `gorm:"column:updated_at;autoUpdateTime:false"`
+	CreatedBy       string `gorm:"column:created_by"`
+	UpdatedBy       string `gorm:"column:updated_by"`
+}
+
+func (jobRow) TableName() string { return "jobs" }
+
+type revisionRow struct {
+	JobID     int64  `gorm:"column:job_id;primaryKey;autoIncrement:false"`
+	Revision  int64  `gorm:"column:revision;primaryKey;autoIncrement:false"`
+	TenantID  int64  `gorm:"column:tenant_id"`
+	Spec      string `gorm:"column:spec"`
+	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
+	CreatedBy string `gorm:"column:created_by"`
+}
+
+func (revisionRow) TableName() string { return "job_revisions" }
+
+// setSpec copies what lists filter and sort by.
+func (r *jobRow) setSpec(spec *domain.JobSpec) {
+	r.Name, r.Handler, r.Description = spec.Name, spec.Handler, spec.Description
+	r.Owner = clip(strings.TrimSpace(spec.Owner.Name+" "+spec.Owner.Email), 512)
+	keys := make([]string, 0, len(spec.Labels))
+	for k := range spec.Labels {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteString("\n" + k + "=" + spec.Labels[k] + "\n")
+	}
+	r.Labels = b.String()
+}
+
+func (r *jobRow) job(spec *domain.JobSpec) domain.Job {
+	return domain.Job{
+		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
+		State: domain.JobState(r.State), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
+		Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt),
+		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+	}
+}
+
+// CreateJob writes the slot row with the job: without it nothing could keep
+// overlap out.
+func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFireFunc) (store.JobView, error) {
+	err := s.run(ctx, "create job", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		if _, err := t.executorName(j.TenantID, j.Executor); err != nil {
+			return err
+		}
+		row := jobRow{
+			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
+			State: int64(max(j.State, domain.JobEnabled)), PauseNote: clip(j.PauseNote, messageSize),
+			Source: string(j.Source), DeclarationHash: j.DeclarationHash, Revision: 1,
+			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
+		}
+		row.setSpec(&j.Spec)
+		if err := t.db.Create(&row).Error; err != nil {
+			return t.nameTaken(err, j.TenantID, j.Spec.Name)
+		}
+		if err := t.insertRevision(&row, &j.Spec); err != nil {
+			return err
+		}
+		at := domain.Never
+		if domain.JobState(row.State) == domain.JobEnabled {
+			at = next(now, &j.Spec)
+		}
+		err = triggerTable.insert(t, []*triggerRow{{
+			jobID: row.ID, tenantID: row.TenantID, part: row.Part, executorID: row.ExecutorID, revision: 1, nextFireAt: millis(at),
+		}})
+		if err != nil {
+			return err
+		}
+		return slotTable.insert(t, []*slotRow{{jobID: row.ID, tenantID: row.TenantID}})
+	})
+	if err != nil {
+		return store.JobView{}, err
+	}
+	return s.FindJob(ctx, j.TenantID, j.ID)
+}
+
+func (t *txn) nameTaken(err error, tenant domain.TenantID, name string) error {
+	if isDuplicate(err) {
+		return domain.Errorf(domain.CodeConflict, "there is a job named %q already", name)
+	}
+	return err
+}
+
+func (t *txn) insertRevision(row *jobRow, spec *domain.JobSpec) error {
+	text, err := encodeSpec(spec)
+	if err != nil {
+		return fmt.Errorf("encode job: %w", err)
+	}
+	return t.db.Create(&revisionRow{
+		JobID: row.ID, Revision: row.Revision, TenantID: row.TenantID, Spec: text,
+		CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,
+	}).Error
+}
+
+// lockJob locks the job's trigger, which stands for all of the job, and reads
+// the job. A deleted job is not found.
+func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
+	var at int64
+	trigger = &triggerRow{}
+	err = t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
+		int64(id), int64(tenant)).Scan(triggerTable.targets(trigger, &at)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, job, now, notFound("job", id)
+	} else if err != nil {
+		return nil, job, now, fmt.Errorf("lock trigger: %w", err)
+	}
+	err = t.db.Where("id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted)).Take(&job).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = notFound("job", id)
+	}
+	return trigger, job, instant(at), err
+}
+
+// UpdateJob plans what is overdue by the old revision, takes back what the old
+// revision had planned ahead, and starts anew.
+func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
+	err := s.run(ctx, "update job", func(t *txn) error {
+		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		if p.IfRevision != 0 && p.IfRevision != job.Revision {
+			return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
+		}
+		if p.Executor != 0 && int64(p.Executor) != job.ExecutorID {
+			if _, err := t.executorName(p.Tenant, p.Executor); err != nil {
+				return err
+			}
+			job.ExecutorID = int64(p.Executor)
+		}
+		if err := t.settle(trigger, now, p.Plan); err != nil {
+			return err
+		}
+		if err := t.takeBack(trigger, domain.JobEnabled); err != nil {
+			return err
+		}
+		job.Revision++
+		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
+		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By
+		job.setSpec(&p.Spec)
+		if err := t.insertRevision(&job, &p.Spec); err != nil {
+			return err
+		}
+		at := domain.Never
+		if domain.JobState(job.State) == domain.JobEnabled {
+			at = p.Next(now, &p.Spec)
+		}
+		return t.saveJob(&job, at)
+	})
+	if err != nil {
+		return store.JobView{}, err
+	}
+	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+// saveJob writes the job and its trigger.
+func (t *txn) saveJob(job *jobRow, next time.Time) error {
+	result := t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "created_at", "created_by").Updates(job)
+	if result.Error != nil {
+		return t.nameTaken(result.Error, domain.TenantID(job.TenantID), job.Name)
+	}
+	_, err := t.exec(t.ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
+		job.ExecutorID, job.Revision, millis(next), job.ID, job.TenantID)
+	return err
+}
+
+// settle gives the fire times that have passed their rows before the schedule
+// changes under them.
+func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) error {
+	if plan == nil || trigger.nextFireAt > millis(now) {
+		return nil
+	}
+	_, err := planTriggers(t, now, []*triggerRow{trigger}, plan)
+	return err
+}
+
+// SetJobState holds the trigger's lock while it ends what waits: a claim sees
+// the job before or after, never in between.
+func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
+	var view store.JobView
+	err := s.run(ctx, "set job state", func(t *txn) error {
+		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		spec, err := t.spec(&job)
+		if err != nil {
+			return err
+		}
+		next := domain.Never
+		switch {
+		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
+			next = instant(trigger.nextFireAt) // nothing changes but the note
+		case p.State == domain.JobEnabled:
+			next = p.Next(now, spec)
+		default:
+			if err := t.settle(trigger, now, p.Plan); err != nil {
+				return err
+			}
+			if err := t.takeBack(trigger, p.State); err != nil {
+				return err
+			}
+		}
+		job.State, job.PauseNote = int64(p.State), clip(p.Note, messageSize)
+		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By
+		view = store.JobView{Job: job.job(spec), NextFireAt: next}
+		return t.saveJob(&job, next)
+	})
+	if err != nil {
+		return store.JobView{}, err
+	}
+	if p.State == domain.JobDeleted {
+		return view, nil // no list shows it any more
+	}
+	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
+	key := revisionKey{domain.JobID(job.ID), job.Revision}
+	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{key})
+	if err != nil {
+		return nil, err
+	}
+	if specs[key].spec == nil {
+		return nil, fmt.Errorf("job %d has no revision %d", job.ID, job.Revision)
+	}
+	return specs[key].spec, nil
+}
+
+// takeBack ends what must not start any more. to is the state the job comes
+// into; JobEnabled stands for an edit. Fires planned ahead disappear, so that
+// the next revision may plan the same instants.
+func (t *txn) takeBack(trigger *triggerRow, to domain.JobState) error {
+	var ids []domain.ExecutionID
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM executions"+t.d.byIndex("ix_executions_wake")+" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ?",
+		trigger.part, trigger.jobID, trigger.tenantID)
+	if err != nil {
+		return fmt.Errorf("find waiting executions: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	b, err := newBatch(t, ids, loadOptions{slots: true, queue: true})
+	if err != nil {
+		return err
+	}
+	var ahead []domain.ExecutionID
+	for id, m := range b.moves {
+		gone, err := b.takeBack(m, to)
+		if err != nil {
+			return err
+		}
+		if gone {
+			ahead = append(ahead, id)
+			delete(b.moves, id)
+		}
+	}
+	if _, err := b.wake(); err != nil {
+		return err
+	}
+	if err := b.save(); err != nil {
+		return err
+	}
+	if len(ahead) > 0 {
+		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND tenant_id = ?", trigger.tenantID)
+	}
+	return err
+}
+
+// takeBack decides about one execution; gone means that its row is to be
+// deleted.
+func (b *batch) takeBack(m *move, to domain.JobState) (gone bool, err error) {
+	e := &m.e
+	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
+	if scheduled && e.State == domain.Due && e.Fence == 0 && e.FireAt.After(b.now) {
+		if s := b.slots[e.JobID]; s != nil {
+			s.dequeue(e)
+		}
+		return true, nil
+	}
+	waits := e.State == domain.Due || e.State == domain.RetryWait || e.State == domain.Offered
+	if to == domain.JobEnabled || !waits || to == domain.JobPaused && (!scheduled || e.Attempt > 0) {
+		return false, nil
+	}
+	reason, message := domain.ReasonPaused, "the job was paused before the run started"
+	if to == domain.JobDeleted {
+		reason, message = domain.ReasonDeleted, "the job was deleted before the run started"
+	}
+	var fx domain.Effects
+	if e.Attempt > 0 {
+		fx, err = e.RequestCancel(b.now, reason, message)
+	} else {
+		if e.State == domain.Offered {
+			// Nothing has started: an answer to the offer finds it gone.
+			if err := e.GiveBack(b.now, e.Fence, reason, "", 0); err != nil {
+				return false, err
+			}
+		}
+		fx, err = e.Miss(b.now, reason, message)
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, b.apply(m, fx)
+}

@@ -1,0 +1,290 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// maxPage bounds every list, whatever the caller asks for.
+const maxPage = 1000
+
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return 50
+	}
+	return min(limit, maxPage)
+}
+
+// likeEscaper makes user input literal inside a LIKE pattern with ESCAPE '!'.
+var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+// contains is a LIKE pattern for "has this text somewhere in it".
+func contains(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
+
+func (s *Store) FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error) {
+	return s.findJob(ctx, "find job", "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted))
+}
+
+func (s *Store) FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error) {
+	return s.findJob(ctx, "find job", "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, int64(domain.JobDeleted))
+}
+
+func (s *Store) findJob(ctx context.Context, step, where string, args ...any) (view store.JobView, err error) {
+	err = s.look(ctx, step, func(ctx context.Context, q querier, g *gorm.DB) error {
+		var row jobRow
+		if err := g.Where(where, args...).Take(&row).Error; err != nil {
+			return err
+		}
+		views, err := s.jobViews(ctx, q, g, []jobRow{row})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+// jobOrder is how a sort order reads its index; the condition continues after
+// the cursor (value, value, id).
+type jobOrder struct{ condition, by string }
+
+var jobOrders = map[store.JobSort]jobOrder{
+	store.SortByName:     {"j.name >= ? AND (j.name > ? OR j.id > ?)", "j.name, j.id"},
+	store.SortByNextFire: {"t.next_fire_at >= ? AND (t.next_fire_at > ? OR t.job_id > ?)", "t.next_fire_at, t.job_id"},
+	store.SortByUpdated:  {"j.updated_at <= ? AND (j.updated_at < ? OR j.id < ?)", "j.updated_at DESC, j.id DESC"},
+}
+
+func (s *Store) ListJobs(ctx context.Context, p store.ListJobsParams) (views []store.JobView, err error) {
+	sortBy := p.Sort
+	if sortBy == "" {
+		sortBy = store.SortByName
+	}
+	order, ok := jobOrders[sortBy]
+	if !ok {
+		return nil, domain.Invalid("sort", "unknown order %q", p.Sort)
+	}
+	err = s.look(ctx, "list jobs", func(ctx context.Context, q querier, g *gorm.DB) error {
+		g = filterJobs(g.Table("jobs AS j").Select("j.*"), p)
+		if sortBy == store.SortByNextFire {
+			g = g.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
+		}
+		if p.Cursor.ID != 0 {
+			var after any = millis(p.Cursor.At)
+			if sortBy == store.SortByName {
+				after = p.Cursor.Name
+			}
+			g = g.Where(order.condition, after, after, int64(p.Cursor.ID))
+		}
+		var rows []jobRow
+		if err := g.Order(order.by).Limit(pageSize(p.Limit)).Find(&rows).Error; err != nil {
+			return err
+		}
+		views, err = s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+		return err
+	})
+	return views, err
+}
+
+func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
+	g = g.Where("j.tenant_id = ?", int64(p.Tenant))
+	if p.State != 0 {
+		g = g.Where("j.state = ?", int64(p.State))
+	} else {
+		g = g.Where("j.state <> ?", int64(domain.JobDeleted))
+	}
+	if p.Query != "" {
+		pattern := contains(strings.ToLower(p.Query))
+		g = g.Where("(LOWER(j.name) LIKE ? ESCAPE '!' OR LOWER(j.description) LIKE ? ESCAPE '!')", pattern, pattern)
+	}
+	if p.Executor != 0 {
+		g = g.Where("j.executor_id = ?", int64(p.Executor))
+	}
+	if p.Handler != "" {
+		g = g.Where("j.handler = ?", p.Handler)
+	}
+	if p.Label != "" {
+		key, value, exact := strings.Cut(p.Label, ":")
+		text := "\n" + key + "="
+		if exact {
+			text += value + "\n"
+		}
+		g = g.Where("j.labels LIKE ? ESCAPE '!'", contains(text))
+	}
+	if p.Owner != "" {
+		g = g.Where("LOWER(j.owner) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Owner)))
+	}
+	return g
+}
+
+// jobViews adds to jobs what stands in other tables, one query per table.
+func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobRow) ([]store.JobView, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	keys := make([]revisionKey, len(rows))
+	ids := make([]int64, len(rows))
+	executors := make([]int64, len(rows))
+	for i, r := range rows {
+		keys[i], ids[i], executors[i] = revisionKey{domain.JobID(r.ID), r.Revision}, r.ID, r.ExecutorID
+	}
+	specs, err := s.specs.load(ctx, q, keys)
+	if err != nil {
+		return nil, err
+	}
+	names, err := executorNames(ctx, q, executors)
+	if err != nil {
+		return nil, err
+	}
+	next := map[int64]int64{}
+	err = query(ctx, q, func(rows *sql.Rows) error {
+		var id, at int64
+		err := rows.Scan(&id, &at)
+		next[id] = at
+		return err
+	}, "SELECT job_id, next_fire_at FROM triggers"+s.d.byPrimary()+" WHERE job_id IN ("+idList(ids)+")")
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.lastRuns(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]store.JobView, len(rows))
+	for i, r := range rows {
+		if specs[keys[i]].spec == nil {
+			return nil, fmt.Errorf("job %d has no revision %d", r.ID, r.Revision)
+		}
+		views[i] = store.JobView{
+			Job: r.job(specs[keys[i]].spec), ExecutorName: names[r.ExecutorID], NextFireAt: instant(next[r.ID]), LastRun: last[r.ID],
+		}
+	}
+	return views, nil
+}
+
+// lastRuns finds each job's newest run whose fire time has come: one step in
+// the unique index per job.
+func (s *Store) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int64]*store.LastRun, error) {
+	out := map[int64]*store.LastRun{}
+	for part := range slices.Chunk(jobs, 200) {
+		var terms []string
+		for _, id := range part {
+			terms = append(terms, s.d.bounded(fmt.Sprintf(
+				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s ORDER BY fire_at DESC LIMIT 1",
+				s.d.byIndex("uq_executions_occurrence"), id, s.d.clockNow())))
+		}
+		err := query(ctx, q, func(rows *sql.Rows) error {
+			var job, id, state, fireAt, finishedAt int64
+			err := rows.Scan(&job, &id, &state, &fireAt, &finishedAt)
+			out[job] = &store.LastRun{
+				ID: domain.ExecutionID(id), State: domain.State(state), FireAt: instant(fireAt), FinishedAt: instant(finishedAt),
+			}
+			return err
+		}, strings.Join(terms, " UNION ALL "))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
+	err = s.look(ctx, "list revisions", func(ctx context.Context, _ querier, g *gorm.DB) error {
+		var rows []revisionRow
+		err := g.Where("job_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(pageSize(limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return notFound("job", id)
+		}
+		out = make([]store.Revision, len(rows))
+		for i, r := range rows {
+			spec, err := decodeSpec([]byte(r.Spec))
+			if err != nil {
+				return err
+			}
+			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (spec *domain.JobSpec, err error) {
+	err = s.look(ctx, "load job revision", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		key := revisionKey{id, revision}
+		specs, err := s.specs.load(ctx, q, []revisionKey{key})
+		if err != nil {
+			return err
+		}
+		if cached := specs[key]; cached.spec == nil || cached.tenant != tenant {
+			return domain.Errorf(domain.CodeNotFound, "there is no revision %d of job %s", revision, id)
+		}
+		spec = specs[key].spec
+		return nil
+	})
+	return spec, err
+}
+
+func (s *Store) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error) {
+	err = s.look(ctx, "count jobs", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var state, n int
+			err := rows.Scan(&state, &n)
+			switch domain.JobState(state) {
+			case domain.JobEnabled:
+				enabled = n
+			case domain.JobPaused:
+				paused = n
+			}
+			return err
+		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? GROUP BY state", int64(tenant))
+	})
+	return enabled, paused, err
+}
+
+func (s *Store) ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) (views []store.JobView, err error) {
+	err = s.look(ctx, "list next fires", func(ctx context.Context, q querier, g *gorm.DB) error {
+		var rows []jobRow
+		err := g.Table("triggers AS t").Select("j.*").Joins("JOIN jobs AS j ON j.id = t.job_id").
+			Where("t.tenant_id = ? AND t.next_fire_at < ?", int64(tenant), millis(domain.Never)).
+			Order("t.next_fire_at, t.job_id").Limit(pageSize(limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		views, err = s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+		return err
+	})
+	return views, err
+}
+
+// executorNames maps ids to names; the ids come from rows of the tenant.
+func executorNames(ctx context.Context, q querier, ids []int64) (map[int64]string, error) {
+	return namesOf(ctx, q, "executors", ids)
+}
+
+func namesOf(ctx context.Context, q querier, table string, ids []int64) (map[int64]string, error) {
+	out := map[int64]string{}
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) == 0 {
+		return out, nil
+	}
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var name string
+		err := rows.Scan(&id, &name)
+		out[id] = name
+		return err
+	}, "SELECT id, name FROM "+table+" WHERE id IN ("+idList(ids)+")")
+	return out, err
+}

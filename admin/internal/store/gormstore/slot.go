@@ -1,0 +1,249 @@
+package gormstore
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// slot is a locked row of job_slots with the part of its queue that matters.
+type slot struct {
+	job    domain.JobID
+	tenant domain.TenantID
+
+	holders, waiters             int64
+	holdersBefore, waitersBefore int64
+
+	// queue is the beginning of the queue, oldest first.
+	queue []waiter
+	// waiting are the executions of this batch that stand anywhere in the queue.
+	waiting map[domain.ExecutionID]bool
+
+	enter, leave []waiter
+	// freed: a place may have become free, so the queue has to be looked at.
+	freed bool
+}
+
+// waiter is a place in the queue; it is ordered by fire time.
+type waiter struct {
+	fireAt int64
+	id     domain.ExecutionID
+}
+
+func (w waiter) before(other waiter) bool {
+	return w.fireAt < other.fireAt || w.fireAt == other.fireAt && w.id < other.id
+}
+
+func waiterOf(e *domain.Execution) waiter { return waiter{millis(e.FireAt), e.ID} }
+
+// admits reports whether e may take a place: there is a free one for it and
+// for all that have waited for an earlier fire time.
+func (s *slot) admits(e *domain.Execution, limit int) bool {
+	me := waiterOf(e)
+	places := int64(limit) - s.holders
+	for _, w := range s.queue {
+		if places <= 0 || !w.before(me) {
+			break
+		}
+		places--
+	}
+	return places > 0
+}
+
+func (s *slot) take(e *domain.Execution) {
+	e.HoldsSlot = true
+	s.holders++
+	s.dequeue(e)
+}
+
+func (s *slot) release() {
+	s.holders = max(s.holders-1, 0)
+	s.freed = true
+}
+
+// enqueue lets e wait; it does nothing when it waits already.
+func (s *slot) enqueue(e *domain.Execution) {
+	if s.waiting[e.ID] {
+		return
+	}
+	w := waiterOf(e)
+	s.waiting[e.ID] = true
+	s.waiters++
+	s.enter = append(s.enter, w)
+	i, _ := slices.BinarySearchFunc(s.queue, w, func(a, b waiter) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	s.queue = slices.Insert(s.queue, i, w)
+}
+
+// dequeue ends e's waiting, when it does wait. The place before the others
+// becomes free, so they are looked at.
+func (s *slot) dequeue(e *domain.Execution) {
+	if !s.waiting[e.ID] {
+		return
+	}
+	w := waiterOf(e)
+	delete(s.waiting, e.ID)
+	s.waiters = max(s.waiters-1, 0)
+	if i := slices.Index(s.enter, w); i >= 0 {
+		s.enter = slices.Delete(s.enter, i, i+1)
+	} else {
+		s.leave = append(s.leave, w)
+	}
+	if i := slices.Index(s.queue, w); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+	}
+	s.freed = true
+}
+
+// lockSlots locks the slot rows of jobs, in the order of their ids.
+func lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*slot, error) {
+	slots := make(map[domain.JobID]*slot, len(jobs))
+	if len(jobs) == 0 {
+		return slots, nil
+	}
+	slices.Sort(jobs)
+	lock := t.d.forUpdate()
+	if skipLocked {
+		lock = t.d.forUpdateSkip()
+	}
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		s := &slot{waiting: map[domain.ExecutionID]bool{}}
+		if err := rows.Scan(&s.job, &s.tenant, &s.holders, &s.waiters); err != nil {
+			return err
+		}
+		s.holdersBefore, s.waitersBefore = s.holders, s.waiters
+		slots[s.job] = s
+		return nil
+	}, "SELECT job_id, tenant_id, holders, waiters FROM job_slots"+t.d.byPrimary()+
+		" WHERE job_id IN ("+idList(jobs)+") ORDER BY job_id"+lock)
+	return slots, err
+}
+
+// loadQueues reads the beginning of each queue that has waiters, as far as its
+// limit can reach, and which of the batch's executions stand in it.
+func loadQueues(t *txn, slots map[domain.JobID]*slot, limits map[domain.JobID]int, refs map[domain.ExecutionID]ref) error {
+	var heads, members []string
+	for _, s := range slots {
+		if s.waiters > 0 {
+			heads = append(heads, t.d.bounded(fmt.Sprintf(
+				"SELECT job_id, fire_at, execution_id FROM slot_waiters WHERE job_id = %d ORDER BY job_id, fire_at, execution_id LIMIT %d",
+				s.job, max(limits[s.job], 1)+1)))
+		}
+	}
+	if len(heads) == 0 {
+		return nil
+	}
+	for _, r := range refs {
+		if s := slots[r.job]; s != nil && s.waiters > 0 {
+			members = append(members, fmt.Sprintf("(job_id = %d AND fire_at = %d AND execution_id = %d)", r.job, r.fireAt, r.id))
+		}
+	}
+	scan := func(rows *sql.Rows) error {
+		var job domain.JobID
+		var w waiter
+		if err := rows.Scan(&job, &w.fireAt, &w.id); err != nil {
+			return err
+		}
+		s := slots[job]
+		s.waiting[w.id] = true
+		if i, ok := slices.BinarySearchFunc(s.queue, w, compareWaiters); !ok {
+			s.queue = slices.Insert(s.queue, i, w)
+		}
+		return nil
+	}
+	for part := range slices.Chunk(heads, 200) {
+		if err := query(t.ctx, t.tx, scan, strings.Join(part, " UNION ALL ")); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(members, 200) {
+		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+			var job domain.JobID
+			var id domain.ExecutionID
+			if err := rows.Scan(&job, &id); err != nil {
+				return err
+			}
+			slots[job].waiting[id] = true
+			return nil
+		}, "SELECT job_id, execution_id FROM slot_waiters WHERE "+strings.Join(part, " OR "))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareWaiters(a, b waiter) int {
+	switch {
+	case a == b:
+		return 0
+	case a.before(b):
+		return -1
+	default:
+		return 1
+	}
+}
+
+type slotRow struct{ jobID, tenantID, holders, waiters int64 }
+
+var slotTable = table[slotRow]{
+	name: "job_slots", keys: 2, required: 2,
+	columns: []column[slotRow]{
+		intColumn("job_id", func(r *slotRow) *int64 { return &r.jobID }),
+		intColumn("tenant_id", func(r *slotRow) *int64 { return &r.tenantID }),
+		intColumn("holders", func(r *slotRow) *int64 { return &r.holders }),
+		intColumn("waiters", func(r *slotRow) *int64 { return &r.waiters }),
+	},
+}
+
+type waiterRow struct{ jobID, fireAt, executionID, tenantID int64 }
+
+var waiterTable = table[waiterRow]{
+	name: "slot_waiters", keys: 4, required: 4,
+	columns: []column[waiterRow]{
+		intColumn("job_id", func(r *waiterRow) *int64 { return &r.jobID }),
+		intColumn("fire_at", func(r *waiterRow) *int64 { return &r.fireAt }),
+		intColumn("execution_id", func(r *waiterRow) *int64 { return &r.executionID }),
+		intColumn("tenant_id", func(r *waiterRow) *int64 { return &r.tenantID }),
+	},
+}
+
+// saveSlots writes the slots that changed, and their queues.
+func saveSlots(t *txn, slots map[domain.JobID]*slot) error {
+	var changes []change[slotRow]
+	var enter []*waiterRow
+	var leave []string
+	for _, s := range slots {
+		if s.holders != s.holdersBefore || s.waiters != s.waitersBefore {
+			changes = append(changes, change[slotRow]{
+				before: &slotRow{int64(s.job), int64(s.tenant), s.holdersBefore, s.waitersBefore},
+				after:  &slotRow{int64(s.job), int64(s.tenant), s.holders, s.waiters},
+			})
+		}
+		for _, w := range s.enter {
+			enter = append(enter, &waiterRow{int64(s.job), w.fireAt, int64(w.id), int64(s.tenant)})
+		}
+		for _, w := range s.leave {
+			leave = append(leave, fmt.Sprintf("(job_id = %d AND fire_at = %d AND execution_id = %d AND tenant_id = %d)", s.job, w.fireAt, w.id, s.tenant))
+		}
+	}
+	if err := slotTable.update(t, changes); err != nil {
+		return err
+	}
+	if err := waiterTable.insert(t, enter); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(leave, 200) {
+		if _, err := t.exec(t.ctx, "DELETE FROM slot_waiters WHERE "+strings.Join(part, " OR ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// specDocument is how a revision is stored. Field names are part of the
+// schema; durations are nanoseconds, instants Unix milliseconds.
+type specDocument struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Handler     string            `json:"handler"`
+	Input       []byte            `json:"input,omitempty"` // base64: kept byte by byte
+	Schedule    scheduleDocument  `json:"schedule"`
+	Misfire     struct {
+		Policy    string        `json:"policy,omitempty"`
+		Threshold time.Duration `json:"threshold,omitempty"`
+	} `json:"misfire"`
+	Routing     string `json:"routing,omitempty"`
+	Blocking    string `json:"blocking,omitempty"`
+	Parallelism int    `json:"parallelism,omitempty"`
+	Retry       struct {
+		MaxAttempts int           `json:"maxAttempts,omitempty"`
+		Delay       time.Duration `json:"delay,omitempty"`
+		Backoff     float64       `json:"backoff,omitempty"`
+		MaxDelay    time.Duration `json:"maxDelay,omitempty"`
+	} `json:"retry"`
+	Timeout         time.Duration `json:"timeout,omitempty"`
+	DispatchTimeout time.Duration `json:"dispatchTimeout,omitempty"`
+	OnLost          string        `json:"onLost,omitempty"`
+	Priority        int           `json:"priority,omitempty"`
+	Owner           struct {
+		Name  string `json:"name,omitempty"`
+		Email string `json:"email,omitempty"`
+	} `json:"owner"`
+	Alert struct {
+		OnFailure         bool     `json:"onFailure,omitempty"`
+		IncludeNoExecutor bool     `json:"includeNoExecutor,omitempty"`
+		Emails            []string `json:"emails,omitempty"`
+		WebhookURL        string   `json:"webhookUrl,omitempty"`
+		WebhookSecret     []byte   `json:"webhookSecret,omitempty"`
+	} `json:"alert"`
+}
+
+type scheduleDocument struct {
+	Kind    string        `json:"kind"`
+	Expr    string        `json:"expr,omitempty"`
+	Dialect string        `json:"dialect,omitempty"`
+	Every   time.Duration `json:"every,omitempty"`
+	Anchor  int64         `json:"anchor,omitempty"`
+	At      int64         `json:"at,omitempty"`
+	Zone    string        `json:"zone,omitempty"`
+	StartAt int64         `json:"startAt,omitempty"`
+	EndAt   int64         `json:"endAt,omitempty"`
+}
+
+func encodeSpec(s *domain.JobSpec) (string, error) {
+	d := specDocument{
+		Name: s.Name, Description: s.Description, Labels: s.Labels, Handler: s.Handler, Input: s.Input,
+		Schedule: scheduleDocument{
+			Kind: string(s.Schedule.Kind), Expr: s.Schedule.Expr, Dialect: s.Schedule.Dialect, Every: s.Schedule.Every,
+			Anchor: millis(s.Schedule.Anchor), At: millis(s.Schedule.At), Zone: s.Schedule.Zone,
+			StartAt: millis(s.Schedule.StartAt), EndAt: millis(s.Schedule.EndAt),
+		},
+		Routing: string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
+	}
+	d.Misfire.Policy, d.Misfire.Threshold = string(s.Misfire.Policy), s.Misfire.Threshold
+	d.Retry.MaxAttempts, d.Retry.Delay, d.Retry.Backoff, d.Retry.MaxDelay = s.Retry.MaxAttempts, s.Retry.Delay, s.Retry.Backoff, s.Retry.MaxDelay
+	d.Owner.Name, d.Owner.Email = s.Owner.Name, s.Owner.Email
+	d.Alert.OnFailure, d.Alert.IncludeNoExecutor, d.Alert.Emails = s.Alert.OnFailure, s.Alert.IncludeNoExecutor, s.Alert.Emails
+	d.Alert.WebhookURL, d.Alert.WebhookSecret = s.Alert.WebhookURL, s.Alert.WebhookSecret
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+func decodeSpec(text []byte) (*domain.JobSpec, error) {
+	var d specDocument
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("read stored job revision: %w", err)
+	}
+	return &domain.JobSpec{
+		Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
+		Schedule: domain.ScheduleSpec{
+			Kind: domain.ScheduleKind(d.Schedule.Kind), Expr: d.Schedule.Expr, Dialect: d.Schedule.Dialect, Every: d.Schedule.Every,
+			Anchor: instant(d.Schedule.Anchor), At: instant(d.Schedule.At), Zone: d.Schedule.Zone,
+			StartAt: instant(d.Schedule.StartAt), EndAt: instant(d.Schedule.EndAt),
+		},
+		Misfire: domain.Misfire{Policy: domain.MisfirePolicy(d.Misfire.Policy), Threshold: d.Misfire.Threshold},
+		Routing: domain.Routing(d.Routing), Blocking: domain.Blocking(d.Blocking), Parallelism: d.Parallelism,
+		Retry: domain.Retry{
+			MaxAttempts: d.Retry.MaxAttempts, Delay: d.Retry.Delay, Backoff: d.Retry.Backoff, MaxDelay: d.Retry.MaxDelay,
+		},
+		Timeout: d.Timeout, DispatchTimeout: d.DispatchTimeout, OnLost: domain.OnLost(d.OnLost), Priority: d.Priority,
+		Owner: domain.Owner{Name: d.Owner.Name, Email: d.Owner.Email},
+		Alert: domain.Alert{
+			OnFailure: d.Alert.OnFailure, IncludeNoExecutor: d.Alert.IncludeNoExecutor, Emails: d.Alert.Emails,
+			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
+		},
+	}, nil
+}
+
+// revisionKey names an immutable spec.
+type revisionKey struct {
+	job      domain.JobID
+	revision int64
+}
+
+// specCache keeps specs, which never change, most recently used ones first.
+type specCache struct {
+	entries *lru.Cache[revisionKey, cachedSpec]
+}
+
+type cachedSpec struct {
+	tenant domain.TenantID
+	spec   *domain.JobSpec
+}
+
+func newSpecCache(size int) *specCache {
+	entries, err := lru.New[revisionKey, cachedSpec](size)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return &specCache{entries: entries}
+}
+
+// load returns the specs of all keys; those that are not cached come with one
+// query per 200. A revision that does not exist is missing in the answer.
+func (c *specCache) load(ctx context.Context, q querier, keys []revisionKey) (map[revisionKey]cachedSpec, error) {
+	found := make(map[revisionKey]cachedSpec, len(keys))
+	var missing []revisionKey
+	for _, k := range keys {
+		if _, ok := found[k]; ok {
+			continue
+		}
+		if spec, ok := c.entries.Get(k); ok {
+			found[k] = spec
+		} else {
+			found[k] = cachedSpec{} // asked for once
+			missing = append(missing, k)
+		}
+	}
+	for len(missing) > 0 {
+		n := min(len(missing), 200)
+		if err := c.fetch(ctx, q, missing[:n], found); err != nil {
+			return nil, err
+		}
+		missing = missing[n:]
+	}
+	for k, s := range found {
+		if s.spec == nil {
+			delete(found, k)
+		}
+	}
+	return found, nil
+}
+
+func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, into map[revisionKey]cachedSpec) error {
+	var b strings.Builder
+	b.WriteString("SELECT job_id, revision, tenant_id, spec FROM job_revisions WHERE ")
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteString(" OR ")
+		}
+		fmt.Fprintf(&b, "(job_id = %d AND revision = %d)", k.job, k.revision)
+	}
+	return query(ctx, q, func(rows *sql.Rows) error {
+		var k revisionKey
+		var s cachedSpec
+		var text sql.RawBytes
+		if err := rows.Scan(&k.job, &k.revision, &s.tenant, &text); err != nil {
+			return err
+		}
+		var err error
+		if s.spec, err = decodeSpec(text); err != nil {
+			return err
+		}
+		c.entries.Add(k, s)
+		into[k] = s
+		return nil
+	}, b.String())
+}

@@ -1,0 +1,152 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Options say which database, and how to use it.
+type Options struct {
+	// Driver is "sqlite" or "mysql" (MySQL 8, MariaDB 10.6 or newer).
+	Driver string
+	// DSN is the file's path for sqlite, and go-sql-driver's data source name
+	// for mysql; settings that correctness depends on are overridden.
+	DSN string
+	// NewID makes ids for rows that the store writes by itself (alert events,
+	// deliveries). It may be nil until UseIDs is called.
+	NewID func() int64
+	// Logger gets a line when a transaction had to be repeated; nil = slog.Default.
+	Logger *slog.Logger
+	// MaxOpenConns bounds the connections; 0 = 16 for mysql, 4 readers for sqlite.
+	MaxOpenConns int
+	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
+	MaxSpecs int
+}
+
+// Store is store.Store on one database. It is safe for concurrent use.
+type Store struct {
+	// Fixed after construction.
+	d           dialect
+	write, read *sql.DB // the same pool on MySQL
+	db          *gorm.DB
+	reader      *gorm.DB
+	log         *slog.Logger
+	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
+	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
+	specs       *specCache
+	refs        *refCache
+
+	newID atomic.Pointer[func() int64]
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open connects to a database whose schema Migrate has brought up to date.
+// Ids are needed by the writes that make alerts and deliveries: either give
+// Options.NewID, or register the node first and call UseIDs with its source.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s, err := connect(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func connect(o Options) (*Store, error) {
+	s := &Store{log: o.Logger}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if o.NewID != nil {
+		s.newID.Store(&o.NewID)
+	}
+	var err error
+	var dialector func(*sql.DB) gorm.Dialector
+	switch o.Driver {
+	case "mysql":
+		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
+		s.d, dialector = mysqlDialect{}, mysqlGorm
+		s.write, s.read, err = openMySQL(o)
+	case "sqlite":
+		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)
+		s.d, dialector = sqliteDialect{}, sqliteGorm
+		s.write, s.read, err = openSQLite(o)
+	default:
+		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// PrepareStmt stays off: it makes transactions slower (DEPENDENCIES 1.14).
+	cfg := func() *gorm.Config {
+		return &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard, DisableAutomaticPing: true}
+	}
+	if s.db, err = gorm.Open(dialector(s.write), cfg()); err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
+	}
+	s.reader = s.db
+	if s.read != s.write {
+		if s.reader, err = gorm.Open(dialector(s.read), cfg()); err != nil {
+			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
+		}
+	}
+	s.lookup, s.commit = s.read, (*sql.Tx).Commit
+	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
+	s.refs = newRefCache(65536)
+	return s, nil
+}
+
+func orDefault(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// UseIDs gives the store its source of ids, once the node knows its number.
+func (s *Store) UseIDs(ids *domain.IDSource) {
+	next := ids.Next
+	s.newID.Store(&next)
+}
+
+// id returns a new id; it is an error of the wiring when there is no source.
+func (s *Store) id() (int64, error) {
+	next := s.newID.Load()
+	if next == nil {
+		return 0, errors.New("the store has no source of ids: call UseIDs after RegisterNode")
+	}
+	return (*next)(), nil
+}
+
+// Ping checks that the database answers and accepts writes.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.run(ctx, "ping", func(t *txn) error {
+		_, err := t.exec(t.ctx, "DELETE FROM cluster_values WHERE name = ?", "ping")
+		return err
+	})
+}
+
+// Close ends all connections.
+func (s *Store) Close() error {
+	var errs []error
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
+	}
+	if s.read != nil && s.read != s.write {
+		errs = append(errs, s.read.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,101 @@
+package gormstore
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+	"github.com/carillon-sched/carillon/internal/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// aging is a store whose executions can be made older.
+type aging struct{ *Store }
+
+func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
+	return a.run(ctx, "age execution", func(t *txn) error {
+		ms := d.Milliseconds()
+		_, err := t.exec(ctx, "UPDATE executions SET wake_at = wake_at - ?, not_before = not_before - ?,"+
+			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END WHERE id = ?",
+			ms, ms, ms, ms, int64(id))
+		return err
+	})
+}
+
+func sqliteOptions(tb testing.TB) Options {
+	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
+}
+
+func mysqlOptions(tb testing.TB) Options {
+	return Options{Driver: "mysql", DSN: testenv.MariaDB(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
+}
+
+func openStore(tb testing.TB, o Options) *Store {
+	tb.Helper()
+	ctx := context.Background()
+	require.NoError(tb, Migrate(ctx, o))
+	s, err := Open(ctx, o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
+	return s
+}
+
+func TestSQLite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, sqliteOptions(t))} })
+}
+
+func TestMariaDB(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, mysqlOptions(t))} })
+}
+
+var bothDatabases = map[string]func(testing.TB) Options{"sqlite": sqliteOptions, "mysql": mysqlOptions}
+
+func TestMigrateByFourAtOnce(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			before, err := PendingSQL(t.Context(), o)
+			require.NoError(t, err)
+			require.Contains(t, before, "CREATE TABLE")
+			require.Equal(t, 7, strings.Count(before, "-- 0000"))
+			errs := make(chan error)
+			for range 4 {
+				go func() { errs <- Migrate(context.Background(), o) }()
+			}
+			for range 4 {
+				require.NoError(t, <-errs)
+			}
+			after, err := PendingSQL(t.Context(), o)
+			require.NoError(t, err)
+			require.Empty(t, after)
+			require.NoError(t, Migrate(t.Context(), o), "nothing to do")
+		})
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]Options{
+		"unknown driver": {Driver: "oracle"}, "no path": {Driver: "sqlite"}, "bad DSN": {Driver: "mysql", DSN: "://"}, "no database": {Driver: "mysql", DSN: "root@tcp(127.0.0.1:1)/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), o)
+			require.Equal(t, domain.CodeInvalid, domain.CodeOf(err), "%v", err)
+		})
+	}
+	_, err := Open(t.Context(), Options{Driver: "mysql", DSN: "root@tcp(127.0.0.1:1)/x"})
+	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err), "%v", err)
+	_, err = Open(t.Context(), Options{Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "none", "x.db")})
+	require.Error(t, err)
+	_, err = os.Stat("none")
+	require.True(t, os.IsNotExist(err))
+}

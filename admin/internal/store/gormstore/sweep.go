@@ -1,0 +1,203 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// SweepExecutions reads what has passed its WakeAt without a lock, then locks
+// it by primary key, slots first. What another transaction holds is left to
+// the next sweep.
+func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	var out store.Swept
+	if len(p.Partitions) == 0 || p.Limit <= 0 {
+		now, err := s.Now(ctx)
+		out.Now = now
+		return out, err
+	}
+	now, ids, err := s.findOverdue(ctx, p)
+	out.Now = now
+	if err != nil || len(ids) == 0 {
+		return out, err
+	}
+	var b *batch
+	err = s.runChecked(ctx, "sweep executions", s.landed(&b), func(t *txn) (err error) {
+		out = store.Swept{Now: now, Seen: len(ids)}
+		if b, err = newBatch(t, ids, loadOptions{slots: true, queue: true, skipLocked: true}); err != nil || len(b.moves) == 0 {
+			return err
+		}
+		out.Now = b.now
+		swept, err := b.sweep(ids, p.Hold)
+		if err != nil {
+			return err
+		}
+		woken, err := b.wake()
+		if err != nil {
+			return err
+		}
+		if err := b.save(); err != nil {
+			return err
+		}
+		swept.collect(&out, woken)
+		return nil
+	})
+	return out, err
+}
+
+// findOverdue reads ids by WakeAt, oldest first over all partitions.
+func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
+	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		ids = ids[:0]
+		terms := []string{"SELECT 0 AS id, " + s.d.clockNow() + " AS wake_at"}
+		for _, part := range p.Partitions {
+			terms = append(terms, s.d.bounded(fmt.Sprintf(
+				"SELECT id, wake_at FROM executions%s WHERE part = %d AND wake_at <= %s ORDER BY wake_at LIMIT %d",
+				s.d.byIndex("ix_executions_wake"), part, s.d.clockNow(), p.Limit)))
+		}
+		type found struct {
+			id domain.ExecutionID
+			at int64
+		}
+		var all []found
+		err := query(ctx, q, func(rows *sql.Rows) error {
+			var f found
+			if err := rows.Scan(&f.id, &f.at); err != nil {
+				return err
+			}
+			if f.id == 0 {
+				now = instant(f.at)
+			} else {
+				all = append(all, f)
+			}
+			return nil
+		}, strings.Join(terms, " UNION ALL "))
+		slices.SortStableFunc(all, func(a, b found) int { return int(a.at - b.at) })
+		for _, f := range all[:min(len(all), p.Limit)] {
+			ids = append(ids, f.id)
+		}
+		return err
+	})
+	return now, ids, err
+}
+
+// sweptMoves are the moves of one sweep by what the caller has to do.
+type sweptMoves struct {
+	dispatch, cancel, ended []*move
+}
+
+func (s sweptMoves) collect(out *store.Swept, woken map[domain.JobID][]*move) {
+	seen := map[domain.ExecutionID]bool{}
+	add := func(m *move) {
+		if !seen[m.e.ID] {
+			seen[m.e.ID] = true
+			out.Dispatch = append(out.Dispatch, m.e)
+		}
+	}
+	for _, m := range s.dispatch {
+		add(m)
+	}
+	for _, moves := range woken {
+		for _, m := range moves {
+			add(m)
+		}
+	}
+	for _, m := range s.cancel {
+		out.Cancel = append(out.Cancel, m.e)
+	}
+	for _, m := range s.ended {
+		out.Ended = append(out.Ended, m.e)
+	}
+}
+
+func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves, error) {
+	var out sweptMoves
+	leases, err := b.leases()
+	if err != nil {
+		return out, err
+	}
+	for _, id := range ids {
+		m := b.moves[id]
+		if m == nil || m.e.State.Terminal() || m.e.WakeAt.After(b.now) {
+			continue // locked by another, or moved on since it was found
+		}
+		if b.stillBlocked(m) {
+			if err := m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
+				return out, err
+			}
+			continue
+		}
+		was := m.e.State
+		action, fx, err := m.e.Sweep(b.now, leases[m.e.Instance], hold, m.policy())
+		if err != nil {
+			return out, fmt.Errorf("execution %s: %w", m.e.ID, err)
+		}
+		if err := b.apply(m, fx); err != nil {
+			return out, err
+		}
+		switch action {
+		case domain.SweepDispatch:
+			out.dispatch = append(out.dispatch, m)
+		case domain.SweepCancel:
+			out.cancel = append(out.cancel, m)
+		}
+		if m.e.State.Terminal() || m.e.State == domain.RetryWait && was != domain.RetryWait {
+			out.ended = append(out.ended, m)
+		}
+	}
+	return out, nil
+}
+
+// stillBlocked reports whether an execution waits for a slot that is still
+// taken. One whose slot is free (the node that was to offer it died) gets
+// fresh patience: it has not waited for an instance yet.
+func (b *batch) stillBlocked(m *move) bool {
+	s := b.slots[m.e.JobID]
+	if s == nil || m.e.Reason != domain.ReasonWaitSlot || m.e.HoldsSlot {
+		return false
+	}
+	if !s.admits(&m.e, m.spec.SlotLimit()) {
+		s.enqueue(&m.e)
+		return true
+	}
+	if !m.e.ExpireAt.IsZero() {
+		m.e.ExpireAt = b.now.Add(patience(m.spec))
+	}
+	return false
+}
+
+// leases reads until when the instances of running executions may live.
+func (b *batch) leases() (map[domain.InstanceID]time.Time, error) {
+	out := map[domain.InstanceID]time.Time{}
+	var ids []domain.InstanceID
+	for _, m := range b.moves {
+		if m.e.State.OnInstance() && m.e.Instance != 0 {
+			ids = append(ids, m.e.Instance)
+		}
+	}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	slices.Sort(ids)
+	err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
+		var id domain.InstanceID
+		var until int64
+		err := rows.Scan(&id, &until)
+		out[id] = instant(until)
+		return err
+	}, "SELECT id, lease_until FROM instances WHERE id IN ("+idList(slices.Compact(ids))+")")
+	if err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,280 @@
+package gormstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+type refreshTokenRow struct {
+	Hash           []byte `gorm:"column:hash;primaryKey"`
+	Family         int64  `gorm:"column:family"`
+	UserID         int64  `gorm:"column:user_id"`
+	TenantID       int64  `gorm:"column:tenant_id"`
+	SessionVersion int64  `gorm:"column:session_version"`
+	ExpiresAt      int64  `gorm:"column:expires_at"`
+	UsedAt         int64  `gorm:"column:used_at"`
+	UsedBy         int64  `gorm:"column:used_by"`
+	RevokedAt      int64  `gorm:"column:revoked_at"`
+}
+
+func (refreshTokenRow) TableName() string { return "refresh_tokens" }
+
+type apiKeyRow struct {
+	ID         int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID   int64  `gorm:"column:tenant_id"`
+	Name       string `gorm:"column:name"`
+	Prefix     string `gorm:"column:prefix"`
+	Hash       []byte `gorm:"column:hash"`
+	Role       string `gorm:"column:role"`
+	CreatedBy  string `gorm:"column:created_by"`
+	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false"`
+	ExpiresAt  int64  `gorm:"column:expires_at"`
+	LastUsedAt int64  `gorm:"column:last_used_at"`
+	RevokedAt  int64  `gorm:"column:revoked_at"`
+}
+
+func (apiKeyRow) TableName() string { return "api_keys" }
+
+func (r apiKeyRow) key() domain.APIKey {
+	return domain.APIKey{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Name: r.Name, Prefix: r.Prefix, Hash: toHash(r.Hash), Role: domain.Role(r.Role),
+		CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
+		LastUsedAt: instant(r.LastUsedAt), RevokedAt: instant(r.RevokedAt),
+	}
+}
+
+type joinTokenRow struct {
+	ID         int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID   int64  `gorm:"column:tenant_id"`
+	ExecutorID int64  `gorm:"column:executor_id"`
+	Name       string `gorm:"column:name"`
+	Prefix     string `gorm:"column:prefix"`
+	Hash       []byte `gorm:"column:hash"`
+	CreatedBy  string `gorm:"column:created_by"`
+	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false"`
+	ExpiresAt  int64  `gorm:"column:expires_at"`
+	MaxUses    int64  `gorm:"column:max_uses"`
+	Uses       int64  `gorm:"column:uses"`
+	RevokedAt  int64  `gorm:"column:revoked_at"`
+}
+
+func (joinTokenRow) TableName() string { return "join_tokens" }
+
+func (r joinTokenRow) token() domain.JoinToken {
+	return domain.JoinToken{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Prefix: r.Prefix,
+		Hash: toHash(r.Hash), CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
+		MaxUses: int(r.MaxUses), Uses: int(r.Uses), RevokedAt: instant(r.RevokedAt),
+	}
+}
+
+type joinTokenBootRow struct {
+	TokenID  int64  `gorm:"column:token_id;primaryKey;autoIncrement:false"`
+	BootID   string `gorm:"column:boot_id;primaryKey"`
+	TenantID int64  `gorm:"column:tenant_id"`
+	UsedAt   int64  `gorm:"column:used_at"`
+}
+
+func (joinTokenBootRow) TableName() string { return "join_token_boots" }
+
+func toHash(b []byte) (h [32]byte) {
+	copy(h[:], b)
+	return h
+}
+
+func (s *Store) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) error {
+	return s.run(ctx, "create refresh token", func(t *txn) error {
+		return t.db.Create(&refreshTokenRow{
+			Hash: r.Hash[:], Family: r.Family, UserID: int64(r.UserID), TenantID: int64(r.TenantID),
+			SessionVersion: r.SessionVersion, ExpiresAt: millis(r.ExpiresAt), UsedAt: millis(r.UsedAt),
+		}).Error
+	})
+}
+
+// UseRefreshToken commits also when it refuses: revoking the family is the
+// point of a refusal.
+func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte) (domain.RefreshToken, error) {
+	var row refreshTokenRow
+	var refused error
+	call := rand.Int64() // tells our own use from another one, should the commit's answer be lost
+	err := s.runRepeatable(ctx, "use refresh token", func(t *txn) error {
+		refused, row = nil, refreshTokenRow{}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		var rows []refreshTokenRow
+		if err := t.db.Clauses(t.locking()...).Where("hash = ?", hash[:]).Find(&rows).Error; err != nil {
+			return err
+		}
+		if len(rows) == 0 || rows[0].RevokedAt != 0 {
+			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token is not valid")
+			return nil
+		}
+		row = rows[0]
+		switch {
+		case row.UsedAt != 0 && row.UsedBy == call:
+			return nil
+		case row.UsedAt != 0:
+			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")
+			return t.revokeFamily(row.Family, now)
+		case row.ExpiresAt <= millis(now):
+			refused = domain.Errorf(domain.CodeTokenExpired, "the refresh token has expired")
+			return nil
+		}
+		row.UsedAt, row.UsedBy = millis(now), call
+		_, err = t.exec(t.ctx, "UPDATE refresh_tokens SET used_at = ?, used_by = ? WHERE hash = ? AND used_at = 0", row.UsedAt, call, hash[:])
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	if err != nil {
+		return domain.RefreshToken{}, err
+	}
+	return domain.RefreshToken{
+		Hash: hash, Family: row.Family, UserID: domain.UserID(row.UserID), TenantID: domain.TenantID(row.TenantID),
+		SessionVersion: row.SessionVersion, ExpiresAt: instant(row.ExpiresAt), UsedAt: instant(row.UsedAt),
+	}, nil
+}
+
+func (t *txn) revokeFamily(family int64, now time.Time) error {
+	_, err := t.exec(t.ctx, "UPDATE refresh_tokens SET revoked_at = ? WHERE family = ? AND revoked_at = 0", millis(now), family)
+	return err
+}
+
+func (s *Store) RevokeRefreshFamily(ctx context.Context, family int64) error {
+	return s.runRepeatable(ctx, "revoke refresh tokens", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		return t.revokeFamily(family, now)
+	})
+}
+
+func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
+	return s.run(ctx, "create API key", func(t *txn) error {
+		return t.db.Create(&apiKeyRow{
+			ID: k.ID, TenantID: int64(k.TenantID), Name: k.Name, Prefix: k.Prefix, Hash: k.Hash[:], Role: string(k.Role),
+			CreatedBy: k.CreatedBy, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt),
+		}).Error
+	})
+}
+
+func (s *Store) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error) {
+	row, err := findOne[apiKeyRow](ctx, s, "find API key", "hash = ?", hash[:])
+	return row.key(), err
+}
+
+func (s *Store) ListAPIKeys(ctx context.Context, tenant domain.TenantID) ([]domain.APIKey, error) {
+	rows, err := findAll[apiKeyRow](ctx, s, "list API keys", "id", "tenant_id = ?", int64(tenant))
+	out := make([]domain.APIKey, len(rows))
+	for i, r := range rows {
+		out[i] = r.key()
+	}
+	return out, err
+}
+
+// number is an id that has no type of its own.
+type number int64
+
+func (n number) String() string { return strconv.FormatInt(int64(n), 10) }
+
+func (s *Store) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error {
+	return s.runRepeatable(ctx, "revoke API key", func(t *txn) error {
+		return t.mustFind("API key", number(id), "UPDATE api_keys SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
+			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
+	})
+}
+
+func (s *Store) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) error {
+	ids := make([]int64, 0, len(used))
+	for id := range used {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return s.runRepeatable(ctx, "touch API keys", func(t *txn) error {
+		for _, id := range ids {
+			at := millis(used[id])
+			if _, err := t.exec(t.ctx, "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND last_used_at < ?", at, id, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Store) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
+	return s.run(ctx, "create join token", func(t *txn) error {
+		if _, err := t.executorName(j.TenantID, j.Executor); err != nil {
+			return err
+		}
+		return t.db.Create(&joinTokenRow{
+			ID: j.ID, TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Name: j.Name, Prefix: j.Prefix, Hash: j.Hash[:],
+			CreatedBy: j.CreatedBy, CreatedAt: millis(j.CreatedAt), ExpiresAt: millis(j.ExpiresAt), MaxUses: int64(j.MaxUses),
+		}).Error
+	})
+}
+
+func (s *Store) ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error) {
+	rows, err := findAll[joinTokenRow](ctx, s, "list join tokens", "id", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+	out := make([]domain.JoinToken, len(rows))
+	for i, r := range rows {
+		out[i] = r.token()
+	}
+	return out, err
+}
+
+func (s *Store) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error {
+	return s.runRepeatable(ctx, "revoke join token", func(t *txn) error {
+		return t.mustFind("join token", number(id), "UPDATE join_tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
+			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
+	})
+}
+
+// UseJoinToken counts under the lock of the token's row, so that the last use
+// is given away once. A boot that was let in may come back as long as the
+// token is valid, also when all uses are taken.
+func (s *Store) UseJoinToken(ctx context.Context, hash [32]byte, bootID string) (domain.JoinToken, error) {
+	var row joinTokenRow
+	err := s.runRepeatable(ctx, "use join token", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		var rows []joinTokenRow
+		if err := t.db.Clauses(t.locking()...).Where("hash = ?", hash[:]).Find(&rows).Error; err != nil {
+			return err
+		}
+		if len(rows) == 0 || rows[0].RevokedAt != 0 {
+			return domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
+		}
+		row = rows[0]
+		if row.ExpiresAt != 0 && row.ExpiresAt <= millis(now) {
+			return domain.Errorf(domain.CodeTokenExpired, "the join token has expired")
+		}
+		var known int64
+		err = t.db.Model(&joinTokenBootRow{}).Where("token_id = ? AND boot_id = ?", row.ID, bootID).Count(&known).Error
+		if err != nil || known > 0 {
+			return err
+		}
+		if row.MaxUses > 0 && row.Uses >= row.MaxUses {
+			return domain.Errorf(domain.CodeUnauthenticated, "the join token is used up")
+		}
+		row.Uses++
+		if _, err := t.exec(t.ctx, "UPDATE join_tokens SET uses = ? WHERE id = ? AND tenant_id = ?", row.Uses, row.ID, row.TenantID); err != nil {
+			return err
+		}
+		return t.db.Create(&joinTokenBootRow{TokenID: row.ID, BootID: bootID, TenantID: row.TenantID, UsedAt: millis(now)}).Error
+	})
+	if err != nil {
+		return domain.JoinToken{}, err
+	}
+	return row.token(), nil
+}

@@ -1,0 +1,194 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+const (
+	// txTimeout bounds a transaction whose caller set no deadline.
+	txTimeout = 10 * time.Second
+	// txTries is how often a transaction is tried, the first time included.
+	txTries = 6
+	// txBackoff is the mean wait before the first repetition; it doubles.
+	txBackoff = 5 * time.Millisecond
+)
+
+// txn is one running transaction.
+type txn struct {
+	ctx context.Context
+	s   *Store
+	d   dialect
+	tx  *sql.Tx
+	db  *gorm.DB // gorm on tx
+}
+
+// errCommitUnknown marks a COMMIT whose answer was lost.
+var errCommitUnknown = errors.New("the connection broke during commit, its outcome is unknown")
+
+// run executes fn in a write transaction and repeats it when the database
+// broke it off. A commit of unknown outcome is not repeated: the caller hears
+// CodeUnavailable and has to look.
+func (s *Store) run(ctx context.Context, step string, fn func(*txn) error) error {
+	return s.runChecked(ctx, step, nil, fn)
+}
+
+// runRepeatable is run for transactions whose repetition changes nothing more.
+func (s *Store) runRepeatable(ctx context.Context, step string, fn func(*txn) error) error {
+	return s.runChecked(ctx, step, func(context.Context) (bool, error) { return false, nil }, fn)
+}
+
+// runChecked is run with an answer to a commit of unknown outcome: landed
+// looks whether what the last try of fn wrote is there. If so the transaction
+// is done, else it is repeated.
+func (s *Store) runChecked(ctx context.Context, step string, landed func(context.Context) (bool, error), fn func(*txn) error) error {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	backoff := txBackoff
+	for try := 1; ; try++ {
+		err := s.tryOnce(ctx, fn)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errCommitUnknown) {
+			if landed == nil {
+				return domain.Errorf(domain.CodeUnavailable, "%s: %w", step, err)
+			}
+			if done, landErr := s.ask(ctx, landed); landErr != nil {
+				return domain.Errorf(domain.CodeUnavailable, "%s: %w: %w", step, err, landErr)
+			} else if done {
+				return nil
+			}
+		} else if !isTransient(err) {
+			return translate(step, err)
+		}
+		if try >= txTries || ctx.Err() != nil {
+			return translate(step, err)
+		}
+		s.log.Debug("transaction repeated", "step", step, "try", try, "err", err)
+		if !sleep(ctx, rand.N(2*backoff)) {
+			return translate(step, err)
+		}
+		backoff *= 2
+	}
+}
+
+// ask calls landed until the database answers.
+func (s *Store) ask(ctx context.Context, landed func(context.Context) (bool, error)) (bool, error) {
+	for backoff := txBackoff; ; backoff *= 2 {
+		done, err := landed(ctx)
+		if err == nil || !isTransient(err) || !sleep(ctx, rand.N(2*backoff)) {
+			return done, err
+		}
+	}
+}
+
+// sleep waits unless ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, txTimeout)
+}
+
+func (s *Store) tryOnce(ctx context.Context, fn func(*txn) error) (err error) {
+	g := s.db.WithContext(ctx).Begin()
+	if g.Error != nil {
+		return fmt.Errorf("begin: %w", g.Error)
+	}
+	tx, ok := g.Statement.ConnPool.(*sql.Tx)
+	if !ok {
+		return errors.Join(fmt.Errorf("gorm began a transaction of type %T", g.Statement.ConnPool), g.Rollback().Error)
+	}
+	committed := false
+	defer func() {
+		if !committed { // also when fn panics: the connection must not keep its locks
+			_ = tx.Rollback() // the error of fn tells more
+		}
+	}()
+	if err := fn(&txn{ctx: ctx, s: s, d: s.d, tx: tx, db: g}); err != nil {
+		return err
+	}
+	committed = true
+	if err := s.commit(tx); err != nil {
+		return commitError(err)
+	}
+	return nil
+}
+
+// commitError tells a commit that was refused from one whose answer is missing.
+func commitError(err error) error {
+	var my *mysql.MySQLError
+	if errors.As(err, &my) || errors.Is(err, sql.ErrTxDone) || isBusy(err) || !isBroken(err) && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return fmt.Errorf("%w: %w", errCommitUnknown, err)
+}
+
+// exec runs a statement and returns the number of rows it found.
+func (t *txn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	result, err := t.tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// query calls scan for each row of a result.
+func query(ctx context.Context, q querier, scan func(*sql.Rows) error, statement string, args ...any) error {
+	rows, err := q.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// look runs a read outside of a transaction and repeats it once when the
+// connection turned out to be dead.
+func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Context, q querier, g *gorm.DB) error) error {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	err := fn(ctx, s.lookup, s.reader.WithContext(ctx))
+	if err != nil && isTransient(err) && ctx.Err() == nil {
+		err = fn(ctx, s.lookup, s.reader.WithContext(ctx))
+	}
+	return translate(step, err)
+}
+
+// clock reads the database's clock on its own.
+func (t *txn) clock() (time.Time, error) {
+	var ms int64
+	err := t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()).Scan(&ms)
+	return instant(ms), err
+}

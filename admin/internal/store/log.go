@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Logs keeps what handlers wrote, in compressed chunks.
+type Logs interface {
+	// AppendLogChunks stores chunks. A chunk that begins at a line which is
+	// stored already is a resend and is ignored. Chunks of an execution that
+	// does not belong to tenant and executor are dropped and counted.
+	AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error)
+	// ReadLog returns lines of one attempt with numbers above After, in order.
+	ReadLog(ctx context.Context, p ReadLogParams) (LogPage, error)
+	// DeleteLogsBefore removes chunks of executions that were planned before
+	// the instant, at most limit, and returns how many.
+	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+}
+
+type ReadLogParams struct {
+	Tenant    domain.TenantID
+	Execution domain.ExecutionID
+	Attempt   int
+	After     int64
+	Limit     int
+}
+
+type LogPage struct {
+	Lines []domain.LogLine
+	// LastLine is the highest number stored for the attempt.
+	LastLine int64
+}
+
+// Alerts is the outbox and the delivery log.
+type Alerts interface {
+	// RecordAlerts writes events; one whose dedupe key exists is ignored.
+	// Events of ended runs are written by the moves themselves.
+	RecordAlerts(ctx context.Context, events []domain.AlertEvent) error
+	// ExpandAlertEvents takes up to limit events that have no deliveries yet,
+	// asks expand for them, and writes the deliveries, in one transaction.
+	ExpandAlertEvents(ctx context.Context, limit int, expand func(AlertContext) []domain.Delivery) (int, error)
+	// ClaimDueDeliveries takes up to limit deliveries whose time has come,
+	// counts the attempt and hides them from others for hold.
+	ClaimDueDeliveries(ctx context.Context, limit int, hold time.Duration) ([]DueDelivery, error)
+	// FinishDelivery writes what became of an attempt to deliver. retryIn is
+	// used with DeliveryPending.
+	FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error
+	ListDeliveries(ctx context.Context, p ListDeliveriesParams) ([]domain.Delivery, error)
+}
+
+// AlertContext is an event with what a message about it needs.
+type AlertContext struct {
+	Event     domain.AlertEvent
+	Job       domain.Job // at the event's revision
+	Executor  domain.Executor
+	Execution *domain.Execution // nil for events that are not about a run
+	Tenant    domain.Tenant
+}
+
+type DueDelivery struct {
+	Delivery domain.Delivery
+	Context  AlertContext
+}
+
+type ListDeliveriesParams struct {
+	Tenant domain.TenantID
+	Job    domain.JobID
+	State  domain.DeliveryState // 0 = all
+	Before int64                // cursor: ids below; 0 = newest
+	Limit  int
+}

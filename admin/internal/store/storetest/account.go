@@ -1,0 +1,196 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Eight nodes start on an empty database: one makes the first user.
+func testFirstUser(t *testing.T, s Store) {
+	ctx := t.Context()
+	var created atomic.Int32
+	race(8, func(i int) {
+		u := domain.User{ID: domain.UserID(ids.Next()), Username: "admin", PasswordHash: "x", PlatformAdmin: true, MustChangePassword: true}
+		ok, err := s.CreateFirstUser(ctx, domain.Tenant{ID: domain.TenantID(ids.Next()), Name: "default"}, u, domain.RoleAdmin)
+		if err != nil {
+			t.Errorf("create: %v", err)
+		}
+		if ok {
+			created.Add(1)
+		}
+	})
+	require.EqualValues(t, 1, created.Load())
+	u, err := s.FindUserByName(ctx, "admin")
+	require.NoError(t, err)
+	require.True(t, u.PlatformAdmin)
+	tenant, err := s.FindTenantByName(ctx, "default")
+	require.NoError(t, err)
+	members, err := s.ListMembers(ctx, tenant.ID)
+	require.NoError(t, err)
+	require.Equal(t, []store.Member{{User: u, Role: domain.RoleAdmin}}, members)
+}
+
+func testTenants(t *testing.T, f *fixture) {
+	made := domain.Tenant{ID: domain.TenantID(ids.Next()), Name: "Acme " + f.tenant.String(), CreatedAt: time.UnixMilli(1800000000001).UTC()}
+	f.ok(f.s.CreateTenant(f.ctx, made))
+	double := made
+	double.ID = domain.TenantID(ids.Next())
+	f.code(domain.CodeConflict, f.s.CreateTenant(f.ctx, double))
+	found, err := f.s.FindTenant(f.ctx, made.ID)
+	f.ok(err)
+	require.Equal(t, made, found)
+	found, err = f.s.FindTenantByName(f.ctx, made.Name)
+	f.ok(err)
+	require.Equal(t, made, found)
+	_, err = f.s.FindTenant(f.ctx, 1)
+	f.code(domain.CodeNotFound, err)
+	all, err := f.s.ListTenants(f.ctx)
+	f.ok(err)
+	require.Contains(t, all, made)
+}
+
+func testUsers(t *testing.T, f *fixture) {
+	u := domain.User{ID: domain.UserID(ids.Next()), Username: "anna " + f.tenant.String(), PasswordHash: "h", CreatedAt: time.UnixMilli(1800000000001).UTC()}
+	f.ok(f.s.CreateUser(f.ctx, u, domain.Membership{TenantID: f.tenant, UserID: u.ID, Role: domain.RoleEditor}))
+	double := u
+	double.ID = domain.UserID(ids.Next())
+	f.code(domain.CodeConflict, f.s.CreateUser(f.ctx, double, domain.Membership{TenantID: f.tenant, Role: domain.RoleViewer}))
+	members, err := f.s.ListMembers(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, []store.Member{{User: u, Role: domain.RoleEditor}}, members)
+
+	f.ok(f.s.SaveMembership(f.ctx, domain.Membership{TenantID: f.tenant, UserID: u.ID, Role: domain.RoleAdmin}))
+	memberships, err := f.s.ListMemberships(f.ctx, u.ID)
+	f.ok(err)
+	require.Equal(t, []domain.Membership{{TenantID: f.tenant, UserID: u.ID, Role: domain.RoleAdmin}}, memberships)
+
+	u.PasswordHash, u.Disabled, u.SessionVersion, u.MustChangePassword, u.PlatformAdmin = "h2", true, 7, true, true
+	f.ok(f.s.UpdateUser(f.ctx, u))
+	f.ok(f.s.UpdateUser(f.ctx, u)) // nothing changed, still found
+	found, err := f.s.FindUser(f.ctx, u.ID)
+	f.ok(err)
+	require.Equal(t, u, found)
+	f.code(domain.CodeNotFound, f.s.UpdateUser(f.ctx, domain.User{ID: 1}))
+	_, err = f.s.FindUserByName(f.ctx, "nobody")
+	f.code(domain.CodeNotFound, err)
+
+	f.ok(f.s.DeleteMembership(f.ctx, f.tenant, u.ID))
+	f.code(domain.CodeNotFound, f.s.DeleteMembership(f.ctx, f.tenant, u.ID))
+}
+
+func hash(f *fixture, name string) [32]byte {
+	return sha256.Sum256([]byte(f.tenant.String() + name))
+}
+
+func testRefreshTokens(t *testing.T, f *fixture) {
+	family := ids.Next()
+	make := func(name string, expires time.Time) domain.RefreshToken {
+		r := domain.RefreshToken{Hash: hash(f, name), Family: family, UserID: 5, TenantID: f.tenant, SessionVersion: 2, ExpiresAt: expires.UTC().Truncate(time.Millisecond)}
+		f.ok(f.s.CreateRefreshToken(f.ctx, r))
+		return r
+	}
+	soon := f.now().Add(time.Hour)
+	first := make("first", soon)
+	got, err := f.s.UseRefreshToken(f.ctx, first.Hash)
+	f.ok(err)
+	require.False(t, got.UsedAt.IsZero())
+	got.UsedAt = time.Time{}
+	require.Equal(t, first, got)
+	second, expired := make("second", soon), make("expired", f.now().Add(-time.Second))
+	_, err = f.s.UseRefreshToken(f.ctx, expired.Hash)
+	f.code(domain.CodeTokenExpired, err)
+	_, err = f.s.UseRefreshToken(f.ctx, hash(f, "unknown"))
+	f.code(domain.CodeUnauthenticated, err)
+	_, err = f.s.UseRefreshToken(f.ctx, first.Hash)
+	f.code(domain.CodeUnauthenticated, err)
+	_, err = f.s.UseRefreshToken(f.ctx, second.Hash)
+	f.code(domain.CodeUnauthenticated, err) // the family is revoked
+
+	family = ids.Next()
+	third := make("third", soon)
+	var used atomic.Int32
+	race(4, func(int) {
+		if _, err := f.s.UseRefreshToken(f.ctx, third.Hash); err == nil {
+			used.Add(1)
+		}
+	})
+	require.EqualValues(t, 1, used.Load(), "used once")
+	family = ids.Next()
+	fourth := make("fourth", soon)
+	f.ok(f.s.RevokeRefreshFamily(f.ctx, family))
+	_, err = f.s.UseRefreshToken(f.ctx, fourth.Hash)
+	f.code(domain.CodeUnauthenticated, err)
+}
+
+func testAPIKeys(t *testing.T, f *fixture) {
+	moment := time.UnixMilli(1800000000001).UTC()
+	k := domain.APIKey{
+		ID: ids.Next(), TenantID: f.tenant, Name: "ci", Prefix: "ck_ab", Hash: hash(f, "key"), Role: domain.RoleOperator, CreatedBy: "anna", CreatedAt: moment, ExpiresAt: moment,
+	}
+	f.ok(f.s.CreateAPIKey(f.ctx, k))
+	found, err := f.s.FindAPIKeyByHash(f.ctx, k.Hash)
+	f.ok(err)
+	require.Equal(t, k, found)
+	_, err = f.s.FindAPIKeyByHash(f.ctx, hash(f, "none"))
+	f.code(domain.CodeNotFound, err)
+	f.ok(f.s.TouchAPIKeys(f.ctx, map[int64]time.Time{k.ID: moment, 1: moment}))
+	f.ok(f.s.TouchAPIKeys(f.ctx, map[int64]time.Time{k.ID: moment.Add(-time.Hour)}))
+	f.ok(f.s.RevokeAPIKey(f.ctx, f.tenant, k.ID))
+	f.ok(f.s.RevokeAPIKey(f.ctx, f.tenant, k.ID))
+	f.code(domain.CodeNotFound, f.s.RevokeAPIKey(f.ctx, f.tenant, 1))
+	all, err := f.s.ListAPIKeys(f.ctx, f.tenant)
+	f.ok(err)
+	require.Len(t, all, 1)
+	require.Equal(t, moment, all[0].LastUsedAt)
+	require.False(t, all[0].RevokedAt.IsZero())
+}
+
+func testJoinTokens(t *testing.T, f *fixture) {
+	make := func(name string, uses int, expires time.Time) domain.JoinToken {
+		j := domain.JoinToken{
+			ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: name, Prefix: "cjt_", Hash: hash(f, name), CreatedBy: "anna",
+			CreatedAt: time.UnixMilli(1800000000001).UTC(), ExpiresAt: expires, MaxUses: uses,
+		}
+		f.ok(f.s.CreateJoinToken(f.ctx, j))
+		return j
+	}
+	use := func(j domain.JoinToken, boot string) error {
+		_, err := f.s.UseJoinToken(f.ctx, j.Hash, boot)
+		return err
+	}
+	two := make("two", 2, time.Time{})
+	got, err := f.s.UseJoinToken(f.ctx, two.Hash, "a")
+	f.ok(err)
+	require.Equal(t, 1, got.Uses)
+	require.Equal(t, f.executor, got.Executor)
+	f.ok(use(two, "a"))
+	f.ok(use(two, "b"))
+	f.code(domain.CodeUnauthenticated, use(two, "c"))
+	f.ok(use(two, "a")) // a boot that was let in comes back
+	f.code(domain.CodeTokenExpired, use(make("old", 0, f.now().Add(-time.Second)), "a"))
+	f.code(domain.CodeUnauthenticated, use(domain.JoinToken{Hash: hash(f, "none")}, "a"))
+	all, err := f.s.ListJoinTokens(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Len(t, all, 2)
+	require.Equal(t, 2, all[0].Uses)
+	f.ok(f.s.RevokeJoinToken(f.ctx, f.tenant, two.ID))
+	f.code(domain.CodeUnauthenticated, use(two, "a"))
+	f.code(domain.CodeNotFound, f.s.RevokeJoinToken(f.ctx, f.tenant, 1))
+
+	last := make("race", 3, time.Time{})
+	var in atomic.Int32
+	race(6, func(i int) {
+		if use(last, string(rune('a'+i))) == nil {
+			in.Add(1)
+		}
+	})
+	require.EqualValues(t, 3, in.Load())
+	f.code(domain.CodeNotFound, f.s.CreateJoinToken(f.ctx, domain.JoinToken{ID: ids.Next(), TenantID: f.tenant, Executor: 1, Hash: hash(f, "x")}))
+}

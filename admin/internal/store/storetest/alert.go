@@ -1,0 +1,176 @@
+package storetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// expand expands all events and returns the contexts of this tenant's.
+func (f *fixture) expand(deliveries func(store.AlertContext) []domain.Delivery) []store.AlertContext {
+	f.t.Helper()
+	var seen []store.AlertContext
+	for {
+		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(c store.AlertContext) []domain.Delivery {
+			if c.Event.TenantID != f.tenant {
+				return nil
+			}
+			seen = append(seen, c)
+			if deliveries == nil {
+				return nil
+			}
+			return deliveries(c)
+		})
+		f.ok(err)
+		if n == 0 {
+			return seen
+		}
+	}
+}
+
+// alertKinds expands the events that are new and returns the kinds of one run's.
+func (f *fixture) alertKinds(e domain.Execution) (kinds []domain.AlertKind) {
+	f.t.Helper()
+	for _, c := range f.expand(nil) {
+		if c.Event.ExecutionID == e.ID {
+			kinds = append(kinds, c.Event.Kind)
+		}
+	}
+	return kinds
+}
+
+func testAlerts(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	e := f.start(f.run(j))
+	f.finish(e, domain.OutcomeFailed)
+	f.finish(e, domain.OutcomeFailed) // a resend
+	contexts := f.expand(nil)
+	require.Len(t, contexts, 1, "written once")
+	c := contexts[0]
+	require.Equal(t, domain.AlertRunFailed, c.Event.Kind)
+	require.Equal(t, j.Spec, c.Job.Spec)
+	require.Equal(t, j.ID, c.Job.ID)
+	require.Equal(t, "shop", c.Executor.Name)
+	require.Equal(t, f.tenant, c.Tenant.ID)
+	require.Equal(t, f.find(e), *c.Execution)
+	require.Empty(t, f.expand(nil), "expanded once")
+
+	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
+	timedOut := f.start(f.run(j))
+	f.finish(timedOut, domain.OutcomeTimedOut)
+	require.Equal(t, []domain.AlertKind{domain.AlertRunTimedOut}, f.alertKinds(timedOut))
+	lost := f.start(f.run(j))
+	f.finish(lost, domain.OutcomeUnknown)
+	require.Equal(t, []domain.AlertKind{domain.AlertRunLost}, f.alertKinds(lost))
+
+	event := domain.AlertEvent{TenantID: f.tenant, Kind: domain.AlertNoExecutor, JobID: j.ID, Revision: 1, DedupeKey: "none:1"}
+	second := event
+	second.DedupeKey = "none:2"
+	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{event, event, second}))
+	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{event}))
+	contexts = f.expand(nil)
+	require.Len(t, contexts, 2)
+	require.Nil(t, contexts[0].Execution)
+	require.Equal(t, j.Spec.Name, contexts[0].Job.Spec.Name)
+	require.Equal(t, f.executor, contexts[0].Executor.ID)
+}
+
+func (f *fixture) claimDeliveries(hold time.Duration) (out []store.DueDelivery) {
+	f.t.Helper()
+	got, err := f.s.ClaimDueDeliveries(f.ctx, 1000, hold)
+	f.ok(err)
+	for _, d := range got {
+		if d.Delivery.TenantID == f.tenant {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func testDeliveries(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
+	f.expand(func(c store.AlertContext) []domain.Delivery {
+		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "webhook", Target: "https://example.com"}}
+	})
+	due := f.claimDeliveries(time.Minute)
+	require.Len(t, due, 2)
+	require.Equal(t, 1, due[0].Delivery.Attempts)
+	require.Equal(t, domain.AlertRunFailed, due[0].Delivery.Event.Kind)
+	require.Equal(t, j.ID, due[0].Context.Job.ID)
+	require.Empty(t, f.claimDeliveries(time.Minute), "hidden")
+
+	f.ok(f.s.FinishDelivery(f.ctx, due[0].Delivery.ID, domain.DeliveryDelivered, 0, ""))
+	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryPending, 0, "503"))
+	again := f.claimDeliveries(0)
+	require.Len(t, again, 1)
+	require.Equal(t, due[1].Delivery.ID, again[0].Delivery.ID)
+	require.Equal(t, 2, again[0].Delivery.Attempts)
+	require.Len(t, f.claimDeliveries(time.Minute), 1, "the node that held it died")
+	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryFailed, 0, "gave up"))
+	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryDelivered, 0, ""))
+
+	list := func(p store.ListDeliveriesParams) []domain.Delivery {
+		t.Helper()
+		p.Tenant = f.tenant
+		got, err := f.s.ListDeliveries(f.ctx, p)
+		f.ok(err)
+		return got
+	}
+	all := list(store.ListDeliveriesParams{})
+	require.Len(t, all, 2)
+	require.Equal(t, domain.DeliveryFailed, all[0].State, "newest first; settled once")
+	require.Equal(t, "gave up", all[0].LastError)
+	require.Equal(t, domain.DeliveryDelivered, all[1].State)
+	require.False(t, all[1].DeliveredAt.IsZero())
+	require.Equal(t, j.ID, all[1].Event.JobID)
+	require.Len(t, list(store.ListDeliveriesParams{State: domain.DeliveryFailed}), 1)
+	require.Len(t, list(store.ListDeliveriesParams{Job: j.ID, Limit: 1}), 1)
+	require.Equal(t, all[1:], list(store.ListDeliveriesParams{Before: all[0].ID}))
+	require.Empty(t, list(store.ListDeliveriesParams{Job: j.ID + 1}))
+}
+
+func testDeliveryRace(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	for range 10 {
+		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
+	}
+	race(4, func(int) {
+		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(c store.AlertContext) []domain.Delivery {
+			return []domain.Delivery{{Channel: "email", Target: "x"}}
+		})
+		if err != nil {
+			t.Errorf("expand: %v", err)
+		}
+	})
+	f.expand(func(store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} })
+	var mu sync.Mutex
+	seen := map[int64]int{}
+	race(4, func(int) {
+		for range 4 {
+			got, err := f.s.ClaimDueDeliveries(f.ctx, 4, time.Minute)
+			if err != nil {
+				t.Errorf("claim: %v", err)
+			}
+			mu.Lock()
+			for _, d := range got {
+				if d.Delivery.TenantID == f.tenant {
+					seen[d.Delivery.ID]++
+				}
+			}
+			mu.Unlock()
+		}
+	})
+	for _, d := range f.claimDeliveries(time.Minute) {
+		seen[d.Delivery.ID]++
+	}
+	require.Len(t, seen, 10)
+	for id, n := range seen {
+		require.Equal(t, 1, n, "delivery %d", id)
+	}
+}

@@ -1,0 +1,371 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func at(when time.Time) store.NextFireFunc {
+	return func(time.Time, *domain.JobSpec) time.Time { return when }
+}
+
+func testJobLifecycle(t *testing.T, f *fixture) {
+	next := f.now().Add(time.Hour)
+	j := f.jobFiring(next, nil)
+	require.Equal(t, domain.JobEnabled, j.State)
+	require.Equal(t, next, j.NextFireAt)
+	require.Equal(t, "shop", j.ExecutorName)
+	require.EqualValues(t, 1, j.Revision)
+	require.Equal(t, domain.PartitionOf(j.ID), j.Partition)
+	require.Equal(t, "anna", j.CreatedBy)
+	require.Nil(t, j.LastRun)
+	found, err := f.s.FindJobByName(f.ctx, f.tenant, j.Spec.Name)
+	f.ok(err)
+	require.Equal(t, j, found)
+
+	spec := j.Spec
+	spec.Name, spec.Timeout = "renamed "+spec.Name, time.Minute
+	edit := store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, IfRevision: 1, Spec: spec, Source: domain.SourceCode, DeclarationHash: "h", By: "ben", Next: at(next.Add(time.Hour))}
+	j, err = f.s.UpdateJob(f.ctx, edit)
+	f.ok(err)
+	require.EqualValues(t, 2, j.Revision)
+	require.Equal(t, spec, j.Spec)
+	require.Equal(t, next.Add(time.Hour), j.NextFireAt)
+	require.Equal(t, domain.SourceCode, j.Source)
+	require.Equal(t, "ben", j.UpdatedBy)
+	_, err = f.s.UpdateJob(f.ctx, edit)
+	f.code(domain.CodeRevisionMismatch, err)
+
+	old, err := f.s.JobSpec(f.ctx, f.tenant, j.ID, 1)
+	f.ok(err)
+	require.NotEqual(t, spec.Name, old.Name)
+	_, err = f.s.JobSpec(f.ctx, f.tenant, j.ID, 3)
+	f.code(domain.CodeNotFound, err)
+	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 10)
+	f.ok(err)
+	require.Len(t, revisions, 2)
+	require.EqualValues(t, 2, revisions[0].Revision)
+	require.Equal(t, "ben", revisions[0].CreatedBy)
+
+	set := func(state domain.JobState, note string) store.JobView {
+		t.Helper()
+		view, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: state, Note: note, By: "cleo", Next: at(next)})
+		f.ok(err)
+		return view
+	}
+	j = set(domain.JobPaused, "holiday")
+	require.Equal(t, domain.Never, j.NextFireAt)
+	require.Equal(t, "holiday", j.PauseNote)
+	enabled, paused, err := f.s.CountJobs(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, []int{0, 1}, []int{enabled, paused})
+	edit.IfRevision = 0
+	j, err = f.s.UpdateJob(f.ctx, edit)
+	f.ok(err)
+	require.Equal(t, domain.Never, j.NextFireAt, "an edit does not resume")
+	j = set(domain.JobEnabled, "")
+	require.Equal(t, next, j.NextFireAt)
+	fires, err := f.s.ListNextFires(f.ctx, f.tenant, 5)
+	f.ok(err)
+	require.Len(t, fires, 1)
+
+	require.Equal(t, domain.JobDeleted, set(domain.JobDeleted, "").State)
+	_, err = f.s.FindJob(f.ctx, f.tenant, j.ID)
+	f.code(domain.CodeNotFound, err)
+	_, err = f.s.UpdateJob(f.ctx, edit)
+	f.code(domain.CodeNotFound, err)
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobEnabled, Next: at(next)})
+	f.code(domain.CodeNotFound, err)
+}
+
+func testJobNames(t *testing.T, f *fixture) {
+	name := "Nightly"
+	named := func(n string) func(*domain.JobSpec) { return func(s *domain.JobSpec) { s.Name = n } }
+	j := f.job(named(name))
+	f.job(named("nightly")) // names compare by bytes
+	other := f.job(nil)
+	create := func() error {
+		_, err := f.s.CreateJob(f.ctx, domain.Job{ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, Spec: j.Spec, Source: domain.SourceConsole}, at(domain.Never))
+		return err
+	}
+	f.code(domain.CodeConflict, create())
+	spec := other.Spec
+	spec.Name = name
+	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: other.ID, Spec: spec, Next: at(domain.Never)})
+	f.code(domain.CodeConflict, err)
+	unchanged, err := f.s.FindJob(f.ctx, f.tenant, other.ID)
+	f.ok(err)
+	require.EqualValues(t, 1, unchanged.Revision, "a refused edit leaves nothing behind")
+	newFixture(t, f.s).job(named(name)) // another tenant
+
+	for range 2 { // a name is free again after a deletion, more than once
+		found, err := f.s.FindJobByName(f.ctx, f.tenant, name)
+		f.ok(err)
+		_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: found.ID, State: domain.JobDeleted})
+		f.ok(err)
+		f.ok(create())
+	}
+	_, err = f.s.CreateJob(f.ctx, domain.Job{ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: 1, Spec: other.Spec}, at(domain.Never))
+	f.code(domain.CodeNotFound, err)
+}
+
+// A revision comes back as it was written.
+func testJobSpecRoundTrip(t *testing.T, f *fixture) {
+	moment := time.UnixMilli(1800000000123).UTC()
+	want := domain.JobSpec{
+		Name: "全部 🎵", Description: "d", Labels: map[string]string{"team": "pay", "k": "v=w"}, Handler: "h", Input: []byte("{ \"a\":1 }"),
+		Schedule: domain.ScheduleSpec{
+			Kind: domain.ScheduleCron, Expr: "0 0 2 * * *", Dialect: "quartz", Every: time.Second, Anchor: moment, At: moment, Zone: "Asia/Shanghai", StartAt: moment, EndAt: moment,
+		},
+		Misfire: domain.Misfire{Policy: domain.MisfireOnceNow, Threshold: time.Minute}, Routing: domain.RouteRandom, Blocking: domain.BlockParallel, Parallelism: 3,
+		Retry: domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1.5, MaxDelay: time.Hour}, Timeout: time.Minute, DispatchTimeout: time.Hour,
+		OnLost: domain.OnLostRetry, Priority: -3, Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
+		Alert: domain.Alert{OnFailure: true, IncludeNoExecutor: true, Emails: []string{"a@example.com"}, WebhookURL: "https://x", WebhookSecret: []byte{0, 255}},
+	}
+	j := f.job(func(s *domain.JobSpec) { *s = want })
+	require.Equal(t, want, j.Spec)
+	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 1) // from the database, not from the cache
+	f.ok(err)
+	require.Equal(t, want, revisions[0].Spec)
+}
+
+func testJobLists(t *testing.T, f *fixture) {
+	now := f.now()
+	second := domain.ExecutorID(ids.Next())
+	f.ok(f.s.CreateExecutor(f.ctx, domain.Executor{ID: second, TenantID: f.tenant, Name: "other"}))
+	var views []store.JobView
+	for i := range 7 {
+		views = append(views, f.jobFiring(now.Add(time.Duration(10-i)*time.Hour), func(s *domain.JobSpec) {
+			s.Name = fmt.Sprintf("n%d 100%%_done", i/2*2) + fmt.Sprint(i)
+			s.Handler = []string{"even", "odd"}[i%2]
+			s.Labels = map[string]string{"team": []string{"pay", "pa"}[i%2]}
+			s.Owner.Email = fmt.Sprintf("Owner%d@example.com", i)
+		}))
+	}
+	f.tick()
+	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: views[3].ID, Executor: second, Spec: views[3].Spec, Next: at(now.Add(7 * time.Hour))})
+	f.ok(err)
+	f.tick()
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: views[4].ID, State: domain.JobPaused})
+	f.ok(err)
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: views[5].ID, State: domain.JobDeleted})
+	f.ok(err)
+	list := func(p store.ListJobsParams) (out []int) {
+		t.Helper()
+		p.Tenant = f.tenant
+		for { // through all pages
+			page, err := f.s.ListJobs(f.ctx, p)
+			f.ok(err)
+			if len(page) == 0 {
+				return out
+			}
+			for _, v := range page {
+				for i := range views {
+					if views[i].ID == v.ID {
+						out = append(out, i)
+					}
+				}
+			}
+			last := page[len(page)-1]
+			p.Cursor = store.JobCursor{Name: last.Spec.Name, At: last.NextFireAt, ID: last.ID}
+			if p.Sort == store.SortByUpdated {
+				p.Cursor.At = last.UpdatedAt
+			}
+		}
+	}
+	require.Equal(t, []int{0, 1, 2, 3, 4, 6}, list(store.ListJobsParams{Limit: 2}))
+	require.Equal(t, []int{6, 3, 2, 1, 0, 4}, list(store.ListJobsParams{Sort: store.SortByNextFire, Limit: 2}))
+	require.Equal(t, []int{4, 3}, list(store.ListJobsParams{Sort: store.SortByUpdated, Limit: 4})[:2])
+	require.Len(t, list(store.ListJobsParams{Sort: store.SortByUpdated, Limit: 1}), 6)
+	require.Equal(t, []int{4}, list(store.ListJobsParams{State: domain.JobPaused}))
+	require.Equal(t, []int{3}, list(store.ListJobsParams{Executor: second}))
+	require.Equal(t, []int{1, 3}, list(store.ListJobsParams{Handler: "odd"}))
+	require.Equal(t, []int{1, 3}, list(store.ListJobsParams{Label: "team:pa"}))
+	require.Len(t, list(store.ListJobsParams{Label: "team"}), 6)
+	require.Empty(t, list(store.ListJobsParams{Label: "tea"}))
+	require.Equal(t, []int{2}, list(store.ListJobsParams{Owner: "owner2@"}))
+	require.Len(t, list(store.ListJobsParams{Query: "100%_DONE"}), 6)
+	require.Empty(t, list(store.ListJobsParams{Query: "1%0"}), "a wildcard is a character")
+	_, err = f.s.ListJobs(f.ctx, store.ListJobsParams{Tenant: f.tenant, Sort: "name; DROP TABLE jobs"})
+	f.code(domain.CodeInvalid, err)
+
+	e := f.start(f.run(views[0]))
+	f.finish(e, domain.OutcomeFailed)
+	f.runAt(views[0], now.Add(time.Hour)) // not yet: not the last run
+	view, err := f.s.FindJob(f.ctx, f.tenant, views[0].ID)
+	f.ok(err)
+	require.Equal(t, &store.LastRun{ID: e.ID, State: domain.Failed, FireAt: e.FireAt, FinishedAt: f.find(e).FinishedAt}, view.LastRun)
+}
+
+func testPauseTakesBack(t *testing.T, f *fixture) {
+	j := f.job(serial)
+	now := f.now()
+	es := f.fire(j, now.Add(-4*time.Second), now.Add(-3*time.Second), now.Add(-2*time.Second), now.Add(time.Hour))
+	running := f.start(es[0])
+	f.offer(store.OfferBlocked, es[1])
+	manual := f.run(j)
+	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
+	f.ok(err)
+	for _, e := range es[1:3] {
+		after := f.find(e)
+		require.Equal(t, domain.Missed, after.State)
+		require.Equal(t, domain.ReasonPaused, after.Reason)
+		f.offer(store.OfferGone, e)
+	}
+	_, err = f.s.FindExecution(f.ctx, f.tenant, es[3].ID)
+	f.code(domain.CodeNotFound, err) // planned ahead: taken back
+	f.offer(store.OfferGone, es[3])
+	require.Equal(t, domain.Running, f.find(running).State)
+	require.Equal(t, domain.Due, f.find(manual).State)
+	f.finish(running, domain.OutcomeSucceeded)
+	f.start(manual) // a paused job may be run by hand
+
+	// What an instance had been offered is withdrawn: it gets no grant.
+	j = f.job(nil)
+	offered := f.offer(store.OfferMade, f.fire(j, now)[0])
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
+	f.ok(err)
+	got, err := f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: offered.ID, Fence: offered.Fence, Instance: offered.Instance}})
+	f.ok(err)
+	require.False(t, got[0].Granted)
+	require.Equal(t, domain.Missed, f.find(offered).State)
+
+	// Resumed, the same instants may be planned again.
+	require.Len(t, f.fire(j, now.Add(time.Hour)), 1)
+}
+
+func testDeleteEndsAll(t *testing.T, f *fixture) {
+	j := f.job(func(s *domain.JobSpec) { s.Retry = domain.Retry{MaxAttempts: 2, Delay: time.Hour} })
+	now := f.now()
+	es := f.fire(j, now.Add(-2*time.Second), now.Add(-time.Second), now)
+	retry := f.start(es[0])
+	f.finish(retry, domain.OutcomeFailed)
+	running := f.start(es[1])
+	manual := f.runAt(j, now.Add(time.Hour))
+	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
+	f.ok(err)
+	require.Equal(t, domain.Cancelled, f.find(retry).State)
+	require.Equal(t, domain.ReasonDeleted, f.find(retry).Reason)
+	require.Equal(t, domain.Running, f.find(running).State)
+	require.Equal(t, domain.Missed, f.find(es[2]).State)
+	require.Equal(t, domain.Missed, f.find(manual).State)
+	require.Equal(t, store.FinishStored, f.finish(running, domain.OutcomeSucceeded).Code)
+	view, err := f.s.FindExecution(f.ctx, f.tenant, running.ID)
+	f.ok(err)
+	require.Equal(t, j.Spec.Name, view.JobName, "runs of a deleted job stay readable")
+}
+
+func testEditReplans(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	now := f.now()
+	es := f.fire(j, now.Add(-time.Second), now.Add(time.Hour))
+	spec := j.Spec
+	spec.Timeout = time.Minute
+	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: spec, Next: at(now.Add(-time.Second))})
+	f.ok(err)
+	got := f.offerTo(f.instance, es...)
+	require.Equal(t, store.OfferMade, got[0].Status)
+	require.Zero(t, got[0].Spec.Timeout, "it keeps its revision")
+	require.Equal(t, store.OfferGone, got[1].Status)
+	j.Revision = 2
+	planned2 := f.claim(func(now2 time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		require.Equal(t, time.Minute, spec.Timeout)
+		return store.TriggerPlan{Executions: []domain.Execution{planned(&j.Job, now.Add(time.Hour), now2)}, NextFireAt: domain.Never}
+	})
+	require.Len(t, planned2, 1, "the instant is free for the new revision")
+	require.EqualValues(t, 2, planned2[0].Revision)
+}
+
+// Fires that passed before an edit belong to the old revision.
+func testEditSettles(t *testing.T, f *fixture) {
+	now := f.now().Truncate(time.Second)
+	j := f.jobFiring(now.Add(-time.Second), nil)
+	plan := func(now2 time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+		return store.TriggerPlan{Executions: []domain.Execution{planned(&j.Job, tr.NextFireAt, now2)}, NextFireAt: now.Add(time.Hour), LastFireAt: tr.NextFireAt}
+	}
+	view, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Next: at(now.Add(2 * time.Hour)), Plan: plan})
+	f.ok(err)
+	require.Equal(t, now.Add(2*time.Hour), view.NextFireAt)
+	runs, err := f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID})
+	f.ok(err)
+	require.Len(t, runs, 1)
+	require.EqualValues(t, 1, runs[0].Revision)
+	require.Equal(t, domain.Due, runs[0].State)
+
+	f.setNext(j, now.Add(-time.Minute))
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Plan: plan})
+	f.ok(err)
+	runs, err = f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID, States: []domain.State{domain.Missed}})
+	f.ok(err)
+	require.Len(t, runs, 2, "the passed fire has a row with its reason")
+	require.Equal(t, domain.ReasonPaused, runs[0].Reason)
+}
+
+// Pause, resume, edit against claim and offer: after the answer to a pause no
+// run of the schedule is offered.
+func testPauseRace(t *testing.T, f *fixture) {
+	j := f.job(serial)
+	for round := range 8 {
+		base := f.now()
+		f.setNext(j, base.Add(-time.Second))
+		var mu sync.Mutex
+		var known []domain.Execution
+		revision := int64(0)
+		if current, err := f.s.FindJob(f.ctx, f.tenant, j.ID); err == nil {
+			revision = current.Revision
+		}
+		race(3, func(i int) {
+			switch i {
+			case 0:
+				got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
+					Partitions: allPartitions, Limit: 100,
+					Plan: func(now time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+						if tr.JobID != j.ID {
+							return nothing(now, tr, nil)
+						}
+						job := j.Job
+						job.Revision = tr.Revision
+						return store.TriggerPlan{Executions: []domain.Execution{planned(&job, base, now), planned(&job, base.Add(time.Minute), now)}, NextFireAt: domain.Never}
+					},
+				})
+				if err != nil {
+					t.Errorf("claim: %v", err)
+				}
+				mu.Lock()
+				known = f.mine(got.Executions)
+				mu.Unlock()
+				for _, e := range f.mine(got.Executions) {
+					if _, err := f.s.OfferExecutions(f.ctx, []store.Offer{{Tenant: f.tenant, ID: e.ID, Node: 1, Instance: f.instance}}); err != nil {
+						t.Errorf("offer: %v", err)
+					}
+				}
+			case 1:
+				_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
+				if err != nil {
+					t.Errorf("pause: %v", err)
+				}
+			case 2:
+				_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, IfRevision: revision, Spec: j.Spec, Next: at(domain.Never)})
+				if err != nil {
+					t.Errorf("edit: %v", err)
+				}
+			}
+		})
+		for _, e := range known {
+			f.offer(store.OfferGone, e)
+			if view, err := f.s.FindExecution(f.ctx, f.tenant, e.ID); err == nil {
+				require.Equal(t, domain.Missed, view.State, "round %d", round)
+			} else {
+				f.code(domain.CodeNotFound, err)
+			}
+		}
+		require.Empty(t, f.claim(nothing))
+	}
+}

@@ -1,0 +1,90 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func chunk(e domain.Execution, attempt int, from, to int64) domain.LogChunk {
+	c := domain.LogChunk{TenantID: e.TenantID, ExecutionID: e.ID, Attempt: attempt, FirstLine: from}
+	for n := from; n <= to; n++ {
+		c.Lines = append(c.Lines, domain.LogLine{
+			Number: n, Attempt: attempt, At: time.UnixMilli(1800000000000 + n).UTC(), Level: int(n % 3), Message: fmt.Sprintf("line %d %s", n, strings.Repeat("é", 20)),
+			Attrs: []byte(fmt.Sprintf(`{"n":%d}`, n)),
+		})
+	}
+	return c
+}
+
+func testLogs(t *testing.T, f *fixture) {
+	e := f.run(f.job(nil))
+	add := func(chunks ...domain.LogChunk) int {
+		t.Helper()
+		dropped, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, chunks)
+		f.ok(err)
+		return dropped
+	}
+	read := func(p store.ReadLogParams) store.LogPage {
+		t.Helper()
+		p.Tenant, p.Execution = f.tenant, e.ID
+		page, err := f.s.ReadLog(f.ctx, p)
+		f.ok(err)
+		return page
+	}
+	require.Empty(t, read(store.ReadLogParams{Attempt: 1}).Lines)
+	require.Zero(t, add(chunk(e, 1, 4, 6), chunk(e, 1, 1, 3), chunk(e, 2, 1, 1)))
+	require.Zero(t, add(chunk(e, 1, 1, 3)), "a resend")
+	require.Zero(t, add(chunk(e, 1, 5, 9)), "a resend that was cut differently")
+	page := read(store.ReadLogParams{Attempt: 1})
+	require.Equal(t, chunk(e, 1, 1, 9).Lines, page.Lines)
+	require.EqualValues(t, 9, page.LastLine)
+	page = read(store.ReadLogParams{Attempt: 1, After: 2, Limit: 3})
+	require.Equal(t, chunk(e, 1, 3, 5).Lines, page.Lines)
+	require.EqualValues(t, 9, page.LastLine)
+	require.Empty(t, read(store.ReadLogParams{Attempt: 1, After: 9}).Lines)
+	require.Equal(t, chunk(e, 2, 1, 1).Lines, read(store.ReadLogParams{Attempt: 2}).Lines)
+
+	stranger := chunk(e, 1, 20, 21)
+	stranger.ExecutionID = domain.ExecutionID(ids.Next())
+	require.Equal(t, 1, add(stranger, chunk(e, 1, 10, 10)))
+	dropped, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor+1, []domain.LogChunk{chunk(e, 1, 11, 11)})
+	f.ok(err)
+	require.Equal(t, 1, dropped, "another executor's run")
+	require.EqualValues(t, 10, read(store.ReadLogParams{Attempt: 1}).LastLine)
+
+	race(4, func(int) {
+		if _, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, []domain.LogChunk{chunk(e, 1, 11, 15)}); err != nil {
+			t.Errorf("append: %v", err)
+		}
+	})
+	require.Equal(t, chunk(e, 1, 1, 15).Lines, read(store.ReadLogParams{Attempt: 1}).Lines)
+}
+
+func testLogRetention(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	e := planned(&j.Job, f.now(), f.now())
+	e.Cause = domain.CauseManual
+	// An id of a day ago.
+	e.ID = domain.ExecutionID(domain.IDFloor(time.Now().Add(-24*time.Hour)) + ids.Next()%4096)
+	_, _, err := f.s.CreateExecution(f.ctx, e)
+	f.ok(err)
+	young := f.run(j)
+	_, err = f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, []domain.LogChunk{chunk(e, 1, 1, 1), chunk(e, 1, 2, 2), chunk(e, 1, 3, 3), chunk(young, 1, 1, 1)})
+	f.ok(err)
+	n, err := f.s.DeleteLogsBefore(f.ctx, time.Now().Add(-time.Hour), 2)
+	f.ok(err)
+	require.EqualValues(t, 2, n)
+	n, err = f.s.DeleteLogsBefore(f.ctx, time.Now().Add(-time.Hour), 10)
+	f.ok(err)
+	require.EqualValues(t, 1, n)
+	page, err := f.s.ReadLog(f.ctx, store.ReadLogParams{Tenant: f.tenant, Execution: young.ID, Attempt: 1})
+	f.ok(err)
+	require.Len(t, page.Lines, 1)
+}

@@ -1,0 +1,324 @@
+// Package storetest answers: do all databases mean the same?
+//
+// Run holds a store against the contract of package store: one test per method
+// and per rule. Each implementation calls it on the real database. Tests share
+// one database and tell their rows apart by tenant, as customers do; what
+// serves all tenants (claims, sweeps, outboxes) is read through filters.
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Store is a store under test.
+type Store interface {
+	store.Store
+	// Age makes everything planned for the execution (wake, not before, expiry,
+	// deadline) come sooner by d: tests do not wait for the database's clock.
+	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
+}
+
+// Run runs the suite. open returns a store on an empty, migrated database; it
+// is called several times, and cleans up after its test.
+func Run(t *testing.T, open func(t *testing.T) Store) {
+	t.Run("FirstUser", func(t *testing.T) { testFirstUser(t, open(t)) })
+	s := open(t)
+	tests := []struct {
+		name string
+		run  func(*testing.T, *fixture)
+	}{
+		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
+		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
+		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens},
+		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Supersede", testSupersede},
+		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
+		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique},
+		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
+		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
+		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts},
+		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
+		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
+		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
+		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
+		{"SweepOffer", testSweepOffer}, {"SweepLost", testSweepLost}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
+		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
+		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
+		{"PauseRace", testPauseRace},
+		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
+		{"Logs", testLogs}, {"LogRetention", testLogRetention},
+		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
+		{"TenantWall", testTenantWall},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newFixture(t, s)) })
+	}
+}
+
+// ids names what the tests create.
+var ids = domain.NewIDSource(1000, time.Now)
+
+// NewID is an id source for stores under test, apart from that of the tests.
+var NewID = domain.NewIDSource(1001, time.Now).Next
+
+// allPartitions is what one node owns while it is alone.
+var allPartitions = func() []int {
+	all := make([]int, domain.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}()
+
+// fixture is a tenant of its own with an executor and a living instance.
+type fixture struct {
+	t        *testing.T
+	ctx      context.Context
+	s        Store
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	instance domain.InstanceID
+}
+
+func newFixture(t *testing.T, s Store) *fixture {
+	t.Helper()
+	f := &fixture{t: t, ctx: t.Context(), s: s, tenant: domain.TenantID(ids.Next()), executor: domain.ExecutorID(ids.Next())}
+	f.ok(s.CreateTenant(f.ctx, domain.Tenant{ID: f.tenant, Name: "tenant " + f.tenant.String(), CreatedAt: time.Now()}))
+	f.ok(s.CreateExecutor(f.ctx, domain.Executor{ID: f.executor, TenantID: f.tenant, Name: "shop"}))
+	f.instance = f.register("boot-1", time.Minute).ID
+	return f
+}
+
+func (f *fixture) ok(err error) {
+	f.t.Helper()
+	require.NoError(f.t, err)
+}
+
+func (f *fixture) code(want domain.Code, err error) {
+	f.t.Helper()
+	require.Equal(f.t, want, domain.CodeOf(err), "%v", err)
+}
+
+func (f *fixture) register(boot string, ttl time.Duration, handlers ...domain.Handler) domain.Instance {
+	f.t.Helper()
+	i, err := f.s.RegisterInstance(f.ctx, store.RegisterInstanceParams{
+		Instance: domain.Instance{
+			ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: boot, Name: boot + " name", Host: "host",
+			PID: 7, AppVersion: "1.0", Client: "sdk 1", Labels: map[string]string{"zone": "a"}, Handlers: []string{"close-day"}, Slots: 10,
+			StartedAt: time.Now(),
+		},
+		Handlers: handlers, TTL: ttl,
+	})
+	f.ok(err)
+	return i
+}
+
+func (f *fixture) now() time.Time {
+	f.t.Helper()
+	now, err := f.s.Now(f.ctx)
+	f.ok(err)
+	return now
+}
+
+// tick returns in another millisecond of the database's clock.
+func (f *fixture) tick() {
+	f.t.Helper()
+	for began := f.now(); !f.now().After(began); {
+	}
+}
+
+var jobNumber atomic.Int64
+
+// job creates a job that never fires by itself; change may alter its spec.
+func (f *fixture) job(change func(*domain.JobSpec)) store.JobView {
+	f.t.Helper()
+	return f.jobFiring(domain.Never, change)
+}
+
+func (f *fixture) jobFiring(at time.Time, change func(*domain.JobSpec)) store.JobView {
+	f.t.Helper()
+	spec := domain.JobSpec{
+		Name: fmt.Sprintf("job %06d", jobNumber.Add(1)), Handler: "close-day", Blocking: domain.BlockParallel,
+		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: time.Minute}, OnLost: domain.OnLostFail,
+		Retry: domain.Retry{MaxAttempts: 1},
+	}
+	if change != nil {
+		change(&spec)
+	}
+	view, err := f.s.CreateJob(f.ctx, domain.Job{
+		ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, State: domain.JobEnabled, Source: domain.SourceConsole,
+		Spec: spec, CreatedBy: "anna",
+	}, func(time.Time, *domain.JobSpec) time.Time { return at })
+	f.ok(err)
+	return view
+}
+
+// planned makes an execution as a planner does.
+func planned(j *domain.Job, fireAt, now time.Time) domain.Execution {
+	return domain.Execution{
+		ID: domain.ExecutionID(ids.Next()), TenantID: j.TenantID, JobID: j.ID, Revision: j.Revision, Executor: j.Executor,
+		Partition: j.Partition, Cause: domain.CauseSchedule, FireAt: fireAt, State: domain.Due,
+		MaxAttempts: max(j.Spec.Retry.MaxAttempts, 1), NotBefore: fireAt, WakeAt: fireAt.Add(domain.PickupGrace),
+		ExpireAt: fireAt.Add(domain.DefaultDispatchTimeout), PlannedAt: now, LogLines: -1,
+	}
+}
+
+// run creates a run that is due now, as run now does.
+func (f *fixture) run(j store.JobView) domain.Execution { return f.runAt(j, f.now()) }
+
+func (f *fixture) runAt(j store.JobView, at time.Time) domain.Execution {
+	f.t.Helper()
+	e := planned(&j.Job, at, f.now())
+	e.Cause, e.OccurrenceKey = domain.CauseManual, "key "+e.ID.String()
+	run, created, err := f.s.CreateExecution(f.ctx, e)
+	f.ok(err)
+	require.True(f.t, created)
+	return run
+}
+
+// fire plans one scheduled execution through a claim. fireAt must have come.
+func (f *fixture) fire(j store.JobView, fireAts ...time.Time) []domain.Execution {
+	f.t.Helper()
+	f.setNext(j, f.now().Add(-time.Second))
+	got := f.claim(func(now time.Time, t domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+		if t.JobID != j.ID {
+			return store.TriggerPlan{NextFireAt: domain.Never, LastFireAt: t.LastFireAt}
+		}
+		p := store.TriggerPlan{NextFireAt: domain.Never, LastFireAt: fireAts[len(fireAts)-1]}
+		for _, at := range fireAts {
+			p.Executions = append(p.Executions, planned(&j.Job, at, now))
+		}
+		return p
+	})
+	require.Len(f.t, got, len(fireAts))
+	return got
+}
+
+// setNext moves a job's trigger by a pause and a resume.
+func (f *fixture) setNext(j store.JobView, at time.Time) {
+	f.t.Helper()
+	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
+	f.ok(err)
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{
+		Tenant: f.tenant, ID: j.ID, State: domain.JobEnabled, Next: func(time.Time, *domain.JobSpec) time.Time { return at },
+	})
+	f.ok(err)
+}
+
+// claim claims everything due and returns this tenant's executions.
+func (f *fixture) claim(plan store.PlanFunc) []domain.Execution {
+	f.t.Helper()
+	got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{Partitions: allPartitions, Limit: 1000, Plan: plan})
+	f.ok(err)
+	return f.mine(got.Executions)
+}
+
+func (f *fixture) mine(all []domain.Execution) []domain.Execution {
+	var out []domain.Execution
+	for _, e := range all {
+		if e.TenantID == f.tenant {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (f *fixture) offerTo(instance domain.InstanceID, es ...domain.Execution) []store.OfferResult {
+	f.t.Helper()
+	var offers []store.Offer
+	for _, e := range es {
+		offers = append(offers, store.Offer{Tenant: f.tenant, ID: e.ID, Node: 1, Instance: instance})
+	}
+	got, err := f.s.OfferExecutions(f.ctx, offers)
+	f.ok(err)
+	require.Len(f.t, got, len(es))
+	return got
+}
+
+// offer offers one execution and expects a status.
+func (f *fixture) offer(want store.OfferStatus, e domain.Execution) domain.Execution {
+	f.t.Helper()
+	got := f.offerTo(f.instance, e)[0]
+	require.Equal(f.t, want, got.Status, "state %s, reason %q", got.Execution.State, got.Execution.Reason)
+	return got.Execution
+}
+
+func (f *fixture) grant(e domain.Execution) domain.Execution {
+	f.t.Helper()
+	got, err := f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance}})
+	f.ok(err)
+	require.True(f.t, got[0].Granted)
+	return got[0].Execution
+}
+
+// start brings an execution to running.
+func (f *fixture) start(e domain.Execution) domain.Execution {
+	f.t.Helper()
+	return f.grant(f.offer(store.OfferMade, e))
+}
+
+func (f *fixture) report(e domain.Execution, outcome domain.Outcome) store.AttemptReport {
+	return store.AttemptReport{Tenant: f.tenant, Executor: f.executor, Report: domain.Report{
+		ExecutionID: e.ID, Fence: e.Fence, Outcome: outcome, StartedAt: e.GrantedAt, LogLines: 3,
+	}}
+}
+
+func (f *fixture) finish(e domain.Execution, outcome domain.Outcome) store.FinishResult {
+	f.t.Helper()
+	got, err := f.s.FinishAttempts(f.ctx, []store.AttemptReport{f.report(e, outcome)})
+	f.ok(err)
+	require.Len(f.t, got, 1)
+	return got[0]
+}
+
+func (f *fixture) find(e domain.Execution) domain.Execution {
+	f.t.Helper()
+	view, err := f.s.FindExecution(f.ctx, f.tenant, e.ID)
+	f.ok(err)
+	return view.Execution
+}
+
+func (f *fixture) age(e domain.Execution, d time.Duration) {
+	f.t.Helper()
+	f.ok(f.s.Age(f.ctx, e.ID, d))
+}
+
+// sweep sweeps all partitions and keeps this tenant's executions.
+func (f *fixture) sweep() store.Swept {
+	f.t.Helper()
+	got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Hold: 2 * time.Second})
+	f.ok(err)
+	got.Dispatch, got.Cancel, got.Ended = f.mine(got.Dispatch), f.mine(got.Cancel), f.mine(got.Ended)
+	return got
+}
+
+// race runs fn in n goroutines that begin together.
+func race(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-gate
+			fn(i)
+		})
+	}
+	close(gate)
+	wg.Wait()
+}
+
+func identify(es []domain.Execution) []domain.ExecutionID {
+	out := make([]domain.ExecutionID, len(es))
+	for i, e := range es {
+		out[i] = e.ID
+	}
+	return out
+}

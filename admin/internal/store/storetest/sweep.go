@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func testSweepOffer(t *testing.T, f *fixture) {
+	e := f.offer(store.OfferMade, f.run(f.job(serial)))
+	require.Empty(t, f.sweep().Dispatch, "the offer may still be answered")
+	f.age(e, domain.OfferTTL)
+	got := f.sweep()
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Dispatch))
+	back := f.find(e)
+	require.Equal(t, got.Dispatch[0], back)
+	require.Equal(t, domain.Due, back.State)
+	require.Equal(t, domain.ReasonOfferExpired, back.Reason)
+	require.True(t, back.HoldsSlot)
+	require.Empty(t, f.sweep().Dispatch, "held by the one that took it")
+	f.start(e)
+}
+
+func testSweepLost(t *testing.T, f *fixture) {
+	dead := f.register("dead", -time.Minute)
+	j := f.job(serial)
+	now := f.now()
+	first, second := f.runAt(j, now.Add(-2*time.Second)), f.runAt(j, now.Add(-time.Second))
+	offered := f.offerTo(dead.ID, first)[0].Execution
+	f.grant(offered)
+	f.offer(store.OfferBlocked, second)
+	alive := f.start(f.run(f.job(nil)))
+	for _, e := range []domain.Execution{first, alive} {
+		f.age(e, domain.LeaseTTL+domain.LeaseMargin)
+	}
+	got := f.sweep()
+	require.Equal(t, []domain.ExecutionID{first.ID}, identify(got.Ended))
+	require.Equal(t, domain.Lost, f.find(first).State)
+	require.Equal(t, domain.ReasonLeaseExpired, f.find(first).Reason)
+	require.Equal(t, []domain.ExecutionID{second.ID}, identify(got.Dispatch), "its slot wakes the next")
+	require.Equal(t, domain.Running, f.find(alive).State)
+	require.True(t, f.find(alive).WakeAt.After(f.now()), "looked at again when the lease ends")
+	require.Equal(t, []domain.AlertKind{domain.AlertRunLost}, f.alertKinds(first))
+	f.start(second)
+
+	// The same for a job that may be repeated.
+	j = f.job(func(s *domain.JobSpec) {
+		s.OnLost, s.Retry = domain.OnLostRetry, domain.Retry{MaxAttempts: 2}
+	})
+	e := f.grant(f.offerTo(dead.ID, f.run(j))[0].Execution)
+	f.age(e, time.Minute)
+	got = f.sweep()
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Ended))
+	require.Equal(t, domain.RetryWait, f.find(e).State)
+	require.Equal(t, 2, f.start(e).Attempt)
+}
+
+func testSweepRetry(t *testing.T, f *fixture) {
+	j := f.job(func(s *domain.JobSpec) { s.Retry = domain.Retry{MaxAttempts: 2, Delay: time.Hour} })
+	e := f.start(f.run(j))
+	f.finish(e, domain.OutcomeFailed)
+	require.Empty(t, f.sweep().Dispatch)
+	f.age(e, time.Hour+domain.PickupGrace)
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(f.sweep().Dispatch))
+	require.Equal(t, domain.RetryWait, f.find(e).State)
+	f.start(e)
+}
+
+func testSweepExpire(t *testing.T, f *fixture) {
+	e := f.run(f.job(nil))
+	f.age(e, domain.DefaultDispatchTimeout)
+	got := f.sweep()
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Ended))
+	after := f.find(e)
+	require.Equal(t, domain.Missed, after.State)
+	require.Equal(t, domain.ReasonNoExecutor, after.Reason)
+	require.Empty(t, f.sweep().Ended, "it is never looked at again")
+}
+
+func testSweepDeadline(t *testing.T, f *fixture) {
+	e := f.start(f.run(f.job(func(s *domain.JobSpec) { s.Timeout = time.Hour })))
+	f.age(e, time.Hour+domain.DeadlineGrace)
+	got := f.sweep()
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Ended))
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Cancel), "the handler may still be running")
+	require.Equal(t, domain.TimedOut, f.find(e).State)
+	require.Equal(t, []domain.AlertKind{domain.AlertRunTimedOut}, f.alertKinds(e))
+}
+
+func testSweepCancelling(t *testing.T, f *fixture) {
+	e := f.start(f.run(f.job(nil)))
+	_, err := f.s.RequestCancel(f.ctx, f.tenant, e.ID, domain.ReasonKilled, "")
+	f.ok(err)
+	f.age(e, domain.CancelResend)
+	got := f.sweep()
+	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Cancel))
+	require.Empty(t, got.Ended)
+	require.Empty(t, f.sweep().Cancel, "not again at once")
+}
+
+// A run that waits for its slot is not called missed, and does not spin.
+func testSweepBlocked(t *testing.T, f *fixture) {
+	j := f.job(serial)
+	now := f.now()
+	first, second := f.runAt(j, now.Add(-2*time.Second)), f.runAt(j, now.Add(-time.Second))
+	running := f.start(first)
+	f.offer(store.OfferBlocked, second)
+	f.age(second, time.Hour) // long beyond its deadline for dispatch
+	got := f.sweep()
+	require.Empty(t, got.Dispatch)
+	require.Empty(t, got.Ended)
+	require.Equal(t, domain.Due, f.find(second).State)
+	require.True(t, f.find(second).WakeAt.After(f.now().Add(20*time.Second)))
+
+	// Its slot is released; patience for an instance begins now.
+	f.finish(running, domain.OutcomeSucceeded)
+	f.age(second, 5*time.Second)
+	got = f.sweep()
+	require.Equal(t, []domain.ExecutionID{second.ID}, identify(got.Dispatch))
+	require.Equal(t, domain.Due, f.find(second).State)
+	f.start(second)
+}
+
+func testSweepRace(t *testing.T, f *fixture) {
+	dead := f.register("dead", -time.Minute)
+	var all []domain.Execution
+	j := f.job(nil)
+	for range 30 {
+		e := f.grant(f.offerTo(dead.ID, f.run(j))[0].Execution)
+		f.age(e, time.Minute)
+		all = append(all, e)
+	}
+	var mu sync.Mutex
+	ended := map[domain.ExecutionID]int{}
+	race(4, func(int) {
+		for range 4 {
+			got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 10, Hold: time.Second})
+			if err != nil {
+				t.Errorf("sweep: %v", err)
+				return
+			}
+			mu.Lock()
+			for _, e := range f.mine(got.Ended) {
+				ended[e.ID]++
+			}
+			mu.Unlock()
+		}
+	})
+	for _, e := range f.sweep().Ended {
+		ended[e.ID]++
+	}
+	for _, e := range all {
+		require.Equal(t, 1, ended[e.ID], "execution %s", e.ID)
+		require.Equal(t, domain.Lost, f.find(e).State)
+	}
+}

@@ -1,0 +1,69 @@
+// Package timing answers: what does a job's schedule mean?
+//
+// It is the one place where the noun (domain.ScheduleSpec) meets the engine
+// (package schedule), so that preview, UI and fires come from the same
+// function.
+package timing
+
+import (
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/schedule"
+)
+
+// Compile makes a schedule that answers. The error is a *schedule.SpecError.
+func Compile(s domain.ScheduleSpec) (*schedule.Schedule, error) {
+	return schedule.Compile(schedule.Spec{
+		Kind: schedule.Kind(s.Kind), Expr: s.Expr, Dialect: schedule.Dialect(s.Dialect),
+		Every: s.Every, Anchor: s.Anchor, At: s.At, Zone: s.Zone, StartAt: s.StartAt, EndAt: s.EndAt,
+	})
+}
+
+// Next returns the first fire time after now, or domain.Never. A schedule that
+// cannot be compiled fires never; it was checked when it was saved.
+func Next(now time.Time, spec *domain.JobSpec) time.Time {
+	compiled, err := Compile(spec.Schedule)
+	if err != nil {
+		return domain.Never
+	}
+	return orNever(compiled.Next(now))
+}
+
+func orNever(t time.Time, ok bool) time.Time {
+	if !ok {
+		return domain.Never
+	}
+	return t
+}
+
+// Cache keeps compiled schedules by job revision; revisions never change. It
+// is safe for concurrent use.
+type Cache struct {
+	compiled *lru.Cache[revision, *schedule.Schedule]
+}
+
+type revision struct {
+	job    domain.JobID
+	number int64
+}
+
+// NewCache returns a Cache of at most size schedules.
+func NewCache(size int) (*Cache, error) {
+	compiled, err := lru.New[revision, *schedule.Schedule](size)
+	return &Cache{compiled}, err
+}
+
+func (c *Cache) get(job domain.JobID, number int64, spec *domain.JobSpec) (*schedule.Schedule, error) {
+	key := revision{job, number}
+	if s, ok := c.compiled.Get(key); ok {
+		return s, nil
+	}
+	s, err := Compile(spec.Schedule)
+	if err == nil {
+		c.compiled.Add(key, s)
+	}
+	return s, err
+}

@@ -1,0 +1,53 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+)
+
+// PendingSQL returns the statements that Migrate would run, and "" when there
+// are none. It changes nothing.
+func PendingSQL(ctx context.Context, config Config) (string, error) {
+	options, err := config.storeOptions()
+	if err != nil {
+		return "", err
+	}
+	return gormstore.PendingSQL(ctx, options)
+}
+
+// Migrate brings the tables up to date, as New does.
+func Migrate(ctx context.Context, config Config) error {
+	options, err := config.storeOptions()
+	if err != nil {
+		return err
+	}
+	return gormstore.Migrate(ctx, options)
+}
+
+func (c Config) storeOptions() (gormstore.Options, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return gormstore.Options{}, err
+	}
+	driver, dsn, err := c.database()
+	if err != nil {
+		return gormstore.Options{}, err
+	}
+	return gormstore.Options{Driver: driver, DSN: dsn, Logger: c.Logger}, nil
+}
+
+func (a *Admin) openStore(ctx context.Context) error {
+	options, err := a.config.storeOptions()
+	if err != nil {
+		return err
+	}
+	if err := gormstore.Migrate(ctx, options); err != nil {
+		return fmt.Errorf("migrate database: %w", err)
+	}
+	if a.store, err = gormstore.Open(ctx, options); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	return nil
+}

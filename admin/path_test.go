@@ -1,0 +1,244 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/testenv"
+)
+
+type greeting struct {
+	Name string `json:"name"`
+}
+
+type reply struct {
+	Text string `json:"text"`
+}
+
+// TestTheWholePath sends work from the API through database and wire into a
+// handler and back, in every way in which it can end, on both databases.
+func TestTheWholePath(t *testing.T) {
+	for name, database := range databases {
+		t.Run(name, func(t *testing.T) {
+			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
+			var flaky atomic.Int32
+			entered := make(chan struct{}, 1)
+			n.startExecutor("shop", nil, func(ex *executor.Executor) {
+				executor.Handle(ex, "greet", func(ctx context.Context, in greeting) (reply, error) {
+					executor.Logger(ctx).Info("greeting", "name", in.Name)
+					return reply{"hello " + in.Name}, nil
+				})
+				executor.Handle(ex, "greet-idempotent", func(_ context.Context, in greeting) (reply, error) {
+					return reply{"hello " + in.Name}, nil
+				}, executor.Idempotent())
+				executor.HandleFunc(ex, "flaky", func(context.Context) error {
+					if flaky.Add(1) == 1 {
+						return errors.New("not yet")
+					}
+					return nil
+				})
+				executor.HandleFunc(ex, "hopeless", func(context.Context) error { return executor.Permanent(errors.New("never")) })
+				executor.HandleFunc(ex, "panics", func(context.Context) error { panic("out of tune") })
+				executor.HandleFunc(ex, "slow", func(ctx context.Context) error {
+					select {
+					case entered <- struct{}{}:
+					default:
+					}
+					<-ctx.Done()
+					return context.Cause(ctx)
+				})
+			})
+
+			for _, handler := range []string{"greet", "greet-idempotent"} {
+				job := n.newJob("shop", handler, nil)
+				r := n.until(n.runNow(job, greeting{"Mei"}), "succeeded")
+				require.JSONEq(t, `{"text":"hello Mei"}`, string(r.Output))
+				require.Equal(t, 1, r.Attempt)
+			}
+
+			t.Run("synchronous", func(t *testing.T) {
+				job := n.newJob("shop", "greet", map[string]any{"name": "sync"})
+				var r run
+				n.do(http.MethodPost, "/api/v1/jobs/"+job+"/run?wait=30s", map[string]any{"input": greeting{"Bo"}}, &r, 201)
+				require.Equal(t, "succeeded", r.State)
+				n.logContains(r.ID, "greeting", "Bo")
+			})
+			t.Run("delayed", func(t *testing.T) {
+				job := n.newJob("shop", "greet", map[string]any{"name": "delayed"})
+				var r run
+				before := time.Now()
+				n.do(http.MethodPost, "/api/v1/jobs/"+job+"/run", map[string]any{"input": greeting{"Bo"}, "after": "4s"}, &r, 201)
+				n.until(r.ID, "succeeded")
+				require.GreaterOrEqual(t, time.Since(before), 4*time.Second)
+			})
+			t.Run("a failed attempt is tried again", func(t *testing.T) {
+				job := n.newJob("shop", "flaky", map[string]any{"retry": map[string]any{"maxAttempts": 3, "delay": "100ms"}})
+				r := n.until(n.runNow(job, nil), "succeeded")
+				require.Equal(t, 2, r.Attempt)
+				require.Len(t, r.Attempts, 2)
+				require.Contains(t, r.Attempts[0].Error, "not yet")
+			})
+			t.Run("a permanent error is not", func(t *testing.T) {
+				job := n.newJob("shop", "hopeless", map[string]any{"retry": map[string]any{"maxAttempts": 3, "delay": "100ms"}})
+				r := n.until(n.runNow(job, nil), "failed")
+				require.Equal(t, 1, r.Attempt)
+				require.Equal(t, "permanent", r.ErrorKind)
+			})
+			t.Run("a panic fails the attempt with its stack", func(t *testing.T) {
+				r := n.until(n.runNow(n.newJob("shop", "panics", nil), nil), "failed")
+				require.Equal(t, "panic", r.ErrorKind)
+				require.Contains(t, r.Error, "out of tune")
+			})
+			t.Run("timeout", func(t *testing.T) {
+				job := n.newJob("shop", "slow", map[string]any{"name": "timeout", "timeout": "300ms"})
+				r := n.until(n.runNow(job, nil), "timed_out")
+				require.Equal(t, "timeout", r.Reason)
+			})
+			t.Run("cancel", func(t *testing.T) {
+				for len(entered) > 0 {
+					<-entered
+				}
+				id := n.runNow(n.newJob("shop", "slow", map[string]any{"name": "cancel"}), nil)
+				<-entered
+				n.do(http.MethodPost, "/api/v1/runs/"+id+"/cancel", map[string]any{"reason": "enough"}, nil, 202)
+				r := n.until(id, "cancelled")
+				require.Equal(t, "killed", r.Reason)
+			})
+			t.Run("bad input fails at once", func(t *testing.T) {
+				r := n.until(n.runNow(n.newJob("shop", "greet", map[string]any{"name": "bad"}), map[string]any{"name": 5}), "failed")
+				require.Equal(t, "bad_input", r.ErrorKind)
+			})
+		})
+	}
+}
+
+// logContains waits until the run's log is complete and shows the words.
+func (n *node) logContains(id string, words ...string) {
+	n.t.Helper()
+	var text string
+	n.eventually(func() bool {
+		var page struct {
+			Lines []struct {
+				Msg   string
+				Attrs map[string]any
+			}
+			Complete bool
+		}
+		n.do(http.MethodGet, "/api/v1/runs/"+id+"/log", nil, &page, 200)
+		text = fmt.Sprint(page.Lines)
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				return false
+			}
+		}
+		return page.Complete
+	}, func() string { return fmt.Sprintf("the log of %s lacks %v: %s", id, words, text) })
+}
+
+// TestSchedulesFireOnceOnSeveralNodes lets two nodes share a database and
+// counts what handlers saw.
+func TestSchedulesFireOnceOnSeveralNodes(t *testing.T) {
+	dsn := "mysql:" + testenv.MariaDB(t)
+	key := t.TempDir() + "/sealing.key"
+	share := func(c *admin.Config) { c.Database, c.SealingKeyFile = dsn, key }
+	a := startNode(t, share)
+	b := startNode(t, share)
+
+	var mu sync.Mutex
+	seen := map[int64]int{}
+	for range 2 {
+		a.startExecutor("shop", nil, func(ex *executor.Executor) {
+			executor.HandleFunc(ex, "tick", func(ctx context.Context) error {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[executor.TaskFrom(ctx).FireTime.UnixMilli()]++
+				return nil
+			})
+		})
+	}
+	start := time.Now().Add(2 * time.Second).Truncate(time.Second)
+	b.newJob("shop", "tick", map[string]any{"schedule": map[string]any{
+		"kind": "cron", "expr": "* * * * * *", "dialect": "seconds", "zone": "UTC",
+		"startAt": start.UTC().Format(time.RFC3339Nano), "endAt": start.Add(9500 * time.Millisecond).UTC().Format(time.RFC3339Nano),
+	}})
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) >= 10
+	}, time.Minute, 100*time.Millisecond)
+	mu.Lock()
+	defer mu.Unlock()
+	for i := range int64(10) {
+		require.Equal(t, 1, seen[start.UnixMilli()+i*1000], "fire %d", i)
+	}
+	require.Len(t, seen, 10)
+}
+
+// TestSerialRunsKeepTheirOrder and discard_later leaves a row with its reason.
+func TestBlockingStrategies(t *testing.T) {
+	n := startNode(t, nil)
+	var mu sync.Mutex
+	var order []string
+	running, most := 0, 0
+	n.startExecutor("shop", nil, func(ex *executor.Executor) {
+		executor.Handle(ex, "one-at-a-time", func(_ context.Context, in greeting) (struct{}, error) {
+			mu.Lock()
+			order = append(order, in.Name)
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			<-time.After(30 * time.Millisecond) // the work
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return struct{}{}, nil
+		})
+	})
+	serial := n.newJob("shop", "one-at-a-time", map[string]any{"blocking": "serial"})
+	var ids, want []string
+	for i := range 8 {
+		want = append(want, fmt.Sprint(i))
+		ids = append(ids, n.runNow(serial, greeting{fmt.Sprint(i)}))
+	}
+	for _, id := range ids {
+		n.until(id, "succeeded")
+	}
+	require.Equal(t, want, order)
+	require.Equal(t, 1, most)
+}
+
+// TestOwnersAreTold when a run failed for good, by mail and by webhook.
+func TestOwnersAreTold(t *testing.T) {
+	smtp := testenv.SMTP(t)
+	hook := testenv.HTTPSink(t)
+	n := startNode(t, func(c *admin.Config) {
+		c.Mail = admin.MailConfig{Host: "127.0.0.1", Port: smtp.Port(), From: "carillon@example.test", TLS: "none"}
+	})
+	n.startExecutor("shop", nil, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "hopeless", func(context.Context) error { return errors.New("the till is empty") })
+	})
+	job := n.newJob("shop", "hopeless", map[string]any{
+		"retry": map[string]any{"maxAttempts": 2, "delay": "50ms"},
+		"owner": map[string]any{"name": "Lin", "email": "lin@example.test"},
+		"alert": map[string]any{"onFailure": true, "webhookUrl": hook.URL, "webhookSecret": "whsec-0123456789abcdef"},
+	})
+	id := n.runNow(job, nil)
+	n.until(id, "failed")
+	mails := smtp.WaitMails(t, 1)
+	require.Contains(t, fmt.Sprint(mails[0]), "lin@example.test")
+	requests := hook.Wait(t, 1)
+	require.Contains(t, string(requests[0].Body), id)
+	require.Contains(t, string(requests[0].Body), "the till is empty")
+	require.NotEmpty(t, requests[0].Header.Get("Carillon-Signature"))
+}

@@ -1,0 +1,197 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/dispatch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// The rooms do not know each other. These adapters translate between the
+// frames of the gateway and the nouns of dispatch and completer.
+
+// target lets dispatch and completer use a session. Values of it are
+// comparable, so that they can group by it.
+type target struct{ s *gateway.Session }
+
+func (t target) InstanceID() domain.InstanceID { return t.s.Instance }
+func (t target) Free() int                     { return t.s.Free() }
+func (t target) Idempotent(handler string) bool {
+	return t.s.Idempotent(handler)
+}
+func (t target) Closed() bool { return t.s.Closed() }
+func (t target) Reserve(id domain.ExecutionID, fence int64) bool {
+	return t.s.Reserve(int64(id), fence)
+}
+func (t target) Release(id domain.ExecutionID, fence int64) { t.s.Release(int64(id), fence) }
+
+func (t target) SendOffers(offers []store.OfferResult) {
+	out := make([]*proto.Offer, len(offers))
+	for i, o := range offers {
+		out[i] = offerFrame(&o.Execution, o.Spec)
+	}
+	t.s.SendOffers(out)
+}
+
+func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
+	granted := e.State == domain.Running
+	attempt := e.Attempt
+	if !granted {
+		attempt++ // a grant counts it
+	}
+	input := e.Input
+	if input == nil {
+		input = spec.Input
+	}
+	return &proto.Offer{
+		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
+		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
+		Input: input, TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted, Cause: string(e.Cause),
+		ShardTotal: 1, TenantId: int64(e.TenantID), Note: e.Note,
+	}
+}
+
+func (t target) SendGrants(grants []dispatch.Grant) {
+	out := make([]*proto.Grant, len(grants))
+	for i, g := range grants {
+		out[i] = &proto.Grant{ExecutionId: int64(g.ID), Fence: g.Fence, Granted: g.Granted}
+	}
+	t.s.SendGrants(out)
+}
+
+func (t target) SendCancel(e domain.Execution) {
+	t.s.SendCancel(&proto.Cancel{
+		ExecutionId: int64(e.ID), Fence: e.Fence, Reason: string(e.Reason), Message: e.Message,
+	})
+}
+
+func (t target) SendAcks(acks []completer.Ack) {
+	out := make([]*proto.ResultAck, len(acks))
+	for i, a := range acks {
+		out[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code)}
+	}
+	t.s.SendAcks(out)
+}
+
+// fleet is dispatch's view of the gateway.
+type fleet struct{ g *gateway.Gateway }
+
+func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
+	sessions := f.g.Sessions(tenant, executor, handler)
+	out := make([]dispatch.Target, len(sessions))
+	for i, s := range sessions {
+		out[i] = target{s}
+	}
+	return out
+}
+
+func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
+	if s := f.g.SessionOf(instance); s != nil {
+		return target{s}
+	}
+	return nil
+}
+
+// sink passes on what executors say.
+type sink struct {
+	dispatch  *dispatch.Dispatcher
+	completer *completer.Completer
+}
+
+func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Free()) }
+func (k *sink) Freed(s *gateway.Session)  { k.dispatch.Room(s.Executor, s.Free()) }
+
+func (k *sink) Left(s *gateway.Session) {
+	offered := map[domain.ExecutionID]int64{}
+	for id, fence := range s.Offered() {
+		offered[domain.ExecutionID(id)] = fence
+	}
+	k.dispatch.Left(s.Tenant, s.Instance, offered)
+}
+
+// rejectVoid is said of offers and grants that the executor does not know, or
+// knows already. It moves nothing: an attempt that was accepted and not started
+// comes back as a result of its own (SPEC.md, "Grants"), and an offer that was
+// not taken expires.
+const rejectVoid = "void"
+
+func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
+	out := make([]dispatch.Answer, 0, len(answers))
+	for _, a := range answers {
+		if !a.Accepted && a.RejectCode == rejectVoid {
+			continue
+		}
+		out = append(out, dispatch.Answer{
+			Tenant: s.Tenant, From: target{s}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
+			Accepted: a.Accepted, Code: a.RejectCode, Message: a.Message,
+		})
+	}
+	k.dispatch.Answered(out...)
+}
+
+func (k *sink) Started(s *gateway.Session, list []*proto.Started) {
+	out := make([]store.Start, len(list))
+	for i, m := range list {
+		out[i] = store.Start{
+			Tenant: s.Tenant, ID: domain.ExecutionID(m.ExecutionId), Fence: m.Fence,
+			Instance: s.Instance, StartedAt: time.UnixMilli(m.StartedAtMs).UTC(),
+		}
+	}
+	k.completer.Started(out...)
+}
+
+func (k *sink) Finished(s *gateway.Session, list []*proto.Result) {
+	out := make([]completer.Result, 0, len(list))
+	for _, r := range list {
+		out = append(out, completer.Result{
+			AttemptReport: store.AttemptReport{Tenant: s.Tenant, Executor: s.Executor, Report: reportOf(r)},
+			From:          target{s},
+		})
+	}
+	k.completer.Finished(out...)
+}
+
+func reportOf(r *proto.Result) domain.Report {
+	out := domain.Report{
+		ExecutionID: domain.ExecutionID(r.ExecutionId), Fence: r.Fence, Outcome: outcomeOf(r.Outcome),
+		Output: clip(r.Output, proto.MaxOutput), ErrorKind: r.ErrorKind,
+		Error: clip(r.Error, proto.MaxErrorText), Stack: clip(r.Stack, proto.MaxErrorText),
+		RetryAfter: time.Duration(r.RetryAfterMs) * time.Millisecond,
+		LogLines:   r.LogLines, StillRunning: r.StillRunning,
+	}
+	if r.StartedAtMs > 0 {
+		out.StartedAt = time.UnixMilli(r.StartedAtMs).UTC()
+	}
+	return out
+}
+
+// outcomeOf maps the wire's outcomes; one that this version does not know is
+// a failure, never a success.
+func outcomeOf(o proto.Outcome) domain.Outcome {
+	switch o {
+	case proto.Outcome_OUTCOME_SUCCEEDED:
+		return domain.OutcomeSucceeded
+	case proto.Outcome_OUTCOME_TIMED_OUT:
+		return domain.OutcomeTimedOut
+	case proto.Outcome_OUTCOME_CANCELLED:
+		return domain.OutcomeCancelled
+	case proto.Outcome_OUTCOME_NEVER_STARTED:
+		return domain.OutcomeNeverStarted
+	case proto.Outcome_OUTCOME_UNKNOWN:
+		return domain.OutcomeUnknown
+	default:
+		return domain.OutcomeFailed
+	}
+}
+
+// clip bounds what a foreign executor may send; ours bounds it itself.
+func clip[T ~string | ~[]byte](v T, limit int) T {
+	if len(v) > limit {
+		return v[:limit]
+	}
+	return v
+}

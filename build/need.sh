@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Makes sure that what the tests and generators need is on this machine.
+#
+#   build/need.sh PART ...      parts: gcc node mariadb chromium fonts protoc
+#
+# A missing part is installed from Debian's packages where that is possible
+# (apt-get, as root or by sudo without a password). What could not be got is
+# said plainly at the end, and the exit status is then 1. No service is
+# started: of MariaDB only the programs are installed, not the package that
+# runs them as a service.
+set -euo pipefail
+
+# Node 20.19 is the oldest that Vite 8 runs on. Debian 12 has an older one, so
+# it is not installed here.
+node_min=20.19
+# Part of every generated file's header: another version would look like a
+# difference. Debian 12 and 13 and Ubuntu 24.04 have this one.
+protoc_want='libprotoc 3.21.12'
+
+# program NAME: is there such a program? Servers may stand outside PATH.
+program() {
+  PATH="$PATH:/usr/sbin:/usr/local/sbin:/sbin" command -v "$1" >/dev/null
+}
+
+have() {
+  case "$1" in
+    # The race detector links with the C library: gcc alone is not enough.
+    gcc) program gcc && echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 ;;
+    node) program npm && program node &&
+      [ "$(printf '%s\n' "$node_min" "$(node -p process.versions.node)" | sort -V | head -n 1)" = "$node_min" ] ;;
+    # mariadb-install-db asks my_print_defaults, which is in another package.
+    mariadb) program mariadbd && program mariadb-install-db && program my_print_defaults ;;
+    chromium) program chromium || program chromium-browser || program google-chrome ;;
+    # Without a Chinese font the browser shows boxes.
+    fonts) [ -n "$(fc-list :lang=zh 2>/dev/null | head -n 1)" ] ;;
+    protoc) program protoc && [ "$(protoc --version)" = "$protoc_want" ] ;;
+    *) echo "need.sh: no such part: $1" >&2; exit 2 ;;
+  esac
+}
+
+packages() {
+  case "$1" in
+    gcc) echo gcc libc6-dev ;;
+    mariadb) echo mariadb-server-core mariadb-client-core ;;
+    chromium) echo chromium ;;
+    fonts) echo fontconfig fonts-noto-cjk ;;
+    protoc) echo protobuf-compiler ;;
+  esac
+}
+
+# by_hand PART: what to tell those for whom it could not be installed.
+by_hand() {
+  case "$1" in
+    node) echo "Node.js $node_min or newer, with npm" ;;
+    protoc) echo "protoc, $protoc_want (Debian: protobuf-compiler)" ;;
+    *) echo "$1 (Debian: $(packages "$1"))" ;;
+  esac
+}
+
+as_root=()
+can_install() {
+  program apt-get || return 1
+  [ "$(id -u)" -eq 0 ] && return 0
+  as_root=(sudo -n)
+  program sudo && sudo -n true 2>/dev/null
+}
+
+apt() {
+  # --no-remove: on a machine with MySQL's server packages, which exclude
+  # MariaDB's, apt would remove them for us.
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get \
+    -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -q -y "$@" >&2
+}
+
+lacking=()
+for part in "$@"; do
+  have "$part" || lacking+=("$part")
+done
+[ ${#lacking[@]} -gt 0 ] || exit 0
+
+if can_install; then
+  apt update || true # an old list may still do; the install says if not
+  for part in "${lacking[@]}"; do
+    read -ra names <<<"$(packages "$part")"
+    [ ${#names[@]} -eq 0 ] || apt install --no-install-recommends --no-remove "${names[@]}" || true
+  done
+fi
+
+missing=0
+for part in "${lacking[@]}"; do
+  have "$part" && continue
+  missing=1
+  echo "need.sh: missing: $(by_hand "$part")" >&2
+done
+exit "$missing"

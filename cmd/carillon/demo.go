@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-sched/carillon/admin"
+)
+
+// demoExecutor is the name under which the sample shop registers.
+const demoExecutor = "sample-shop"
+
+func newDemoCommand() *cobra.Command {
+	var shop string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run an admin node on SQLite together with the sample shop",
+		Long: `Runs an admin node on SQLite and, as a process of its own, the sample shop: an
+application that embeds the SDK and does real work on its own orders database.
+Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.`,
+		Example: "  carillon demo\n  carillon demo --data /tmp/demo --http 127.0.0.1:9000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := serverConfig(cmd)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return demo(ctx, cmd.OutOrStdout(), config, shop)
+		},
+	}
+	serverFlags(cmd.Flags())
+	cmd.Flags().StringVar(&shop, "shop", "", "the sample shop's program (default: sample-shop beside this program)")
+	return cmd
+}
+
+// demoState is what a second start needs: kept in a file only its owner reads.
+type demoState struct {
+	Password string `json:"password"`
+	admin.Access
+}
+
+func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) error {
+	shop, err := findShop(shop)
+	if err != nil {
+		return err
+	}
+	state, err := loadDemoState(config.DataDir)
+	if err != nil {
+		return err
+	}
+	config.AdminPassword = state.Password
+	node, err := admin.New(ctx, config)
+	if err != nil {
+		return err
+	}
+	if state.JoinToken == "" {
+		if state.Access, err = node.Provision(ctx, demoExecutor); err == nil {
+			err = state.save(config.DataDir)
+		}
+		if err != nil {
+			return errors.Join(err, node.Close())
+		}
+	}
+	fmt.Fprintf(out, `
+  Carillon is ready.
+
+  web UI     %s
+  user       admin
+  password   %s
+  executors  %s   (this is where applications connect)
+  data       %s
+
+  The sample shop registers now; its jobs begin to fire within seconds.
+  Ctrl-C stops everything; the next start goes on with the same data.
+
+`, node.URL(), state.Password, node.ExecutorAddress(), config.DataDir)
+
+	group, groupCtx := errgroup.WithContext(ctx)
+	// The shop stops first, while the node still takes its results.
+	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopNode()
+	group.Go(func() error { return node.Run(nodeCtx) })
+	group.Go(func() error {
+		defer stopNode()
+		return runShop(groupCtx, out, shop, config.DataDir, node, state)
+	})
+	return group.Wait()
+}
+
+// runShop runs the application until ctx ends.
+func runShop(ctx context.Context, out io.Writer, program, dataDir string, node *admin.Admin, state *demoState) error {
+	cmd := exec.CommandContext(ctx, program, "--data", filepath.Join(dataDir, "shop"))
+	cmd.Env = append(os.Environ(),
+		"CARILLON_EXECUTOR_ADDRESSES="+node.ExecutorAddress(), "CARILLON_EXECUTOR_TOKEN="+state.JoinToken,
+		"CARILLON_URL="+node.URL(), "CARILLON_API_KEY="+state.APIKey)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	// Its own process group: Ctrl-C reaches us alone, and we tell it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("the sample shop ended: %w", err)
+}
+
+func findShop(path string) (string, error) {
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(filepath.Dir(self), demoExecutor)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the sample shop's program: %w (build it with make build, or name it with --shop)", err)
+	}
+	return path, nil
+}
+
+func demoStateFile(dir string) string { return filepath.Join(dir, "demo.json") }
+
+func loadDemoState(dir string) (*demoState, error) {
+	raw, err := os.ReadFile(demoStateFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		secret := make([]byte, 10)
+		if _, err := rand.Read(secret); err != nil {
+			return nil, err
+		}
+		state := &demoState{Password: hex.EncodeToString(secret)}
+		return state, state.save(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	state := &demoState{}
+	if err := json.Unmarshal(raw, state); err != nil {
+		return nil, fmt.Errorf("%s: %w (remove it to begin anew)", demoStateFile(dir), err)
+	}
+	return state, nil
+}
+
+func (s *demoState) save(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(demoStateFile(dir), append(raw, '\n'), 0o600)
+}

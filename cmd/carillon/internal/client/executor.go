@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Executor is a group of processes. Handlers is a number in lists and a
+// catalogue in details, so it is read from the raw answer where needed.
+type Executor struct {
+	ID              string    `json:"id"`
+	Name            string    `json:"name"`
+	Description     string    `json:"description"`
+	InstancesOnline int       `json:"instancesOnline"`
+	InstancesTotal  int       `json:"instancesTotal"`
+	CreatedAt       time.Time `json:"createdAt"`
+}
+
+// Handler is one entry of an executor's catalogue.
+type Handler struct {
+	Name            string    `json:"name"`
+	Description     string    `json:"description"`
+	Idempotent      bool      `json:"idempotent"`
+	InstancesOnline int       `json:"instancesOnline"`
+	LastSeenAt      time.Time `json:"lastSeenAt"`
+}
+
+// ExecutorDetail is one executor with its catalogue.
+type ExecutorDetail struct {
+	Executor
+	Handlers []Handler `json:"handlers"`
+}
+
+// ExecutorSummary is one row of the list.
+type ExecutorSummary struct {
+	Executor
+	Handlers int `json:"handlers"`
+}
+
+// Instance is one process.
+type Instance struct {
+	ID              string    `json:"id"`
+	Name            string    `json:"name"`
+	Host            string    `json:"host"`
+	PID             int       `json:"pid"`
+	Version         string    `json:"version"`
+	SDKVersion      string    `json:"sdkVersion"`
+	Slots           int       `json:"slots"`
+	Running         int       `json:"running"`
+	State           string    `json:"state"`
+	LastHeartbeatAt time.Time `json:"lastHeartbeatAt"`
+}
+
+// JoinToken lets processes register. Secret is set only in the answer to its creation.
+type JoinToken struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Prefix    string     `json:"prefix"`
+	CreatedAt time.Time  `json:"createdAt"`
+	CreatedBy string     `json:"createdBy"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+	MaxUses   *int       `json:"maxUses"`
+	Uses      int        `json:"uses"`
+	Secret    string     `json:"secret"`
+}
+
+// Executors lists executors whose name contains query.
+func (c *Client) Executors(ctx context.Context, query string, limit int) ([]Doc[ExecutorSummary], error) {
+	q := url.Values{}
+	set(q, "q", query)
+	return all(limit, q, func(q url.Values) (p Page[ExecutorSummary], err error) {
+		_, err = c.do(ctx, request{method: http.MethodGet, path: "/executors", query: q}, &p)
+		return p, err
+	})
+}
+
+// Executor gets one executor.
+func (c *Client) Executor(ctx context.Context, id string) (d Doc[ExecutorDetail], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/executors/" + url.PathEscape(id)}, &d)
+	return d, err
+}
+
+// CreateExecutor makes an executor.
+func (c *Client) CreateExecutor(ctx context.Context, name, description string) (d Doc[Executor], err error) {
+	body := map[string]string{"name": name, "description": description}
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/executors", body: body}, &d)
+	return d, err
+}
+
+// Instances lists an executor's processes.
+func (c *Client) Instances(ctx context.Context, id string, includeGone bool) ([]Doc[Instance], error) {
+	q := url.Values{}
+	if includeGone {
+		q.Set("includeGone", "true")
+	}
+	var p Page[Instance]
+	_, err := c.do(ctx, request{method: http.MethodGet, path: "/executors/" + url.PathEscape(id) + "/instances", query: q}, &p)
+	return p.Items, err
+}
+
+// TokenRequest describes a join token to make.
+type TokenRequest struct {
+	Name      string `json:"name,omitempty"`
+	ExpiresAt string `json:"expiresAt,omitempty"` // RFC 3339; empty = never
+	MaxUses   int    `json:"maxUses,omitempty"`   // 0 = no limit
+}
+
+// CreateToken makes a join token; the answer has its secret.
+func (c *Client) CreateToken(ctx context.Context, executor string, r TokenRequest) (d Doc[JoinToken], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/executors/" + url.PathEscape(executor) + "/join-tokens", body: r}, &d)
+	return d, err
+}
+
+// Tokens lists the join tokens of an executor.
+func (c *Client) Tokens(ctx context.Context, executor string) ([]Doc[JoinToken], error) {
+	var p Page[JoinToken]
+	_, err := c.do(ctx, request{method: http.MethodGet, path: "/executors/" + url.PathEscape(executor) + "/join-tokens"}, &p)
+	return p.Items, err
+}
+
+// RevokeToken ends a join token.
+func (c *Client) RevokeToken(ctx context.Context, executor, token string) error {
+	_, err := c.do(ctx, request{
+		method: http.MethodDelete, path: "/executors/" + url.PathEscape(executor) + "/join-tokens/" + url.PathEscape(token),
+	}, nil)
+	return err
+}

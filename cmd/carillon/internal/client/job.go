@@ -1,0 +1,176 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Ref names another object by id, name or both.
+type Ref struct {
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// Job is what commands read of a job; Doc has the rest.
+type Job struct {
+	ID             string     `json:"id"`
+	Name           string     `json:"name"`
+	Description    string     `json:"description"`
+	Executor       Ref        `json:"executor"`
+	Handler        string     `json:"handler"`
+	Schedule       Schedule   `json:"schedule"`
+	Owner          Owner      `json:"owner"`
+	State          string     `json:"state"`
+	PauseNote      string     `json:"pauseNote"`
+	Source         string     `json:"source"`
+	Revision       int64      `json:"revision"`
+	NextFireAt     *time.Time `json:"nextFireAt"`
+	NeverFires     bool       `json:"neverFires"`
+	LastRun        *LastRun   `json:"lastRun"`
+	ExecutorOnline int        `json:"executorOnline"`
+	UpdatedAt      time.Time  `json:"updatedAt"`
+	UpdatedBy      string     `json:"updatedBy"`
+}
+
+// Schedule says when a job fires.
+type Schedule struct {
+	Kind    string     `json:"kind"`
+	Expr    string     `json:"expr"`
+	Dialect string     `json:"dialect"`
+	Every   string     `json:"every"`
+	At      *time.Time `json:"at"`
+	Zone    string     `json:"zone"`
+	Text    Bilingual  `json:"text"`
+}
+
+// Bilingual is a text in both languages.
+type Bilingual struct {
+	En string `json:"en"`
+	Zh string `json:"zh"`
+}
+
+// Owner is who gets told.
+type Owner struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// LastRun is a job's newest run.
+type LastRun struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+}
+
+// JobFilter selects jobs; empty fields select all.
+type JobFilter struct {
+	Query, ExecutorID, Handler, State, Label, Owner, Sort string
+	Limit                                                 int // 0 = all
+}
+
+// Jobs lists jobs.
+func (c *Client) Jobs(ctx context.Context, f JobFilter) ([]Doc[Job], error) {
+	q := url.Values{}
+	set(q, "q", f.Query)
+	set(q, "executorId", f.ExecutorID)
+	set(q, "handler", f.Handler)
+	set(q, "state", f.State)
+	set(q, "label", f.Label)
+	set(q, "owner", f.Owner)
+	set(q, "sort", f.Sort)
+	return all(f.Limit, q, func(q url.Values) (p Page[Job], err error) {
+		_, err = c.do(ctx, request{method: http.MethodGet, path: "/jobs", query: q}, &p)
+		return p, err
+	})
+}
+
+// Job gets one job by id.
+func (c *Client) Job(ctx context.Context, id string) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id)}, &d)
+	return d, err
+}
+
+// CreateJob makes a job of its writable fields.
+func (c *Client) CreateJob(ctx context.Context, spec json.RawMessage, unknownHandler bool) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/jobs", query: allowUnknown(unknownHandler), body: spec}, &d)
+	return d, err
+}
+
+// ReplaceJob writes a job's fields, if it still has the revision.
+func (c *Client) ReplaceJob(ctx context.Context, id string, revision int64, spec json.RawMessage, unknownHandler bool) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPut, path: "/jobs/" + url.PathEscape(id), query: allowUnknown(unknownHandler), body: spec,
+		header: map[string]string{"If-Match": `"` + strconv.FormatInt(revision, 10) + `"`},
+	}, &d)
+	return d, err
+}
+
+func allowUnknown(allow bool) url.Values {
+	if !allow {
+		return nil
+	}
+	return url.Values{"allowUnknownHandler": {"true"}}
+}
+
+// DeleteJob removes a job; its runs stay.
+func (c *Client) DeleteJob(ctx context.Context, id string) error {
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/jobs/" + url.PathEscape(id)}, nil)
+	return err
+}
+
+// PauseJob stops a job's schedule.
+func (c *Client) PauseJob(ctx context.Context, id, note string) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/pause", body: map[string]string{"note": note},
+	}, &d)
+	return d, err
+}
+
+// ResumeJob starts it again.
+func (c *Client) ResumeJob(ctx context.Context, id string) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/resume"}, &d)
+	return d, err
+}
+
+// RunRequest is a wish for a run.
+type RunRequest struct {
+	Input      json.RawMessage `json:"input,omitempty"`
+	InstanceID string          `json:"instanceId,omitempty"`
+	Note       string          `json:"note,omitempty"`
+	At         string          `json:"at,omitempty"`
+	After      string          `json:"after,omitempty"`
+}
+
+// RunJob asks for a run and does not wait for it. The same key on the same job
+// never starts a second run.
+func (c *Client) RunJob(ctx context.Context, id string, r RunRequest, key string) (d Doc[Run], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/run", body: r,
+		header: map[string]string{"Idempotency-Key": key},
+	}, &d)
+	return d, err
+}
+
+// Fires are a schedule's next fire times.
+type Fires struct {
+	Fires      []Fire `json:"fires"`
+	NeverFires bool   `json:"neverFires"`
+}
+
+// Fire is one of them.
+type Fire struct {
+	At    time.Time `json:"at"`
+	Zoned string    `json:"zoned"`
+	Note  string    `json:"note"`
+}
+
+// NextFires asks for a job's next n fire times after from (empty = now).
+func (c *Client) NextFires(ctx context.Context, id string, n int, from string) (d Doc[Fires], err error) {
+	q := url.Values{"n": {strconv.Itoa(n)}}
+	set(q, "from", from)
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/next-fires", query: q}, &d)
+	return d, err
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Run is what commands read of a run.
+type Run struct {
+	ID          string     `json:"id"`
+	JobID       string     `json:"jobId"`
+	JobName     string     `json:"jobName"`
+	Executor    Ref        `json:"executor"`
+	Handler     string     `json:"handler"`
+	Cause       string     `json:"cause"`
+	FireAt      time.Time  `json:"fireAt"`
+	State       string     `json:"state"`
+	Reason      string     `json:"reason"`
+	Message     string     `json:"message"`
+	Attempt     int        `json:"attempt"`
+	MaxAttempts int        `json:"maxAttempts"`
+	Instance    *Ref       `json:"instance"`
+	RequestedBy string     `json:"requestedBy"`
+	Note        string     `json:"note"`
+	StartedAt   *time.Time `json:"startedAt"`
+	FinishedAt  *time.Time `json:"finishedAt"`
+	LatenessMS  *int64     `json:"latenessMs"`
+	DurationMS  *int64     `json:"durationMs"`
+	Error       string     `json:"error"`
+
+	// Only of a single run.
+	Input    json.RawMessage `json:"input"`
+	Output   json.RawMessage `json:"output"`
+	Attempts []Attempt       `json:"attempts"`
+}
+
+// Attempt is one try.
+type Attempt struct {
+	Number     int        `json:"number"`
+	Instance   *Ref       `json:"instance"`
+	State      string     `json:"state"`
+	StartedAt  *time.Time `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	ErrorKind  string     `json:"errorKind"`
+	Error      string     `json:"error"`
+	Stack      string     `json:"stack"`
+}
+
+// StateSucceeded is the one good end.
+const StateSucceeded = "succeeded"
+
+// unfinished are the states that a run can still leave.
+var unfinished = map[string]bool{"due": true, "offered": true, "running": true, "cancelling": true, "retry_wait": true}
+
+// Finished reports whether the run's state is final. States that this version
+// does not know count as final, so that nobody waits for ever.
+func (r *Run) Finished() bool { return !unfinished[r.State] }
+
+// RunFilter selects runs; empty fields select all.
+type RunFilter struct {
+	JobID, ExecutorID, InstanceID, States, Cause, From, To, Query string
+	Limit                                                         int // 0 = all
+}
+
+// Runs lists runs, newest first.
+func (c *Client) Runs(ctx context.Context, f RunFilter) ([]Doc[Run], error) {
+	q := url.Values{}
+	set(q, "jobId", f.JobID)
+	set(q, "executorId", f.ExecutorID)
+	set(q, "instanceId", f.InstanceID)
+	set(q, "state", f.States)
+	set(q, "cause", f.Cause)
+	set(q, "from", f.From)
+	set(q, "to", f.To)
+	set(q, "q", f.Query)
+	return all(f.Limit, q, func(q url.Values) (p Page[Run], err error) {
+		_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs", query: q}, &p)
+		return p, err
+	})
+}
+
+// Run gets one run with its attempts.
+func (c *Client) Run(ctx context.Context, id string) (d Doc[Run], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs/" + url.PathEscape(id)}, &d)
+	return d, err
+}
+
+// CancelRun asks a run to stop.
+func (c *Client) CancelRun(ctx context.Context, id, reason string) (d Doc[Run], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/runs/" + url.PathEscape(id) + "/cancel", body: map[string]string{"reason": reason},
+	}, &d)
+	return d, err
+}
+
+// RetryRun runs a finished run again; input nil = its own.
+func (c *Client) RetryRun(ctx context.Context, id string, input json.RawMessage) (d Doc[Run], err error) {
+	body := struct {
+		Input json.RawMessage `json:"input,omitempty"`
+	}{input}
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/runs/" + url.PathEscape(id) + "/retry", body: body}, &d)
+	return d, err
+}
+
+// LogLine is one line that a handler wrote.
+type LogLine struct {
+	N       int64           `json:"n"`
+	At      time.Time       `json:"at"`
+	Attempt int             `json:"attempt"`
+	Level   string          `json:"level"`
+	Msg     string          `json:"msg"`
+	Attrs   json.RawMessage `json:"attrs"`
+}
+
+// LogPage is a piece of a log.
+type LogPage struct {
+	Lines     []Doc[LogLine] `json:"lines"`
+	LastLine  int64          `json:"lastLine"`
+	Next      int64          `json:"next"` // 0 from servers that do not say
+	Complete  bool           `json:"complete"`
+	Truncated bool           `json:"truncated"`
+}
+
+// LogQuery asks for a piece of a log.
+type LogQuery struct {
+	Attempt     int   // 0 = all
+	After       int64 // lines with higher numbers
+	Limit       int   // 0 = the server's default
+	Wait        time.Duration
+	Level, Text string
+}
+
+// Log gets the next piece of a run's log. After is moved on in q.
+func (c *Client) Log(ctx context.Context, id string, q *LogQuery) (p LogPage, err error) {
+	v := url.Values{"after": {strconv.FormatInt(q.After, 10)}}
+	if q.Attempt > 0 {
+		v.Set("attempt", strconv.Itoa(q.Attempt))
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Wait > 0 {
+		v.Set("wait", q.Wait.String())
+	}
+	set(v, "level", q.Level)
+	set(v, "q", q.Text)
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs/" + url.PathEscape(id) + "/log", query: v}, &p)
+	if err != nil {
+		return p, err
+	}
+	q.After = max(q.After, p.Next)
+	if n := len(p.Lines); n > 0 {
+		q.After = max(q.After, p.Lines[n-1].Value.N)
+	}
+	return p, nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
+	webui "github.com/carillon-sched/carillon/web-ui"
+)
+
+func newServerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run an admin node: scheduler, API and web UI",
+		Example: `  carillon server --data /var/lib/carillon
+  carillon server --data /var/lib/carillon --database 'mysql://carillon:…@db:3306/carillon' --sealing-key-file /etc/carillon/sealing.key`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := serverConfig(cmd)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			node, err := admin.New(ctx, config)
+			if err != nil {
+				return err
+			}
+			printFirstLogin(cmd.ErrOrStderr(), node)
+			return node.Run(ctx)
+		},
+	}
+	serverFlags(cmd.Flags())
+	return cmd
+}
+
+// printFirstLogin shows the password that exists nowhere else.
+func printFirstLogin(w io.Writer, node *admin.Admin) {
+	if login := node.FirstLogin(); login != nil {
+		fmt.Fprintf(w, "\nFirst start. Sign in at %s\n  user      %s\n  password  %s\nThis password is shown once and has to be changed at the first sign-in.\n\n",
+			node.URL(), login.Username, login.Password)
+	}
+}
+
+// serverFlags are the settings of a node; each is also a CARILLON_ variable
+// and a key of the --config file.
+func serverFlags(f *pflag.FlagSet) {
+	f.String("config", "", "YAML file with settings, by the flags' names")
+	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
+	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
+	f.String("node", "", "name of this node (default: host name and port)")
+	f.String("http", "127.0.0.1:8080", "address of web UI and API")
+	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
+	f.String("advertise", "", "address that executors are told to dial (default: as --executors)")
+	f.String("base-url", "", "beginning of links in mails and webhooks (default: the address of the web UI)")
+	f.String("tls-cert", "", "certificate of web UI and API")
+	f.String("tls-key", "", "its key")
+	f.String("executors-tls-cert", "", "certificate of the executors' port")
+	f.String("executors-tls-key", "", "its key")
+	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
+	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
+	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h)")
+	f.String("mail-host", "", "SMTP server for alerts")
+	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
+	f.String("mail-from", "", "sender of alert mails")
+	f.String("mail-user", "", "user name at the SMTP server")
+	f.String("mail-password-file", "", "file with the password at the SMTP server")
+	f.String("mail-tls", "starttls", "starttls, tls or none")
+	f.String("alert-language", "en", "language of alerts: en or zh")
+	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
+	f.String("log-level", "info", "debug, info, warn or error")
+	f.String("log-format", "text", "text or json")
+}
+
+func serverConfig(cmd *cobra.Command) (admin.Config, error) {
+	configFile, _ := cmd.Flags().GetString("config")
+	if configFile == "" {
+		configFile = os.Getenv(settings.Prefix + "CONFIG")
+	}
+	k, err := settings.Load(cmd.Flags(), configFile)
+	if err != nil {
+		return admin.Config{}, err
+	}
+	logger, err := newLogger(cmd.ErrOrStderr(), k.String("log-level"), k.String("log-format"))
+	if err != nil {
+		return admin.Config{}, err
+	}
+	config := admin.Config{
+		DataDir: k.String("data"), Database: k.String("database"), NodeName: k.String("node"),
+		HTTPAddress: k.String("http"), ExecutorAddress: k.String("executors"),
+		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
+		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
+		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
+		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"),
+		// A secret is no flag: flags are seen by every user of the machine.
+		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
+		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
+	}
+	if config.Mail, err = mailConfig(k); err != nil {
+		return admin.Config{}, err
+	}
+	for _, text := range k.Strings("webhook-allow") {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return admin.Config{}, fmt.Errorf("webhook-allow: %q is no network: %w", text, err)
+		}
+		config.Webhook.AllowPrefixes = append(config.Webhook.AllowPrefixes, prefix)
+	}
+	return config, nil
+}
+
+func mailConfig(k *koanf.Koanf) (admin.MailConfig, error) {
+	mail := admin.MailConfig{
+		Host: k.String("mail-host"), Port: k.Int("mail-port"), From: k.String("mail-from"),
+		Username: k.String("mail-user"), Password: os.Getenv(settings.Prefix + "MAIL_PASSWORD"),
+		TLS: k.String("mail-tls"), Language: k.String("alert-language"),
+	}
+	if path := k.String("mail-password-file"); path != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return mail, fmt.Errorf("mail-password-file: %w", err)
+		}
+		mail.Password = string(trimNewline(raw))
+	}
+	return mail, nil
+}
+
+func trimNewline(b []byte) []byte {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("log-level: %q is none of debug, info, warn, error", level)
+	}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+	default:
+		return nil, fmt.Errorf("log-format: %q is neither text nor json", format)
+	}
+}
+
+func newMigrateCommand() *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:     "migrate",
+		Short:   "Bring the database's tables up to date (server does it at start too)",
+		Example: "  carillon migrate --dry-run --database 'mysql://…'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := serverConfig(cmd)
+			if err != nil {
+				return err
+			}
+			return migrate(cmd.Context(), cmd.OutOrStdout(), config, dryRun)
+		},
+	}
+	serverFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL that would run, change nothing")
+	return cmd
+}
+
+func migrate(ctx context.Context, w io.Writer, config admin.Config, dryRun bool) error {
+	if !dryRun {
+		return admin.Migrate(ctx, config)
+	}
+	pending, err := admin.PendingSQL(ctx, config)
+	if err != nil {
+		return err
+	}
+	if pending == "" {
+		pending = "-- the database is up to date\n"
+	}
+	_, err = io.WriteString(w, pending)
+	return err
+}

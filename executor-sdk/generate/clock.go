@@ -1,0 +1,280 @@
+package generate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Group is a type with a timer marker, and its clocks.
+type Group struct {
+	Name        string  `json:"name"`
+	Type        string  `json:"type"`
+	Description string  `json:"description,omitempty"`
+	Register    string  `json:"register"` // the generated function
+	Clocks      []Clock `json:"clocks"`
+}
+
+// Clock is one handler and the job its marker declares. Empty strings and
+// zero mean that the marker does not say, so the SDK's default applies.
+type Clock struct {
+	Name        string          `json:"name"`
+	Method      string          `json:"method"`
+	Description string          `json:"description,omitempty"`
+	Input       string          `json:"input,omitempty"`  // Go type of the input, as written
+	Output      string          `json:"output,omitempty"` // Go type of the output, as written
+	Cron        string          `json:"cron,omitempty"`
+	Dialect     string          `json:"dialect,omitempty"`
+	Every       string          `json:"every,omitempty"` // Go duration
+	Zone        string          `json:"zone,omitempty"`
+	JobInput    json.RawMessage `json:"jobInput,omitempty"`
+	Retries     int             `json:"retries,omitempty"`
+	RetryDelay  string          `json:"retryDelay,omitempty"`
+	Timeout     string          `json:"timeout,omitempty"`
+	Blocking    string          `json:"blocking,omitempty"`
+	Routing     string          `json:"routing,omitempty"`
+	Misfire     string          `json:"misfire,omitempty"`
+	Owner       string          `json:"owner,omitempty"`
+	Idempotent  bool            `json:"idempotent,omitempty"`
+	OnSuccess   string          `json:"onSuccess,omitempty"`
+	OnFailure   string          `json:"onFailure,omitempty"`
+}
+
+// The words that the enumerated keys accept. The SDK has a constant for each.
+var (
+	dialects   = []string{"auto", "standard", "seconds", "quartz"}
+	blockings  = []string{"serial", "discard_later", "parallel"}
+	routings   = []string{"first", "round_robin", "random"}
+	misfires   = []string{"skip", "once_now"}
+	timerKeys  = []string{"name", "description"}
+	clockFlags = []string{"idempotent"}
+	clockKeys  = []string{
+		"name", "description", "cron", "dialect", "every", "zone", "input",
+		"retries", "retry-delay", "timeout", "blocking", "routing", "misfire",
+		"owner", "idempotent", "on-success", "on-failure",
+	}
+)
+
+// Limits of marker values. maxName is the wire's limit for names in bytes
+// (proto.MaxName); this package has no dependency beyond the standard library.
+const (
+	maxName    = 128
+	maxRetries = 100
+)
+
+// readTimer fills a group from its marker.
+func readTimer(m *marker, g *Group, r *report) {
+	for _, o := range m.options {
+		switch {
+		case !slices.Contains(timerKeys, o.key):
+			r.add(o.pos, nearMiss(o.key, timerKeys), "unknown key %q in carillon:timer", o.key)
+		case o.flag:
+			r.add(o.pos, "write "+o.key+"=…", "key %q needs a value", o.key)
+		case o.key == "name":
+			g.Name = checkedName(o, r)
+		default:
+			g.Description = o.value
+		}
+	}
+}
+
+// clockReader reads the options of one clock marker.
+type clockReader struct {
+	clock     Clock
+	at        map[string]option // the options that were given
+	r         *report
+	checkCron func(expr, dialect string) error
+}
+
+// readClock reads a marker. The callbacks are checked later, against the methods.
+func readClock(m *marker, opts Options, r *report) *clockReader {
+	c := &clockReader{at: map[string]option{}, r: r, checkCron: opts.CheckCron}
+	for _, o := range m.options {
+		switch isFlag := slices.Contains(clockFlags, o.key); {
+		case !slices.Contains(clockKeys, o.key):
+			r.add(o.pos, nearMiss(o.key, clockKeys), "unknown key %q in carillon:clock", o.key)
+		case o.flag && !isFlag:
+			r.add(o.pos, "write "+o.key+"=…", "key %q needs a value", o.key)
+		case !o.flag && isFlag:
+			r.add(o.valuePos, "write "+o.key+" alone, or leave it out", "key %q takes no value", o.key)
+		default:
+			c.at[o.key] = o
+			c.set(o)
+		}
+	}
+	if _, ok := c.at["name"]; !ok {
+		r.add(m.pos, "add name=… ; it stays the same when the method is renamed", "carillon:clock has no name")
+	}
+	c.checkTogether()
+	return c
+}
+
+func (c *clockReader) set(o option) {
+	switch o.key {
+	case "name":
+		c.clock.Name = checkedName(o, c.r)
+	case "description":
+		c.clock.Description = o.value
+	case "cron":
+		c.clock.Cron = strings.Join(strings.Fields(o.value), " ")
+	case "dialect":
+		c.clock.Dialect = c.word(o, dialects)
+	case "every":
+		c.clock.Every = c.duration(o)
+	case "zone":
+		c.clock.Zone = c.zone(o)
+	case "input":
+		c.clock.JobInput = c.json(o)
+	case "retries":
+		c.clock.Retries = c.count(o)
+	case "retry-delay":
+		c.clock.RetryDelay = c.duration(o)
+	case "timeout":
+		c.clock.Timeout = c.duration(o)
+	case "blocking":
+		c.clock.Blocking = c.word(o, blockings)
+	case "routing":
+		c.clock.Routing = c.word(o, routings)
+	case "misfire":
+		c.clock.Misfire = c.word(o, misfires)
+	case "owner":
+		c.clock.Owner = c.address(o)
+	case "idempotent":
+		c.clock.Idempotent = true
+	case "on-success":
+		c.clock.OnSuccess = o.value
+	case "on-failure":
+		c.clock.OnFailure = o.value
+	}
+}
+
+// checkTogether finds options that contradict each other.
+func (c *clockReader) checkTogether() {
+	_, hasCron := c.at["cron"]
+	every, hasEvery := c.at["every"]
+	if hasCron && hasEvery {
+		c.r.add(every.pos, "keep one of them, or write a second carillon:clock", "cron and every exclude each other")
+	}
+	for _, key := range []string{"dialect", "zone"} {
+		if o, ok := c.at[key]; ok && !hasCron {
+			c.r.add(o.pos, "add cron=… or remove it", "key %q has a meaning only beside cron", key)
+		}
+	}
+	for _, key := range []string{"misfire"} {
+		if o, ok := c.at[key]; ok && !hasCron && !hasEvery {
+			c.r.add(o.pos, "add cron=… or every=…, or remove it", "key %q has a meaning only with a schedule", key)
+		}
+	}
+	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == 0 {
+		if _, given := c.at["retries"]; !given {
+			c.r.add(o.pos, "add retries=… or remove it", "retry-delay has a meaning only beside retries")
+		}
+	}
+	if hasCron {
+		c.cron(c.at["cron"])
+	}
+}
+
+// cron checks the expression: with the full parser when the caller has one
+// (the CLI does), and else by its shape; the admin has the last word.
+func (c *clockReader) cron(o option) {
+	if c.checkCron != nil {
+		if err := c.checkCron(c.clock.Cron, c.clock.Dialect); err != nil {
+			c.r.add(o.valuePos, "try it with: carillon cron explain "+strconv.Quote(c.clock.Cron), "cron %q: %v", c.clock.Cron, err)
+		}
+		return
+	}
+	if strings.HasPrefix(c.clock.Cron, "@") {
+		return
+	}
+	low, high := 5, 7
+	switch c.clock.Dialect {
+	case "standard":
+		low, high = 5, 5
+	case "seconds":
+		low, high = 6, 6
+	case "quartz":
+		low, high = 6, 7
+	}
+	if n := len(strings.Fields(c.clock.Cron)); n < low || n > high {
+		want := strconv.Itoa(low)
+		if high > low {
+			want = fmt.Sprintf("%d to %d", low, high)
+		}
+		c.r.add(o.valuePos, "an example is \"0 0 2 * * *\": second, minute, hour, day, month, weekday",
+			"cron %q has %d fields, want %s", c.clock.Cron, n, want)
+	}
+}
+
+func (c *clockReader) word(o option, words []string) string {
+	if !slices.Contains(words, o.value) {
+		c.r.add(o.valuePos, nearMiss(o.value, words), "%s=%q is not known", o.key, o.value)
+	}
+	return o.value
+}
+
+func (c *clockReader) duration(o option) string {
+	d, err := time.ParseDuration(o.value)
+	switch {
+	case err != nil:
+		c.r.add(o.valuePos, "write a duration like 500ms, 10s, 5m or 1h30m", "%s=%q is no duration", o.key, o.value)
+	case d <= 0:
+		c.r.add(o.valuePos, "leave the key out for none", "%s=%q must be more than zero", o.key, o.value)
+	case d%time.Millisecond != 0:
+		c.r.add(o.valuePos, "use whole milliseconds", "%s=%q is too fine", o.key, o.value)
+	default:
+		return d.String()
+	}
+	return ""
+}
+
+func (c *clockReader) zone(o option) string {
+	if o.value == "Local" {
+		c.r.add(o.valuePos, "name the zone, for example Asia/Shanghai or UTC",
+			"zone=Local means another zone on every machine")
+	} else if _, err := time.LoadLocation(o.value); err != nil {
+		c.r.add(o.valuePos, "use an IANA name, for example Asia/Shanghai or UTC", "zone=%q is not known", o.value)
+	}
+	return o.value
+}
+
+func (c *clockReader) json(o option) json.RawMessage {
+	if !json.Valid([]byte(o.value)) {
+		c.r.add(o.valuePos, "write it in back quotes, for example input=`{\"days\":7}`", "input is no JSON")
+		return nil
+	}
+	return json.RawMessage(o.value)
+}
+
+func (c *clockReader) count(o option) int {
+	n, err := strconv.Atoi(o.value)
+	if err != nil || n < 0 || n > maxRetries {
+		c.r.add(o.valuePos, fmt.Sprintf("write a whole number from 0 to %d", maxRetries),
+			"%s=%q is out of range", o.key, o.value)
+		return 0
+	}
+	return n
+}
+
+func (c *clockReader) address(o option) string {
+	a, err := mail.ParseAddress(o.value)
+	if err != nil || a.Name != "" {
+		c.r.add(o.valuePos, "write one address like team@example.com", "owner=%q is no mail address", o.value)
+		return ""
+	}
+	return a.Address
+}
+
+// checkedName applies the wire's rules for names.
+func checkedName(o option, r *report) string {
+	bad := strings.ContainsFunc(o.value, func(c rune) bool { return c <= ' ' || c == 0x7f })
+	if o.value == "" || len(o.value) > maxName || bad {
+		r.add(o.valuePos, fmt.Sprintf("use 1 to %d bytes without spaces, for example close-day", maxName),
+			"name=%q is not allowed", o.value)
+	}
+	return o.value
+}

@@ -1,0 +1,120 @@
+package deptest
+
+// bottom rooms hold nouns and pure decisions; whoever works below admin may
+// import them.
+const (
+	domain   = "admin/internal/domain"
+	schedule = "admin/schedule"
+	timing   = "admin/internal/timing"
+	batch    = "admin/internal/batch"
+	secret   = "admin/internal/secret"
+	store    = "admin/internal/store"
+)
+
+// Rooms that rules name more than once.
+const (
+	api            = "admin/internal/api"
+	auth           = "admin/internal/auth"
+	alerting       = "admin/internal/alerting"
+	mailChannel    = alerting + "/mail"
+	webhookChannel = alerting + "/webhook"
+	gateway        = "admin/internal/gateway"
+	gormstore      = store + "/gormstore"
+	storetest      = store + "/storetest"
+	testenv        = "internal/testenv"
+	proof          = "internal/proof"
+)
+
+const (
+	whyPure = "a bottom room: everybody may import it because it imports none of ours"
+	// Of all rooms that stand side by side.
+	whySide = "rooms side by side do not import each other: declare an interface of two or three methods here and let admin plug it in"
+	whySDK  = "executor-sdk is what users inherit: it never sees the server, they meet in proto only"
+	whyCmd  = "cmd only reads flags and exits: what it needs of the server, package admin hands out"
+)
+
+// Carillon returns the rules of STYLE.md, section 2.
+func Carillon() Rules {
+	return Rules{Rooms: rooms(), Libraries: libraries(), Closed: closed()}
+}
+
+func rooms() []Room {
+	return []Room{
+		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
+		{"executor-sdk", []string{"proto"}, whySDK},
+
+		{domain, nil, whyPure},
+		{schedule, nil, whyPure},
+		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
+		{batch, nil, whyPure},
+		{secret, []string{domain}, "it seals what it is given and knows no tables"},
+		{"sql", nil, "hand-written DDL and nothing else"},
+		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
+
+		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
+		{gormstore, []string{store, domain, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
+
+		{"admin/internal/lease", []string{domain, store}, whySide},
+		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
+		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
+		// The gateway keeps the rows of sessions and instances, hence store.
+		{gateway, []string{domain, store, batch, "proto"}, whySide},
+		// A fixed delay is counted from the end of a run, hence schedule.
+		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
+		{"admin/internal/maintenance", []string{domain, store}, whySide},
+		{alerting, []string{domain, store, secret}, whySide},
+		{mailChannel, []string{alerting, domain, secret}, whySide},
+		{webhookChannel, []string{alerting, domain, secret}, whySide},
+		{auth, []string{domain, store, secret}, whySide},
+		{api, []string{domain, store, schedule, timing, secret, auth}, whySide},
+
+		{"admin", []string{
+			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
+			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
+			"admin/internal/completer", "admin/internal/maintenance",
+			alerting, mailChannel, webhookChannel, auth, api,
+		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
+		// The binary brings the pages, so that a server in a test needs none.
+		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule}, whyCmd},
+
+		{testenv, nil, "real parts for tests, which may be tests of any room"},
+		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{"internal/deptest", nil, "it looks at the rooms from outside"},
+	}
+}
+
+// One library, one room: a library that leaks is hard to call back.
+// .golangci.yml says the same to editors; a test keeps both in step.
+func libraries() []Library {
+	return []Library{
+		{"github.com/gin-gonic/gin", []string{api}, "HTTP belongs to the api"},
+		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
+		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
+		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
+		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
+		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
+		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
+		{"github.com/wneessen/go-mail", []string{mailChannel}, "mail belongs to its channel"},
+		{"code.dny.dev/ssrf", []string{webhookChannel}, "calls to users' addresses belong to their channel"},
+		{"github.com/spf13/cobra", []string{"cmd"}, whyCmd},
+		{"github.com/knadh/koanf", []string{"cmd"}, whyCmd},
+		{"github.com/jedib0t/go-pretty", []string{"cmd"}, "the terminal belongs to cmd"},
+		{"github.com/stretchr/testify", []string{storetest, testenv}, "only tests need it"},
+		{"go.uber.org/goleak", []string{storetest, testenv}, "only tests need it"},
+		{"pgregory.net/rapid", []string{storetest, testenv}, "only tests need it"},
+		{"github.com/emersion/go-smtp", []string{testenv}, "only the mail server of tests needs it"},
+	}
+}
+
+func closed() []Closed {
+	const why = "whoever embeds the SDK inherits it; yamux and protobuf are the promise"
+	inherited := []string{"github.com/hashicorp/yamux", "google.golang.org/protobuf"}
+	return []Closed{
+		{"executor-sdk", inherited, why},
+		{"proto", inherited[1:], why},
+	}
+}

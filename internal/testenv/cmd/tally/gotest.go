@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// event is one line of `go test -json` (go doc test2json, go help buildjson).
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of build events
+	Test       string // empty: the event is about the package
+	Output     string
+}
+
+// goTest follows the events of one `go test`.
+type goTest struct {
+	to      io.Writer
+	count   count
+	output  map[string]*strings.Builder // by package and test, until its end is known
+	failed  map[string]bool             // packages with a failed test, already counted
+	skipped []string
+}
+
+// readGoTest shows one line per package, and everything that failed. Tests
+// with subtests count beside their subtests, as go test itself lists them.
+func readGoTest(from io.Reader, to io.Writer) (count, error) {
+	run := goTest{to: to, output: map[string]*strings.Builder{}, failed: map[string]bool{}}
+	in := json.NewDecoder(from)
+	for {
+		var e event
+		err := in.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return run.count, fmt.Errorf("read go test -json: %w", err)
+		}
+		run.handle(e)
+	}
+	for _, name := range run.skipped {
+		fmt.Fprintf(to, "skipped, which counts as failed: %s\n", name)
+	}
+	return run.count, nil
+}
+
+func (g *goTest) handle(e event) {
+	switch e.Action {
+	case "output":
+		g.buffer(e).WriteString(e.Output)
+	case "build-output":
+		fmt.Fprint(g.to, e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			g.endPackage(e)
+		} else {
+			g.endTest(e)
+		}
+	}
+}
+
+func (g *goTest) endTest(e event) {
+	output := g.take(e)
+	switch e.Action {
+	case "pass":
+		g.count.Passed++
+	case "skip":
+		g.count.Failed++
+		g.skipped = append(g.skipped, e.Package+"."+e.Test)
+		fmt.Fprint(g.to, output)
+	case "fail":
+		g.count.Failed++
+		g.failed[e.Package] = true
+		fmt.Fprint(g.to, output)
+	}
+}
+
+// endPackage counts a package that failed outside its tests: it does not
+// build, or its TestMain or leak check found something.
+func (g *goTest) endPackage(e event) {
+	output := g.take(e)
+	switch e.Action {
+	case "pass":
+		fmt.Fprint(g.to, lastLine(output))
+	case "skip": // no test files
+	case "fail":
+		if !g.failed[e.Package] {
+			g.count.Failed++
+		}
+		g.showUnended(e.Package)
+		fmt.Fprint(g.to, output)
+	}
+}
+
+// showUnended shows what tests said that never ended, because the process did
+// first: os.Exit, a fatal error of the runtime, a signal.
+func (g *goTest) showUnended(pkg string) {
+	for _, key := range slices.Sorted(maps.Keys(g.output)) {
+		if strings.HasPrefix(key, pkg+"\n") {
+			fmt.Fprint(g.to, g.output[key])
+			delete(g.output, key)
+		}
+	}
+}
+
+func (g *goTest) buffer(e event) *strings.Builder {
+	key := e.Package + "\n" + e.Test
+	if g.output[key] == nil {
+		g.output[key] = &strings.Builder{}
+	}
+	return g.output[key]
+}
+
+func (g *goTest) take(e event) string {
+	text := g.buffer(e).String()
+	delete(g.output, e.Package+"\n"+e.Test)
+	return text
+}
+
+// lastLine is go test's own summary, "ok  	path	0.01s"; what stands before
+// it matters only for failures.
+func lastLine(text string) string {
+	text = strings.TrimSuffix(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:] + "\n"
+}

@@ -1,0 +1,108 @@
+// Command tally runs test commands, shows what matters of their output and
+// counts: how `make test` can close with one line for all its runners.
+//
+//	tally run -as go    -name root -- go test -json ./...
+//	tally run -as lines -name ui   -- npm run test
+//	tally run -as step  -name lint -- make lint
+//	tally sum
+//
+// As go, the command speaks go test's JSON: passing tests are silent, failed
+// ones are shown in full, and a skipped test counts as failed, for a test
+// that silently did not run proves nothing. As lines, the last line of the
+// form "N passed, N failed" counts; a command without one failed. As step,
+// the command's exit status counts as one check. In all three an exit status
+// other than 0 counts as a failure if nothing else did.
+//
+// Counts are kept in the directory that -dir names, one file per name, until
+// `tally clear`. `tally sum` shows them and ends with the plain line
+// "N passed, N failed"; its exit status is 1 if any failed or none ran.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		usage("which of run, sum, clear?")
+	}
+	flags := flag.NewFlagSet("tally "+os.Args[1], flag.ExitOnError)
+	dir := flags.String("dir", ".cache/tally", "`directory` of the counts")
+	as := flags.String("as", "step", "how the command tells its counts: go, lines or step")
+	name := flags.String("name", "", "`name` of the run, shown in the sum")
+	_ = flags.Parse(os.Args[2:]) // ExitOnError: it does not return one
+	book := book{dir: *dir}
+
+	var ok bool
+	var err error
+	switch os.Args[1] {
+	case "run":
+		if *name == "" || flags.NArg() == 0 {
+			usage("run needs -name and a command")
+		}
+		ok, err = run(book, os.Stdout, *as, *name, flags.Args())
+	case "sum":
+		ok, err = book.sum(os.Stdout)
+	case "clear":
+		ok, err = true, book.clear()
+	default:
+		usage("no command " + os.Args[1])
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tally: %v\n", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+func usage(problem string) {
+	fmt.Fprintf(os.Stderr, "tally: %s\nusage: tally run [-as go|lines|step] -name NAME -- command ... | sum | clear\n", problem)
+	os.Exit(2)
+}
+
+// A reader shows the output of a command as far as it matters, and counts.
+type reader func(from io.Reader, to io.Writer) (count, error)
+
+var readers = map[string]reader{"go": readGoTest, "lines": readLines, "step": readNothing}
+
+// run runs the command, enters its count in the book and reports whether all
+// of it passed.
+func run(book book, to io.Writer, as, name string, command []string) (bool, error) {
+	read, known := readers[as]
+	if !known {
+		return false, fmt.Errorf("no way to count as %q", as)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	// Entered before and after: a run that is killed must not vanish.
+	if err := book.enter(name, count{Failed: 1}); err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	counted, readErr := read(out, to)
+	if readErr != nil {
+		// The command must not block on a pipe that nobody reads.
+		_, _ = io.Copy(io.Discard, out)
+	}
+	waitErr := cmd.Wait()
+	if as == "step" && waitErr == nil {
+		counted.Passed = 1
+	}
+	if err := errors.Join(readErr, waitErr); err != nil {
+		fmt.Fprintf(os.Stderr, "tally: %s: %v\n", name, err)
+		counted.Failed = max(counted.Failed, 1)
+	}
+	return counted.Failed == 0, book.enter(name, counted)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The sources of a module whose `go test` shows every way to end.
+var sources = map[string]string{
+	"go.mod": "module example\n\ngo 1.26\n",
+	"good/good_test.go": `package good
+import "testing"
+func TestOne(t *testing.T) { t.Log("quiet"); t.Run("sub", func(t *testing.T) {}) }
+`,
+	"bad/bad_test.go": `package bad
+import "testing"
+func TestGood(t *testing.T) {}
+func TestBad(t *testing.T) { t.Error("loud") }
+func TestSkip(late *testing.T) { late.Skip("not today") }
+`,
+	"exit/exit_test.go": `package exit
+import ("os"; "testing")
+func TestMain(m *testing.M) { m.Run(); os.Exit(3) }
+func TestGood(t *testing.T) {}
+`,
+	"crash/crash_test.go": `package crash
+import "testing"
+func TestCrash(t *testing.T) { var m map[int]int; m[1] = 1 }
+`,
+	"dies/dies_test.go": `package dies
+import ("fmt"; "os"; "testing")
+func TestDies(t *testing.T) { fmt.Println("last words"); os.Exit(1) }
+`,
+	"broken/broken_test.go": "package broken\nimport \"testing\"\nfunc TestX(t *testing.T) { undefined() }\n",
+	"empty/empty.go":        "package empty\n",
+}
+
+func TestReadGoTest(t *testing.T) {
+	module := t.TempDir()
+	for name, text := range sources {
+		path := filepath.Join(module, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	for _, test := range []struct {
+		pkg    string
+		want   count
+		shown  []string
+		hidden []string
+	}{
+		{"good", count{Passed: 2}, []string{"ok", "example/good"}, []string{"quiet", "PASS"}},
+		{"bad", count{Passed: 1, Failed: 2}, []string{"loud", "not today", "counts as failed: example/bad.TestSkip"}, []string{"TestGood"}},
+		{"exit", count{Passed: 1, Failed: 1}, []string{"FAIL\texample/exit"}, nil},
+		{"crash", count{Failed: 1}, []string{"assignment to entry in nil map"}, nil},
+		{"dies", count{Failed: 1}, []string{"last words"}, nil},
+		{"broken", count{Failed: 1}, []string{"undefined: undefined"}, nil},
+		{"empty", count{}, nil, []string{"example"}},
+	} {
+		t.Run(test.pkg, func(t *testing.T) {
+			cmd := exec.Command("go", "test", "-json", "./"+test.pkg)
+			cmd.Dir = module
+			cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+			out, _ := cmd.Output() // the status is the subject of other tests
+			var shown strings.Builder
+			got, err := readGoTest(strings.NewReader(string(out)), &shown)
+			require.NoError(t, err)
+			require.Equal(t, test.want, got, "%s", out)
+			for _, text := range test.shown {
+				require.Contains(t, shown.String(), text)
+			}
+			for _, text := range test.hidden {
+				require.NotContains(t, shown.String(), text)
+			}
+		})
+	}
+}
+
+func TestReadGoTestRefusesOtherText(t *testing.T) {
+	_, err := readGoTest(strings.NewReader("go: no such module\n"), &strings.Builder{})
+	require.ErrorContains(t, err, "read go test -json")
+}
+
+func TestReadLines(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		want       count
+		err        error
+	}{
+		{"last one counts", "1 passed, 0 failed\nmore\n12 passed, 3 failed\n", count{12, 3}, nil},
+		{"without newline", "2 passed, 0 failed", count{2, 0}, nil},
+		{"with skipped", "2 passed, 1 failed, 4 skipped\n", count{2, 1}, nil},
+		{"not alone on its line", "ui: all 2 passed, 0 failed\n", count{}, errNoCount},
+		{"nothing", "", count{}, errNoCount},
+		{"no test", "0 passed, 0 failed\n", count{}, errNoTest},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var shown strings.Builder
+			got, err := readLines(strings.NewReader(test.text), &shown)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.want, got)
+			require.Equal(t, test.text, shown.String())
+		})
+	}
+}
+
+func TestRunsAddUp(t *testing.T) {
+	b := book{dir: t.TempDir() + "/tally"}
+	for _, test := range []struct {
+		as, name, script string
+		ok               bool
+	}{
+		{"step", "lint", "true", true},
+		{"step", "generate", "false", false},
+		{"lines", "ui", "echo 3 passed, 0 failed", true},
+		{"lines", "e2e", "echo 2 passed, 0 failed; exit 1", false}, // it lies: one failure more
+		{"lines", "silent", "true", false},
+	} {
+		ok, err := run(b, io.Discard, test.as, test.name, []string{"sh", "-c", test.script})
+		require.NoError(t, err, test.name)
+		require.Equal(t, test.ok, ok, test.name)
+	}
+	var shown strings.Builder
+	ok, err := b.sum(&shown)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.True(t, strings.HasSuffix(shown.String(), "\n6 passed, 3 failed\n"), shown.String())
+
+	require.NoError(t, b.clear())
+	shown.Reset()
+	ok, err = b.sum(&shown)
+	require.NoError(t, err)
+	require.False(t, ok, "nothing ran")
+	require.Equal(t, "0 passed, 0 failed\n", shown.String())
+
+	_, err = run(b, io.Discard, "step", "good", []string{"true"})
+	require.NoError(t, err)
+	ok, err = b.sum(&shown)
+	require.NoError(t, err)
+	require.True(t, ok)
+}
+
+func TestRunOfAMissingCommandCounts(t *testing.T) {
+	b := book{dir: t.TempDir()}
+	_, err := run(b, io.Discard, "step", "gone", []string{"/no/such/program"})
+	require.Error(t, err)
+	var shown strings.Builder
+	_, err = b.sum(&shown)
+	require.NoError(t, err)
+	require.Contains(t, shown.String(), "0 passed, 1 failed")
+}

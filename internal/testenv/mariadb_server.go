@@ -1,0 +1,282 @@
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	testUser = "carillon"
+	// startLimit is how long mariadbd may take until it answers, crash
+	// recovery included; 0.5 s is usual, the rest is for loaded machines.
+	startLimit = 60 * time.Second
+	// pingInterval is how often a starting server is asked whether it answers.
+	pingInterval = 20 * time.Millisecond
+)
+
+var (
+	errPortTaken  = errors.New("port was taken by another process")
+	errRunning    = errors.New("mariadbd is running already")
+	errNotRunning = errors.New("mariadbd is not running")
+)
+
+// MariaDBServer is one private mariadbd with a data directory that survives
+// Kill and Start. Its methods are safe for use by several goroutines.
+type MariaDBServer struct {
+	// Fixed after construction.
+	home     string // holds data/, init.sql, mariadbd.log, pid, lock
+	program  string
+	extra    []string
+	password string
+	guard    *guard
+
+	mu   sync.Mutex
+	port int       // guarded by mu; fixed once the first Start succeeded
+	cmd  *exec.Cmd // guarded by mu; nil while not running
+}
+
+// NewMariaDB installs and starts a server; extra are arguments for mariadbd,
+// for example "--log-bin=bin". Close ends it; if the process ends without
+// Close, in whatever way, the server ends too. Tests use PrivateMariaDB.
+func NewMariaDB(extra ...string) (*MariaDBServer, error) {
+	program, err := findProgram("mariadbd")
+	if err != nil {
+		return nil, err
+	}
+	sweep(os.TempDir(), time.Minute)
+	home, err := os.MkdirTemp("", homePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	g, err := startGuard(home)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(home))
+	}
+	s := &MariaDBServer{home: home, program: program, extra: extra, password: newSecret(), guard: g}
+	if err := installMariaDB(home, s.password); err != nil {
+		return nil, errors.Join(fmt.Errorf("install: %w", err), g.release())
+	}
+	if err := s.firstStart(); err != nil {
+		return nil, errors.Join(err, g.release())
+	}
+	return s, nil
+}
+
+// firstStart looks for a port until the server could take it.
+func (s *MariaDBServer) firstStart() error {
+	const tries = 5
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.port = port
+		s.mu.Unlock()
+		err = s.Start()
+		if err == nil || try == tries || !errors.Is(err, errPortTaken) {
+			return err
+		}
+	}
+}
+
+// Start starts the server again after Kill or Stop: same data, same address.
+// It returns when the server answers, its crash recovery done.
+func (s *MariaDBServer) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd != nil {
+		return errRunning
+	}
+	log, err := os.Create(s.logPath())
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	launch := []string{"-c", launchScript, s.home, s.program}
+	cmd := exec.Command("/bin/sh", append(launch, serverArgs(s.home, s.port, s.extra)...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the tests
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start mariadbd: %w", err)
+	}
+	s.cmd = cmd
+	if err := s.waitReadyLocked(); err != nil {
+		return errors.Join(err, s.endLocked(syscall.SIGKILL))
+	}
+	return nil
+}
+
+// waitReadyLocked returns when a login works, or with the end of the server's
+// log when it gave up. Asking is the only signal that every build of mariadbd
+// gives and that means what we want to know.
+func (s *MariaDBServer) waitReadyLocked() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		err := ping(ctx, s.configLocked())
+		if err == nil {
+			return nil
+		}
+		if hasExited(s.cmd.Process.Pid) {
+			tail := logTail(s.logPath())
+			if bytes.Contains(tail, []byte("Address already in use")) {
+				return errPortTaken
+			}
+			return fmt.Errorf("mariadbd gave up; its log ends with:\n%s", tail)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("mariadbd did not answer within %v (%w); its log ends with:\n%s",
+				startLimit, err, logTail(s.logPath()))
+		}
+	}
+}
+
+// Kill ends the server with SIGKILL, as a crash does, and returns when the
+// process is gone. What was committed is there after the next Start.
+func (s *MariaDBServer) Kill() error { return s.end(syscall.SIGKILL) }
+
+// Stop ends the server with SIGTERM, as an operator does, and returns when
+// the process is gone. A frozen server is thawed for it.
+func (s *MariaDBServer) Stop() error { return s.end(syscall.SIGTERM) }
+
+// Freeze halts the server with SIGSTOP and returns when all its threads stand
+// still: connections stay open, and nothing answers, until Thaw, Stop or Kill.
+func (s *MariaDBServer) Freeze() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return errNotRunning
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("freeze mariadbd: %w", err)
+	}
+	// Its threads stop one by one; the kernel tells the parent after the last.
+	info, err := peekChild(s.cmd.Process.Pid, unix.WSTOPPED|unix.WEXITED)
+	if err != nil {
+		return fmt.Errorf("wait for stop: %w", err)
+	}
+	if info.Code != cldStopped {
+		return fmt.Errorf("freeze mariadbd: it died; its log ends with:\n%s", logTail(s.logPath()))
+	}
+	return nil
+}
+
+// Thaw lets a frozen server go on.
+func (s *MariaDBServer) Thaw() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return errNotRunning
+	}
+	return s.cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// Close ends the server for good and removes its data.
+func (s *MariaDBServer) Close() error {
+	if err := s.Kill(); err != nil && !errors.Is(err, errNotRunning) {
+		return err
+	}
+	return s.guard.release()
+}
+
+// Addr returns host:port; it stays the same over Kill and Start.
+func (s *MariaDBServer) Addr() string { return s.config().Addr }
+
+// DSN returns the data source name of the test user, who may do everything,
+// without a database.
+func (s *MariaDBServer) DSN() string { return s.config().FormatDSN() }
+
+func (s *MariaDBServer) end(sig syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return errNotRunning
+	}
+	return s.endLocked(sig)
+}
+
+func (s *MariaDBServer) endLocked(sig syscall.Signal) error {
+	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal mariadbd: %w", err)
+	}
+	// A stopped process takes a signal other than SIGKILL only once it goes on.
+	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("thaw mariadbd: %w", err)
+	}
+	// How it ended is what we asked for: the exit status says nothing more.
+	var exit *exec.ExitError
+	if err := s.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		return fmt.Errorf("wait for mariadbd: %w", err)
+	}
+	s.cmd = nil
+	return os.Remove(filepath.Join(s.home, "pid"))
+}
+
+func (s *MariaDBServer) config() *mysql.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.configLocked()
+}
+
+func (s *MariaDBServer) configLocked() *mysql.Config {
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+	cfg.User, cfg.Passwd = testUser, s.password
+	return cfg
+}
+
+func (s *MariaDBServer) logPath() string { return filepath.Join(s.home, "mariadbd.log") }
+
+// ping logs in and out again.
+func ping(ctx context.Context, cfg *mysql.Config) error {
+	cfg.Logger = &mysql.NopLogger{} // a refused connection is what we expect
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+	conn, err := connector.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// cldStopped is siginfo's code for a child stopped by a signal (CLD_STOPPED in
+// <bits/siginfo-consts.h>); x/sys does not name it.
+const cldStopped = 5
+
+// hasExited reports whether the child is dead, without reaping it: Wait still
+// has to.
+func hasExited(pid int) bool {
+	info, err := peekChild(pid, unix.WEXITED|unix.WNOHANG)
+	return err == nil && info.Signo != 0
+}
+
+// peekChild is waitid(2) that leaves the child's news for the next to ask.
+func peekChild(pid, options int) (unix.Siginfo, error) {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, options|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return info, err
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// The browser side of the smoke test: start Chromium, watch its console, run
+// axe, take screenshots.
+import { mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { chromium } from 'playwright-core'
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']
+
+export const env = {
+  url: (process.env.CARILLON_E2E_URL ?? 'http://127.0.0.1:8080').replace(/\/$/, ''),
+  user: process.env.CARILLON_E2E_USER ?? 'admin',
+  password: process.env.CARILLON_E2E_PASSWORD ?? '',
+  /** Handler for the job that is created; default: the first of the first executor online. */
+  executor: process.env.CARILLON_E2E_EXECUTOR ?? '',
+  handler: process.env.CARILLON_E2E_HANDLER ?? '',
+  /** JSON input for it; default: the example made from its schema. */
+  input: process.env.CARILLON_E2E_INPUT ?? '',
+  /** Folder for screenshots; none are taken without it. */
+  shots: process.env.CARILLON_E2E_SHOTS ?? '',
+  chromium: process.env.CARILLON_E2E_CHROMIUM ?? '/usr/bin/chromium',
+}
+
+export function launch() {
+  return chromium.launch({
+    executablePath: env.chromium,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  })
+}
+
+/** A page that remembers its console errors, except those a step announces as expected. */
+export async function newPage(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: 'en-US', timezoneId: 'America/New_York', ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  const errors = []
+  const expected = []
+  page.on('console', (message) => {
+    if (message.type() !== 'error') return
+    const line = `${message.text()} ${message.location().url}`
+    if (!expected.some((pattern) => pattern.test(line))) errors.push(line)
+  })
+  page.on('pageerror', (err) => errors.push(`uncaught: ${err.message}`))
+  return { page, context, errors, expect: (pattern) => expected.push(pattern) }
+}
+
+export async function shot(page, name) {
+  if (!env.shots) return
+  mkdirSync(env.shots, { recursive: true })
+  await page.screenshot({ path: `${env.shots}/${name}.png`, fullPage: true })
+}
+
+/** Accessibility violations as lines; empty when the page is clean. */
+export async function axe(page) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axeSource)
+  const result = await page.evaluate((rules) => window.axe.run(document, { runOnly: rules }), RULES)
+  return result.violations.map((v) => `${v.id} ×${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`)
+}
+
+/** How far the page itself scrolls sideways, in CSS pixels. */
+export function overflow(page) {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+}
+
+/** The page stands: nothing is loading and nothing moves any more. */
+export async function settled(page) {
+  await page.waitForFunction(() => document.querySelector('h1, h2') && !document.querySelector('[aria-busy=true], .skeleton') && document.getAnimations().every((a) => a.playState !== 'running' || a.effect?.getTiming().iterations === Infinity))
+}

@@ -1,0 +1,83 @@
+// The one way out to the server: openapi-fetch over the generated paths, on a
+// transport that adds the token, renews it once when the server says 401, and
+// tells the connection watcher whether the server answers. Every failure
+// becomes an ApiError.
+import createClient from 'openapi-fetch'
+import { reportReachable, reportServerDate } from '../lib/connection'
+import { ApiError, isApiError, problemOf } from './problem'
+import type { paths } from './schema'
+import { ensureSession, getSession, isExpiring, refreshSession, setSession } from './session'
+
+/** Paths which are called without a token and never renew one. */
+const ANONYMOUS = /\/auth\/(login|refresh)$/
+
+export const http = createClient<paths>({
+  // Outside a browser (tests) there is no page to be relative to.
+  baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin,
+  fetch: (request) => transport(request),
+  credentials: 'same-origin',
+})
+
+interface Answer<T> {
+  data?: T
+  error?: unknown
+  response: Response
+}
+
+/** The data of an answer; throws an ApiError for every other outcome. */
+export async function take<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await answer
+  if (!response.ok) throw problemOf(response, error)
+  return data as T
+}
+
+/** Leaves out what is not set, so that it does not become an empty filter. */
+export function present<T extends object>(query: T): T {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')) as T
+}
+
+async function transport(request: Request): Promise<Response> {
+  if (ANONYMOUS.test(new URL(request.url).pathname)) return once(request)
+  if (isExpiring()) await renew()
+  // Nobody is signed in: the refusal is certain, so it is not asked for.
+  if (!(await ensureSession())) throw new ApiError({ status: 401, code: 'unauthenticated' })
+  const used = getSession()?.accessToken
+  // A body can be sent once only; the copy is for the second try.
+  const res = await once(withToken(request.clone(), used))
+  if (res.status !== 401) return res
+  // Another call may have renewed the token while this one was under way.
+  const fresh = getSession()?.accessToken
+  const next = fresh && fresh !== used ? fresh : (await renew())?.accessToken
+  if (!next) return res
+  const again = await once(withToken(request, next))
+  // A fresh token which is refused as well: the account is gone or disabled.
+  if (again.status === 401) setSession(null)
+  return again
+}
+
+function withToken(request: Request, token: string | undefined): Request {
+  if (token) request.headers.set('Authorization', `Bearer ${token}`)
+  return request
+}
+
+async function renew() {
+  try {
+    return await refreshSession()
+  } catch (err) {
+    if (isApiError(err, 'network')) reportReachable(false)
+    throw err
+  }
+}
+
+async function once(request: Request): Promise<Response> {
+  try {
+    const res = await fetch(request)
+    reportReachable(true)
+    reportServerDate(res.headers.get('Date'))
+    return res
+  } catch (err) {
+    if (request.signal.aborted) throw err
+    reportReachable(false)
+    throw new ApiError({ status: 0, code: 'network', detail: err instanceof Error ? err.message : String(err) })
+  }
+}

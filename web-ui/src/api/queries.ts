@@ -1,0 +1,72 @@
+// What the pages read, as cached queries. Lists poll every few seconds and
+// rest while the tab is hidden (refetchInterval does so by default); a run is
+// polled faster until it has finished.
+import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
+import { api, type DeliveriesQuery, type ExecutorsQuery, type InstancesQuery, type JobsQuery, type RunsQuery } from './endpoints'
+import { ApiError } from './problem'
+import type { Id, RunState } from './types'
+import { FINAL_STATES } from '../lib/search'
+
+const LIST_MS = 5_000
+const LIVE_MS = 1_000
+const SLOW_MS = 15_000
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 1_000,
+      // A refusal will not change by asking again; a silent server may.
+      retry: (failures, error) => failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500),
+      retryDelay: (attempt) => Math.min(500 * 2 ** attempt, 4_000),
+    },
+  },
+})
+
+export function isFinal(state: RunState): boolean {
+  return FINAL_STATES.includes(state)
+}
+
+const list = <T>(key: readonly unknown[], load: (signal: AbortSignal) => Promise<T>, everyMs = LIST_MS) =>
+  queryOptions({
+    queryKey: key,
+    queryFn: ({ signal }) => load(signal),
+    refetchInterval: everyMs,
+    placeholderData: keepPreviousData,
+  })
+
+export const queries = {
+  me: () => queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => api.me(signal), staleTime: 60_000 }),
+  version: () => queryOptions({ queryKey: ['version'], queryFn: ({ signal }) => api.version(signal), staleTime: Infinity }),
+  overview: () => list(['overview'], (signal) => api.overview(signal)),
+
+  jobs: (query: JobsQuery) => list(['jobs', query], (signal) => api.jobs(query, signal)),
+  job: (id: Id) =>
+    queryOptions({ queryKey: ['job', id], queryFn: ({ signal }) => api.job(id, signal), refetchInterval: LIST_MS }),
+  revisions: (id: Id) => list(['job', id, 'revisions'], (signal) => api.revisions(id, signal), SLOW_MS),
+  nextFires: (id: Id, revision: number, n: number) =>
+    list(['job', id, 'next-fires', revision, n], (signal) => api.nextFires(id, n, signal), LIST_MS),
+
+  runs: (query: RunsQuery) => list(['runs', query], (signal) => api.runs(query, signal)),
+  run: (id: Id) =>
+    queryOptions({
+      queryKey: ['run', id],
+      queryFn: ({ signal }) => api.run(id, signal),
+      refetchInterval: ({ state }) => (state.data && isFinal(state.data.state) ? false : LIVE_MS),
+    }),
+
+  executors: (query: ExecutorsQuery) => list(['executors', query], (signal) => api.executors(query, signal)),
+  executor: (id: Id) => list(['executor', id], (signal) => api.executor(id, signal)),
+  instances: (id: Id, query: InstancesQuery) => list(['executor', id, 'instances', query], (signal) => api.instances(id, query, signal)),
+  joinTokens: (id: Id) => list(['executor', id, 'tokens'], (signal) => api.joinTokens(id, signal), SLOW_MS),
+
+  deliveries: (query: DeliveriesQuery) => list(['deliveries', query], (signal) => api.deliveries(query, signal)),
+  nodes: () => list(['nodes'], (signal) => api.nodes(signal)),
+  users: () => list(['users'], (signal) => api.users(signal), SLOW_MS),
+  apiKeys: () => list(['api-keys'], (signal) => api.apiKeys(signal), SLOW_MS),
+  tenants: () => list(['tenants'], (signal) => api.tenants(signal), SLOW_MS),
+}
+
+/** After a change to a job or a run, everything that may show it is asked again. */
+export function refreshJobs(): void {
+  for (const key of ['jobs', 'job', 'runs', 'overview']) void queryClient.invalidateQueries({ queryKey: [key] })
+}

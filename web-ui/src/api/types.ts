@@ -1,0 +1,89 @@
+// Short names for what crosses the API. The shapes come from schema.d.ts,
+// which `npm run gen:api` writes from docs/openapi.json; only what a page
+// knows better than the description is said here. Ids are decimal strings
+// (64 bit does not fit a JS number), instants are RFC 3339 UTC with
+// milliseconds, durations are Go-like strings ("1m30s").
+import type { components } from './schema'
+
+type S = components['schemas']
+
+export type Id = string
+export type Json = unknown
+
+export interface Page<T> {
+  items: T[]
+  nextCursor: string | null
+}
+
+export type Bilingual = S['Bilingual']
+export type Problem = S['Problem']
+export type ProblemItem = S['ProblemItem']
+
+export type Login = S['Login']
+export type Me = S['Me']
+export type Role = S['SessionUser']['role']
+export type ApiKey = S['APIKey']
+export type User = S['User']
+export type Tenant = S['Tenant']
+
+export type Executor = S['Executor']
+export type ExecutorDetail = S['ExecutorDetail']
+export type Handler = S['Handler']
+export type Instance = S['Instance']
+export type InstanceState = Instance['state']
+export type JoinToken = S['JoinToken']
+
+export type Schedule = S['Schedule']
+export type ScheduleSpec = Omit<S['ScheduleWrite'], 'text' | 'zone'> & { zone: string }
+export type ScheduleKind = ScheduleSpec['kind']
+export type Dialect = NonNullable<ScheduleSpec['dialect']>
+export type Fire = S['Fire']
+
+export type Run = S['Run']
+export type RunState = Run['state']
+export type Cause = Run['cause']
+export type Attempt = Omit<S['Attempt'], 'state'> & { state: RunState }
+export type RunDetail = Omit<S['RunDetail'], 'attempts'> & { attempts: Attempt[] }
+export type LogLine = S['LogLine']
+export type LogPage = S['LogPage']
+export type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
+
+export type Job = Omit<S['Job'], 'lastRun'> & { lastRun: (Omit<S['LastRun'], 'state'> & { state: RunState }) | null }
+export type JobState = Job['state']
+export type Revision = S['Revision']
+
+type Whole<T> = { [K in keyof T]-?: T[K] }
+
+/**
+ * A job as the form writes it: everything said, so that a default of the
+ * server which changes later does not change stored jobs. The state is not in
+ * it: it is set when creating, later by pause and resume.
+ */
+export interface JobWrite {
+  name: string
+  description: string
+  labels: Record<string, string>
+  executor: { id: Id }
+  handler: string
+  input: Json
+  schedule: ScheduleSpec
+  misfire: Whole<S['MisfireWrite']>
+  routing: Job['routing']
+  blocking: Job['blocking']
+  parallelism: number
+  retry: Whole<S['RetryWrite']>
+  timeout: string
+  dispatchTimeout: string
+  onLost: Job['onLost']
+  priority: number
+  owner: Whole<S['OwnerWrite']>
+  alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {
+    /** Write only; absent keeps the stored one. */
+    webhookSecret?: string
+  }
+}
+
+export type Overview = S['Overview']
+export type AttentionItem = S['AttentionItem']
+export type Delivery = S['Delivery']
+export type Node = S['Node']

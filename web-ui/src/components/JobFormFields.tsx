@@ -1,0 +1,304 @@
+// The fields of a job in three sections: what runs, when, and how it behaves.
+import { useQuery } from '@tanstack/react-query'
+import { AutoComplete, Button, Checkbox, DatePicker, Form, Input, InputNumber, Radio, Select } from 'antd'
+import type { Rule } from 'antd/es/form'
+import { useMemo, type ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { queries } from '../api/queries'
+import type { Handler } from '../api/types'
+import { parseDuration } from '../lib/duration'
+import { scheduleOf, splitLabel, type JobFields, type ScheduleFields } from '../lib/jobForm'
+import { allZones } from '../lib/time'
+import { ExecutorSelect } from './ExecutorSelect'
+import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
+import { CronFault, useCronFault } from './SchedulePreview'
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+
+function useRules() {
+  const { t } = useTranslation()
+  return useMemo(() => {
+    const check = (ok: (value: string) => boolean, message: string): Rule => ({
+      validator: (_, value: string | undefined) => (!value || ok(value) ? Promise.resolve() : Promise.reject(new Error(message))),
+    })
+    const each = (ok: (value: string) => boolean, message: (value: string) => string): Rule => ({
+      validator: (_, values: string[] | undefined) => {
+        const bad = values?.find((value) => !ok(value))
+        return bad === undefined ? Promise.resolve() : Promise.reject(new Error(message(bad)))
+      },
+    })
+    const required: Rule = { required: true, whitespace: true, message: t('field.required') }
+    return {
+      required,
+      needed: { required: true, message: t('field.required') } satisfies Rule,
+      duration: check((value) => parseDuration(value) >= 0, t('jobs.form.durationBad')),
+      url: check((value) => /^https?:\/\/\S+$/.test(value), t('jobs.form.urlBad')),
+      email: check((value) => EMAIL.test(value), t('jobs.form.emailBad', { value: '' })),
+      emails: each((value) => EMAIL.test(value), (value) => t('jobs.form.emailBad', { value })),
+      labels: each((value) => splitLabel(value) !== undefined, () => t('jobs.form.labelBad')),
+      json: {
+        validator: (_: unknown, value: string) => {
+          const parsed = parseInput(value ?? '')
+          return parsed.ok ? Promise.resolve() : Promise.reject(new Error(t('jobs.form.inputBad', { message: parsed.message })))
+        },
+      } satisfies Rule,
+    }
+  }, [t])
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="card" aria-label={title}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+export function WhatSection() {
+  const { t } = useTranslation()
+  const rules = useRules()
+  const form = Form.useFormInstance<JobFields>()
+  const executorId = Form.useWatch('executorId', form)
+  const handlerName = Form.useWatch('handler', form)
+  const executor = useQuery({ ...queries.executor(executorId ?? ''), enabled: Boolean(executorId), refetchInterval: false })
+  const handlers = executorId ? (executor.data?.handlers ?? []) : []
+  const handler = handlers.find((one) => one.name === handlerName)
+  const unknown = Boolean(handlerName) && executor.isSuccess && !handler
+  return (
+    <Section title={t('jobs.form.what')}>
+      <div className="form-fields">
+        <Form.Item name="name" label={t('jobs.form.name')} rules={[rules.required]} extra={t('jobs.form.nameHelp')}>
+          <Input maxLength={128} autoComplete="off" spellCheck={false} />
+        </Form.Item>
+        <Form.Item name="executorId" label={t('jobs.form.executor')} rules={[rules.needed]}>
+          <ExecutorSelect label={t('jobs.form.executor')} valueName={executor.data?.id === executorId ? executor.data?.name : undefined} />
+        </Form.Item>
+        <Form.Item name="handler" label={t('jobs.form.handler')} rules={[rules.required]} extra={unknown ? <span className="st-timeout">{t('jobs.form.handlerUnknown')}</span> : t('jobs.form.handlerHelp')}>
+          <AutoComplete
+            popupMatchSelectWidth={330}
+            showSearch={{ filterOption: (typed, option) => String(option?.value ?? '').includes(typed) }}
+            options={handlers.map((one) => ({ value: one.name, handler: one }))}
+            optionRender={(option) => <HandlerOption handler={option.data.handler} />}
+            placeholder={executorId ? undefined : t('jobs.form.pickExecutorFirst')}
+          />
+        </Form.Item>
+        <Form.Item name={['owner', 'name']} label={t('jobs.form.ownerName')}>
+          <Input maxLength={128} autoComplete="off" />
+        </Form.Item>
+        <Form.Item name={['owner', 'email']} label={t('jobs.form.ownerEmail')} rules={[rules.email]}>
+          <Input maxLength={254} inputMode="email" autoComplete="off" />
+        </Form.Item>
+        <Form.Item name="labels" label={t('jobs.form.labels')} rules={[rules.labels]} extra={t('jobs.form.labelsHelp')}>
+          <Select mode="tags" open={false} suffixIcon={null} tokenSeparators={[',', ' ']} />
+        </Form.Item>
+        <Form.Item className="wide" name="description" label={t('jobs.form.description')}>
+          <Input.TextArea maxLength={2000} autoSize={{ minRows: 1, maxRows: 5 }} />
+        </Form.Item>
+        <div className="wide">
+          <Form.Item name="inputText" label={t('jobs.form.input')} rules={[rules.json]} validateTrigger="onBlur">
+            <JsonEditor label={t('jobs.form.input')} />
+          </Form.Item>
+          {handler && <SchemaHint handler={handler} onExample={(text) => form.setFieldValue('inputText', text)} />}
+        </div>
+      </div>
+    </Section>
+  )
+}
+
+function HandlerOption({ handler }: { handler: Handler }) {
+  const { t } = useTranslation()
+  return (
+    <div>
+      <span className="mono">{handler.name}</span> {handler.idempotent && <span className="label-chip">{t('jobs.form.handlerIdempotent')}</span>}
+      {handler.description && <div className="muted small">{handler.description}</div>}
+    </div>
+  )
+}
+
+function SchemaHint({ handler, onExample }: { handler: Handler; onExample: (text: string) => void }) {
+  const { t } = useTranslation()
+  if (!handler.inputSchema) return <p className="muted small">{t('jobs.form.noSchema')}</p>
+  return (
+    <details>
+      <summary>{t('jobs.form.schema')}</summary>
+      <pre className="code-block" style={{ margin: '6px 0' }} tabIndex={0} role="region" aria-label={t('jobs.form.schema')}>
+        {JSON.stringify(handler.inputSchema, null, 2)}
+      </pre>
+      <Button size="small" onClick={() => onExample(JSON.stringify(exampleOf(handler.inputSchema), null, 2))}>
+        {t('jobs.form.fillExample')}
+      </Button>
+    </details>
+  )
+}
+
+export function WhenSection() {
+  const { t } = useTranslation()
+  const rules = useRules()
+  const schedule = Form.useWatch<ScheduleFields | undefined>('schedule')
+  const kind = schedule?.kind ?? 'cron'
+  const { expr, fault } = useCronFault(scheduleOf(schedule))
+  const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
+  const picker = <DatePicker showTime style={{ width: '100%' }} />
+  return (
+    <Section title={t('jobs.form.when')}>
+      <Form.Item name={['schedule', 'kind']} label={t('jobs.form.kind')}>
+        <Radio.Group
+          optionType="button"
+          options={[
+            { value: 'cron', label: t('jobs.form.kindCron') },
+            { value: 'fixed_rate', label: t('jobs.form.kindRate') },
+            { value: 'once', label: t('jobs.form.kindOnce') },
+            { value: 'none', label: t('jobs.form.kindNone') },
+          ]}
+        />
+      </Form.Item>
+      <div className="form-fields">
+        {kind === 'cron' && (
+          <>
+            <Form.Item
+              name={['schedule', 'expr']}
+              label={t('jobs.form.expr')}
+              rules={[rules.required]}
+              validateStatus={fault ? 'error' : undefined}
+              extra={fault ? <CronFault expr={expr} item={fault} /> : t('jobs.form.exprHelp')}
+            >
+              <Input className="mono" autoComplete="off" spellCheck={false} maxLength={256} placeholder="0 0 2 * * *" />
+            </Form.Item>
+            <Form.Item name={['schedule', 'dialect']} label={t('jobs.form.dialect')}>
+              <Select
+                options={[
+                  { value: 'auto', label: t('jobs.form.dialectAuto') },
+                  { value: 'standard', label: t('jobs.form.dialectStandard') },
+                  { value: 'seconds', label: t('jobs.form.dialectSeconds') },
+                  { value: 'quartz', label: t('jobs.form.dialectQuartz') },
+                ]}
+              />
+            </Form.Item>
+          </>
+        )}
+        {kind === 'fixed_rate' && (
+          <Form.Item name={['schedule', 'every']} label={t('jobs.form.every')} rules={[rules.required, rules.duration]} extra={t('jobs.form.everyHelp')}>
+            <Input className="mono" autoComplete="off" placeholder="30s" />
+          </Form.Item>
+        )}
+        {kind === 'once' && (
+          <Form.Item name={['schedule', 'at']} label={t('jobs.form.at')} rules={[rules.needed]}>
+            {picker}
+          </Form.Item>
+        )}
+        <Form.Item name={['schedule', 'zone']} label={t('jobs.form.zone')} rules={[rules.needed]}>
+          <Select showSearch options={zones} />
+        </Form.Item>
+        {(kind === 'cron' || kind === 'fixed_rate') && (
+          <>
+            <Form.Item name={['schedule', 'startAt']} label={t('jobs.form.startAt')}>
+              {picker}
+            </Form.Item>
+            <Form.Item name={['schedule', 'endAt']} label={t('jobs.form.endAt')}>
+              {picker}
+            </Form.Item>
+          </>
+        )}
+      </div>
+      {kind === 'none' ? (
+        <p className="muted">{t('jobs.form.kindNoneHelp')}</p>
+      ) : (
+        <div className="form-fields">
+          <Form.Item name={['misfire', 'policy']} label={t('jobs.form.misfirePolicy')}>
+            <Select
+              options={[
+                { value: 'skip', label: t('jobs.form.misfireSkip') },
+                { value: 'once_now', label: t('jobs.form.misfireOnce') },
+              ]}
+            />
+          </Form.Item>
+          <Form.Item name={['misfire', 'threshold']} label={t('jobs.form.misfireThreshold')} rules={[rules.required, rules.duration]}>
+            <Input className="mono" />
+          </Form.Item>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOpen: boolean; onAdvanced: (open: boolean) => void; secretSet: boolean }) {
+  const { t } = useTranslation()
+  const rules = useRules()
+  const duration = [rules.required, rules.duration]
+  const parallel = Form.useWatch<string | undefined>('blocking') === 'parallel'
+  const advanced = Form.useWatch((fields: JobFields) => ({ dispatch: fields.dispatchTimeout, onLost: fields.onLost, priority: fields.priority }))
+  return (
+    <Section title={t('jobs.form.how')}>
+      <div className="form-fields">
+        <Form.Item name="routing" label={t('jobs.form.routing')}>
+          <Select options={(['first', 'round_robin', 'random'] as const).map((value) => ({ value, label: t(`jobs.form.routing_${value}`) }))} />
+        </Form.Item>
+        <Form.Item name="blocking" label={t('jobs.form.blocking')}>
+          <Select options={(['serial', 'discard_later', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
+        </Form.Item>
+        {parallel && (
+          <Form.Item name="parallelism" label={t('jobs.form.parallelism')} extra={t('jobs.form.parallelismHelp')} rules={[rules.needed]}>
+            <InputNumber min={0} precision={0} style={{ width: '100%' }} />
+          </Form.Item>
+        )}
+        <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
+          <Input className="mono" />
+        </Form.Item>
+        <Form.Item name={['retry', 'maxAttempts']} label={t('jobs.form.attempts')} extra={t('jobs.form.attemptsHelp')} rules={[rules.needed]}>
+          <InputNumber min={1} max={100} precision={0} style={{ width: '100%' }} />
+        </Form.Item>
+        <Form.Item name={['retry', 'delay']} label={t('jobs.form.retryDelay')} rules={duration}>
+          <Input className="mono" />
+        </Form.Item>
+        <Form.Item name={['retry', 'backoff']} label={t('jobs.form.backoff')} rules={[rules.needed]}>
+          <InputNumber min={1} max={10} step={0.5} style={{ width: '100%' }} />
+        </Form.Item>
+      </div>
+      <details open={advancedOpen} onToggle={(event) => onAdvanced(event.currentTarget.open)} style={{ marginBottom: 16 }}>
+        <summary>
+          {t('jobs.form.advanced')}
+          {!advancedOpen && advanced && (
+            <span className="muted">
+              {' '}
+              · {t('jobs.form.dispatchTimeout')}: {advanced.dispatch} · {t('jobs.form.onLost')}: {advanced.onLost && t(`jobs.form.onLost_${advanced.onLost}`)} · {t('jobs.form.priority')}: {advanced.priority}
+            </span>
+          )}
+        </summary>
+        <div className="form-fields" style={{ marginTop: 10 }}>
+          <Form.Item name={['retry', 'maxDelay']} label={t('jobs.form.maxDelay')} rules={duration}>
+            <Input className="mono" />
+          </Form.Item>
+          <Form.Item name="dispatchTimeout" label={t('jobs.form.dispatchTimeout')} rules={duration}>
+            <Input className="mono" />
+          </Form.Item>
+          <Form.Item name="onLost" label={t('jobs.form.onLost')}>
+            <Select options={(['auto', 'fail', 'retry'] as const).map((value) => ({ value, label: t(`jobs.form.onLost_${value}`) }))} />
+          </Form.Item>
+          <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
+            <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
+          </Form.Item>
+        </div>
+      </details>
+      <h3 style={{ marginBottom: 8 }}>{t('jobs.form.alert')}</h3>
+      <Form.Item name={['alert', 'onFailure']} valuePropName="checked" noStyle>
+        <Checkbox>{t('jobs.form.onFailure')}</Checkbox>
+      </Form.Item>
+      <br />
+      <Form.Item name={['alert', 'includeNoExecutor']} valuePropName="checked" noStyle>
+        <Checkbox>{t('jobs.form.includeNoExecutor')}</Checkbox>
+      </Form.Item>
+      <div className="form-fields" style={{ marginTop: 12 }}>
+        <Form.Item name={['alert', 'emails']} label={t('jobs.form.emails')} rules={[rules.emails]} extra={t('jobs.form.emailsHelp')}>
+          <Select mode="tags" open={false} suffixIcon={null} tokenSeparators={[',', ' ', ';']} />
+        </Form.Item>
+        <Form.Item name={['alert', 'webhookUrl']} label={t('jobs.form.webhookUrl')} rules={[rules.url]}>
+          <Input inputMode="url" autoComplete="off" />
+        </Form.Item>
+        <Form.Item name={['alert', 'webhookSecret']} label={t('jobs.form.webhookSecret')} extra={t(secretSet ? 'jobs.form.webhookSecretKeep' : 'jobs.form.webhookSecretHelp')}>
+          <Input.Password autoComplete="new-password" />
+        </Form.Item>
+      </div>
+    </Section>
+  )
+}

@@ -1,0 +1,184 @@
+// Join tokens of an executor, and the way of a newcomer: make one, copy a
+// program, see the instance arrive.
+import { PlusOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Alert, App, Button, Form, Input, InputNumber, Modal, Select } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import type { ExecutorDetail, JoinToken } from '../api/types'
+import { environmentSnippet, executorAddress, goSnippet } from '../lib/snippet'
+import { CopyBlock } from './CopyButton'
+import { useShowError } from './hooks'
+import { ResourceTable, type Column } from './ResourceTable'
+import { Blank } from './States'
+import { RelativeTime } from './TimeText'
+
+const DAY_MS = 86_400_000
+
+/** The moment so many days from now; undefined for no end. */
+export function expiryIn(days: number): string | undefined {
+  return days > 0 ? new Date(Date.now() + days * DAY_MS).toISOString() : undefined
+}
+
+export function useExpiryOptions() {
+  const { t } = useTranslation()
+  return [
+    { value: 1, label: t('tokens.day') },
+    { value: 30, label: t('tokens.month') },
+    { value: 365, label: t('tokens.year') },
+    { value: 0, label: t('tokens.forever') },
+  ]
+}
+
+export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const [creating, setCreating] = useState(false)
+  const tokens = useQuery(queries.joinTokens(executor.id))
+  const refresh = () => void queryClient.invalidateQueries({ queryKey: queries.joinTokens(executor.id).queryKey })
+
+  const revoke = (token: JoinToken) =>
+    modal.confirm({
+      title: t('tokens.revokeTitle'),
+      content: t('tokens.revokeHelp'),
+      okText: t('tokens.revoke'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.deleteJoinToken(executor.id, token.id)
+          message.success(t('tokens.revoked'))
+          refresh()
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  const columns: Column<JoinToken>[] = [
+    { key: 'name', title: t('field.name'), kind: 'title', render: (one) => one.name || <span className="mono">{one.id}</span> },
+    { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
+    {
+      key: 'uses',
+      title: t('tokens.uses'),
+      render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses, max: one.maxUses }) : one.uses}</span>,
+    },
+    { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
+    { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },
+    {
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) => (
+        <Button size="small" danger onClick={() => revoke(one)} aria-label={`${t('tokens.revoke')}: ${one.name || one.id}`}>
+          {t('tokens.revoke')}
+        </Button>
+      ),
+    },
+  ]
+  return (
+    <section className="card flush" aria-label={t('tokens.title')}>
+      <div className="card-head">
+        <div>
+          <h2>{t('tokens.title')}</h2>
+          <p className="muted small">{t('tokens.help')}</p>
+        </div>
+        <Button icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+          {t('tokens.create')}
+        </Button>
+      </div>
+      <ResourceTable
+        label={t('tokens.title')}
+        columns={columns}
+        rows={tokens.data?.items}
+        rowKey={(one) => one.id}
+        error={tokens.error}
+        onRetry={() => void tokens.refetch()}
+        empty={<Blank title={t('tokens.empty')} help={t('tokens.emptyHelp')} />}
+      />
+      {creating && (
+        <CreateToken
+          executor={executor}
+          onClose={() => {
+            setCreating(false)
+            refresh()
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+interface Fields {
+  name?: string
+  days: number
+  maxUses?: number | null
+}
+
+function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose: () => void }) {
+  const { t } = useTranslation()
+  const showError = useShowError()
+  const expiry = useExpiryOptions()
+  const [form] = Form.useForm<Fields>()
+  const [secret, setSecret] = useState<string>()
+  const [before] = useState(executor.instancesOnline)
+  const [busy, setBusy] = useState(false)
+  const submit = async (fields: Fields) => {
+    setBusy(true)
+    try {
+      const token = await api.createJoinToken(executor.id, {
+        name: fields.name?.trim() || undefined,
+        expiresAt: expiryIn(fields.days),
+        maxUses: fields.maxUses ?? undefined,
+      })
+      setSecret(token.secret)
+    } catch (err) {
+      showError(err)
+    } finally {
+      setBusy(false)
+    }
+  }
+  if (secret) {
+    return (
+      <Modal open width={720} title={t('tokens.secretTitle')} onCancel={onClose} footer={<Button onClick={onClose}>{t('action.close')}</Button>}>
+        <div className="stack">
+          <Alert type="warning" showIcon title={t('tokens.secretHelp')} />
+          <CopyBlock text={environmentSnippet(secret)} label={t('tokens.title')} />
+          <h3>{t('tokens.snippet')}</h3>
+          <p className="muted">{t('tokens.snippetHelp')}</p>
+          <CopyBlock text={goSnippet(executor.name, executorAddress(location.hostname))} label={t('tokens.snippet')} />
+          <Arrival executorId={executor.id} before={before} />
+        </div>
+      </Modal>
+    )
+  }
+  return (
+    <Modal open title={t('tokens.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+      <Form form={form} layout="vertical" initialValues={{ days: 365 }} onFinish={submit}>
+        <Form.Item name="name" label={t('tokens.name')}>
+          <Input maxLength={64} autoComplete="off" />
+        </Form.Item>
+        <Form.Item name="days" label={t('tokens.expiresIn')}>
+          <Select options={expiry} />
+        </Form.Item>
+        <Form.Item name="maxUses" label={t('tokens.maxUses')} extra={t('tokens.maxUsesHelp')}>
+          <InputNumber min={1} precision={0} style={{ width: '100%' }} />
+        </Form.Item>
+      </Form>
+    </Modal>
+  )
+}
+
+/** Ticks itself when an instance arrives that was not there when the token was made. */
+function Arrival({ executorId, before }: { executorId: string; before: number }) {
+  const { t } = useTranslation()
+  const online = useQuery({ ...queries.executor(executorId), refetchInterval: 2_000 }).data?.instancesOnline ?? 0
+  return (
+    <p role="status" className={online > before ? 'st-success' : 'muted'}>
+      {online > before ? `✓ ${t('tokens.arrived', { count: online })}` : `… ${t('tokens.waiting')}`}
+    </p>
+  )
+}

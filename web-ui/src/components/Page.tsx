@@ -1,0 +1,30 @@
+import type { ReactNode } from 'react'
+import { useDocumentTitle } from './hooks'
+
+interface Props {
+  title: string
+  /** What stands in the browser's tab when it differs from the title. */
+  heading?: ReactNode
+  crumbs?: ReactNode
+  sub?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** One page: its title (also the tab's), what can be done, and its content. */
+export function Page({ title, heading, crumbs, sub, actions, children }: Props) {
+  useDocumentTitle(title)
+  return (
+    <>
+      <div className="page-head">
+        <div className="grow">
+          {crumbs && <div className="crumbs">{crumbs}</div>}
+          <h1>{heading ?? title}</h1>
+          {sub && <div className="muted">{sub}</div>}
+        </div>
+        {actions && <div className="row">{actions}</div>}
+      </div>
+      {children}
+    </>
+  )
+}

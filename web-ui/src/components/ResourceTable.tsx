@@ -1,0 +1,137 @@
+// A list of things: a real table on wide screens which turns into cards on
+// narrow ones by CSS alone, so there is one DOM to read, test and link. The
+// roles are spelled out because `display: block` takes them away in browsers.
+import { Button } from 'antd'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { isApiError } from '../api/problem'
+import { getConnection } from '../lib/connection'
+import { formatWithZone } from '../lib/time'
+import { ErrorState, FilteredBlank } from './States'
+
+export interface Column<T> {
+  key: string
+  title: string
+  render: (row: T) => ReactNode
+  /** "title" heads the card on narrow screens; "actions" has no label there. */
+  kind?: 'title' | 'actions'
+  align?: 'right'
+}
+
+interface Props<T> {
+  label: string
+  columns: Column<T>[]
+  rows: T[] | undefined
+  rowKey: (row: T) => string
+  error?: unknown
+  onRetry?: () => void
+  /** Shown when there is no row and no filter. */
+  empty: ReactNode
+  filtered?: boolean
+  onClearFilters?: () => void
+  pager?: ReactNode
+  updatedAt?: number
+}
+
+const SKELETON_ROWS = 6
+
+export function ResourceTable<T>(props: Props<T>) {
+  const { t } = useTranslation()
+  const { rows, error, columns } = props
+  if (!rows && error) return <ErrorState error={error} onRetry={props.onRetry} />
+  if (rows?.length === 0) {
+    return props.filtered ? <FilteredBlank onClear={props.onClearFilters} /> : <>{props.empty}</>
+  }
+  const stale = Boolean(rows && error)
+  return (
+    <>
+      {stale && (
+        <p className="banner small" role="status">
+          {t('list.stale', { time: formatWithZone(props.updatedAt ?? getConnection().lastAnswerAt) })}
+          {isApiError(error) && error.requestId ? ` (${error.requestId})` : ''}
+        </p>
+      )}
+      <div className={`table-wrap${stale ? ' stale' : ''}`}>
+        <table className="table" role="table" aria-label={props.label} aria-busy={!rows}>
+          <thead role="rowgroup">
+            <tr role="row">
+              {columns.map((column) => (
+                <th key={column.key} role="columnheader" scope="col" className={column.align}>
+                  {column.kind === 'actions' ? <span className="sr-only">{column.title}</span> : column.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody role="rowgroup">{rows ? rows.map((row) => <Row key={props.rowKey(row)} row={row} columns={columns} />) : <SkeletonRows columns={columns} />}</tbody>
+        </table>
+      </div>
+      {props.pager}
+    </>
+  )
+}
+
+function cellClass<T>(column: Column<T>): string | undefined {
+  const names = [column.align, column.kind === 'title' && 'card-title', column.kind === 'actions' && 'actions']
+  return names.filter(Boolean).join(' ') || undefined
+}
+
+function Row<T>({ row, columns }: { row: T; columns: Column<T>[] }) {
+  return (
+    <tr role="row">
+      {columns.map((column) => (
+        <td key={column.key} role="cell" data-label={column.title} className={cellClass(column)}>
+          {column.render(row)}
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+function SkeletonRows<T>({ columns }: { columns: Column<T>[] }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      {Array.from({ length: SKELETON_ROWS }, (_, i) => (
+        <tr key={i} role="row">
+          {columns.map((column, j) => (
+            <td key={column.key} role="cell" data-label={column.title} className={cellClass(column)} style={{ height: 48, minWidth: 60 }}>
+              <span className="skeleton">{i === 0 && j === 0 && <span className="sr-only">{t('list.loading')}</span>}</span>
+            </td>
+          ))}
+        </tr>
+      ))}
+    </>
+  )
+}
+
+// Cursors lead forward only. The way back is remembered here per cursor, for
+// the life of the page; after a reload the browser's Back and "first page"
+// remain.
+const previousOf = new Map<string, string | undefined>()
+
+interface PagerProps {
+  cursor: string | undefined
+  nextCursor: string | null | undefined
+  onGo: (cursor: string | undefined) => void
+}
+
+export function Pager({ cursor, nextCursor, onGo }: PagerProps) {
+  const { t } = useTranslation()
+  if (!cursor && !nextCursor) return null
+  const next = () => {
+    if (!nextCursor) return
+    previousOf.set(nextCursor, cursor)
+    onGo(nextCursor)
+  }
+  return (
+    <div className="pager">
+      {cursor && <Button onClick={() => onGo(undefined)}>{t('list.first')}</Button>}
+      <Button disabled={!cursor || !previousOf.has(cursor)} onClick={() => onGo(previousOf.get(cursor ?? ''))}>
+        {t('list.previous')}
+      </Button>
+      <Button disabled={!nextCursor} onClick={next}>
+        {t('list.next')}
+      </Button>
+    </div>
+  )
+}

@@ -1,0 +1,94 @@
+// Run now: with the job's input or another one, on any instance or a chosen
+// one. The idempotency key is made once per opening, so a double click or a
+// resent request creates one run.
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Alert, App, Checkbox, Form, Input, Modal, Select } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, refreshJobs } from '../api/queries'
+import type { Job } from '../api/types'
+import { wireDuration } from '../lib/duration'
+import { randomKey } from '../lib/misc'
+import { loadFlag, saveFlag } from '../lib/prefs'
+import { useShowError } from './hooks'
+import { inputText, JsonEditor, parseInput } from './JsonEditor'
+
+export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
+  const { t } = useTranslation()
+  const { notification } = App.useApp()
+  const showError = useShowError()
+  const navigate = useNavigate()
+  const [key] = useState(randomKey)
+  const [edited, setEdited] = useState<string>()
+  const [instanceId, setInstanceId] = useState<string>()
+  const [note, setNote] = useState('')
+  const [follow, setFollow] = useState(() => loadFlag('follow', true))
+  const [busy, setBusy] = useState(false)
+  // Lists come without input, so the job is asked for in full.
+  const full = useQuery(queries.job(job.id))
+  const instances = useQuery(queries.instances(job.executor.id, {}))
+  const online = (instances.data?.items ?? []).filter((one) => one.state === 'online')
+  const text = edited ?? inputText(full.data?.input)
+  const parsed = parseInput(text)
+
+  const open = (runId: string) => navigate({ to: '/runs/$runId', params: { runId } })
+  const submit = async () => {
+    if (!parsed.ok) return
+    setBusy(true)
+    saveFlag('follow', follow)
+    try {
+      // An untouched input is left out: the server takes the job's own.
+      const body = { ...(edited === undefined ? {} : { input: parsed.value }), instanceId, note: note.trim() || undefined }
+      const run = await api.runJob(job.id, body, key)
+      refreshJobs()
+      onClose()
+      if (follow) await open(run.id)
+      else
+        notification.success({
+          title: t('jobs.run.started', { id: run.id }),
+          actions: <a href={`/runs/${run.id}`} onClick={(event) => { event.preventDefault(); void open(run.id) }}>{t('jobs.run.open')}</a>,
+        })
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Modal
+      open
+      title={t('jobs.run.title', { name: job.name })}
+      okText={t('jobs.run.submit')}
+      cancelText={t('action.cancel')}
+      okButtonProps={{ disabled: !parsed.ok, loading: busy }}
+      onOk={() => void submit()}
+      onCancel={onClose}
+    >
+      <Form layout="vertical" component="div">
+        {instances.isSuccess && online.length === 0 && (
+          <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.run.offline', { timeout: wireDuration(job.dispatchTimeout, t) })} />
+        )}
+        <Form.Item label={t('jobs.run.input')} validateStatus={parsed.ok ? undefined : 'error'} help={parsed.ok ? undefined : t('jobs.form.inputBad', { message: parsed.message })}>
+          <JsonEditor value={text} onChange={setEdited} label={t('jobs.run.input')} invalid={!parsed.ok} />
+        </Form.Item>
+        <Form.Item label={t('jobs.run.instance')} htmlFor="run-instance">
+          <Select
+            id="run-instance"
+            allowClear
+            placeholder={t('jobs.run.instanceAny')}
+            value={instanceId}
+            onChange={setInstanceId}
+            options={online.map((one) => ({ value: one.id, label: `${one.name} (${one.running}/${one.slots})` }))}
+          />
+        </Form.Item>
+        <Form.Item label={t('jobs.run.note')} htmlFor="run-note">
+          <Input id="run-note" value={note} maxLength={500} onChange={(event) => setNote(event.target.value)} />
+        </Form.Item>
+        <Checkbox checked={follow} onChange={(event) => setFollow(event.target.checked)}>
+          {t('jobs.run.follow')}
+        </Checkbox>
+      </Form>
+    </Modal>
+  )
+}

@@ -1,0 +1,25 @@
+import { useTranslation } from 'react-i18next'
+import type { Schedule } from '../api/types'
+import { wireDuration } from '../lib/duration'
+import { formatInstant } from '../lib/time'
+import { useLang } from './hooks'
+
+/** A schedule in one cell: the expression, its zone, and the sentence below. */
+export function ScheduleText({ schedule }: { schedule: Schedule }) {
+  const { t } = useTranslation()
+  const lang = useLang()
+  if (schedule.kind === 'none') return <span className="muted">{t('jobs.list.noSchedule')}</span>
+  const short = {
+    cron: schedule.expr,
+    fixed_rate: `${t('jobs.form.every')} ${wireDuration(schedule.every, t)}`,
+    once: schedule.at ? formatInstant(schedule.at, schedule.zone) : '—',
+  }[schedule.kind]
+  const sentence = schedule.text?.[lang]
+  return (
+    <div style={{ maxWidth: 300 }}>
+      <span className={schedule.kind === 'fixed_rate' ? '' : 'mono'}>{short}</span>{' '}
+      {schedule.kind !== 'fixed_rate' && <span className="muted small">{schedule.zone}</span>}
+      {sentence && schedule.kind === 'cron' && <div className="muted small">{sentence}</div>}
+    </div>
+  )
+}

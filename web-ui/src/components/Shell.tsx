@@ -1,0 +1,165 @@
+// The frame of every page after signing in: navigation, tenant, preferences,
+// account.
+import {
+  ApartmentOutlined,
+  BellOutlined,
+  ClusterOutlined,
+  DashboardOutlined,
+  HistoryOutlined,
+  KeyOutlined,
+  MenuOutlined,
+  ScheduleOutlined,
+  SwapOutlined,
+  TeamOutlined,
+  UserOutlined,
+} from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { Button, Drawer, Dropdown } from 'antd'
+import { useState, type ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import { Banners } from './Banners'
+import { Bell } from './Bell'
+import { useCan, useSession, useShowError } from './hooks'
+import { LanguageMenu, ThemeMenu } from './Preferences'
+
+type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'deliveries' | 'nodes' | 'users' | 'apiKeys' | 'tenants' }
+
+const MAIN: Item[] = [
+  { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
+  { to: '/jobs', icon: <ScheduleOutlined />, key: 'jobs' },
+  { to: '/runs', icon: <HistoryOutlined />, key: 'runs' },
+  { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
+  { to: '/deliveries', icon: <BellOutlined />, key: 'deliveries' },
+]
+
+function useSettings(): Item[] {
+  const admin = useCan('admin')
+  const platform = useSession()?.user.platformAdmin ?? false
+  return [
+    ...(admin ? [{ to: '/settings/users', icon: <TeamOutlined />, key: 'users' } as const] : []),
+    ...(admin ? [{ to: '/settings/api-keys', icon: <KeyOutlined />, key: 'apiKeys' } as const] : []),
+    ...(platform ? [{ to: '/settings/tenants', icon: <SwapOutlined />, key: 'tenants' } as const] : []),
+    { to: '/nodes', icon: <ApartmentOutlined />, key: 'nodes' },
+  ]
+}
+
+function NavLinks({ onGo }: { onGo?: () => void }) {
+  const { t } = useTranslation()
+  const settings = useSettings()
+  const group = (items: Item[]) => (
+    <ul className="nav">
+      {items.map((item) => (
+        <li key={item.key}>
+          <Link to={item.to} activeOptions={{ includeSearch: false }} onClick={onGo}>
+            <span aria-hidden="true">{item.icon}</span>
+            {t(`nav.${item.key}`)}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+  return (
+    <nav aria-label={t('nav.main')}>
+      {group(MAIN)}
+      <div className="nav-title">{t('nav.settings')}</div>
+      {group(settings)}
+    </nav>
+  )
+}
+
+function AccountMenu() {
+  const { t } = useTranslation()
+  const session = useSession()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const me = useQuery(queries.me())
+  const tenants = me.data?.tenants ?? []
+  if (!session) return null
+  const { user, tenant } = session
+
+  const onClick = async ({ key }: { key: string }) => {
+    try {
+      if (key === 'password') await navigate({ to: '/password' })
+      else if (key === 'out') await api.logout()
+      else if (key.startsWith('tenant:')) {
+        await api.switchTenant(key.slice('tenant:'.length))
+        queryClient.clear()
+        await navigate({ to: '/overview' })
+      }
+    } catch (err) {
+      showError(err)
+    }
+  }
+  const others = tenants.filter((one) => one.id !== tenant.id)
+  return (
+    <Dropdown
+      trigger={['click']}
+      menu={{
+        onClick: (info) => void onClick(info),
+        items: [
+          { key: 'who', type: 'group', label: `${user.username} · ${t(`role.${user.role}`)}` },
+          ...(others.length > 0
+            ? [{ key: 'tenants', type: 'group' as const, label: t('user.switchTenant'), children: others.map((one) => ({ key: `tenant:${one.id}`, label: one.name })) }]
+            : []),
+          { type: 'divider' },
+          { key: 'password', label: t('user.changePassword') },
+          { key: 'out', label: t('user.signOut') },
+        ],
+      }}
+    >
+      <Button type="text" icon={<UserOutlined />} aria-label={t('user.menu', { name: user.username })}>
+        <span className="only-wide">{user.username}</span>
+      </Button>
+    </Dropdown>
+  )
+}
+
+export function Shell() {
+  const { t } = useTranslation()
+  const session = useSession()
+  const [open, setOpen] = useState(false)
+  const version = useQuery(queries.version())
+  return (
+    <>
+      <a className="skip-link" href="#content">
+        {t('nav.skip')}
+      </a>
+      <div className="shell">
+        <aside className="side">
+          <Link to="/overview" className="brand">
+            <Bell /> Carillon
+          </Link>
+          <NavLinks />
+          <div className="grow" />
+          {version.data && <p className="muted small" style={{ padding: '12px 18px' }}>{version.data.version}</p>}
+        </aside>
+        <div style={{ minWidth: 0 }}>
+          <header className="topbar">
+            <span className="only-narrow">
+              <Button type="text" icon={<MenuOutlined />} aria-label={t('nav.open')} onClick={() => setOpen(true)} />
+            </span>
+            <Link to="/overview" className="brand only-narrow" aria-label="Carillon">
+              <Bell />
+            </Link>
+            <span className="grow clip">
+              <span className="muted">{t('user.tenant')}:</span> <strong>{session?.tenant.name}</strong>
+            </span>
+            <LanguageMenu />
+            <ThemeMenu />
+            <AccountMenu />
+          </header>
+          <Banners />
+          <main className="main" id="content" tabIndex={-1} style={{ outline: 'none' }}>
+            <Outlet />
+          </main>
+        </div>
+      </div>
+      <Drawer placement="left" size={260} open={open} onClose={() => setOpen(false)} title="Carillon" styles={{ body: { padding: 0 } }}>
+        <NavLinks onGo={() => setOpen(false)} />
+      </Drawer>
+    </>
+  )
+}

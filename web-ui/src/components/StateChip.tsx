@@ -1,0 +1,79 @@
+// A state is an icon, a word and a colour, never a colour alone. One palette
+// for lists, headers and the timeline.
+import { useTranslation } from 'react-i18next'
+import type { Delivery, InstanceState, JobState, RunState } from '../api/types'
+
+type Tone = 'success' | 'running' | 'failed' | 'timeout' | 'retrying' | 'queued' | 'skipped' | 'killed' | 'lost'
+type Look = readonly [tone: Tone, icon: string]
+
+const RUN: Record<RunState, Look> = {
+  due: ['queued', '…'],
+  offered: ['queued', '→'],
+  running: ['running', '▶'],
+  cancelling: ['killed', '◧'],
+  retry_wait: ['retrying', '↻'],
+  succeeded: ['success', '✓'],
+  failed: ['failed', '✕'],
+  timed_out: ['timeout', '⏱'],
+  cancelled: ['killed', '■'],
+  lost: ['lost', '?'],
+  missed: ['skipped', '⤼'],
+  discarded: ['skipped', '⊘'],
+}
+const JOB: Record<JobState, Look> = { enabled: ['success', '●'], paused: ['skipped', '‖'] }
+const INSTANCE: Record<InstanceState, Look> = {
+  online: ['success', '●'],
+  draining: ['skipped', '◐'],
+  silent: ['lost', '?'],
+  gone: ['queued', '○'],
+}
+const DELIVERY: Record<Delivery['state'], Look> = {
+  pending: ['queued', '…'],
+  delivered: ['success', '✓'],
+  failed: ['failed', '✕'],
+}
+
+const MOVING: ReadonlySet<RunState> = new Set(['running', 'cancelling'])
+
+/** CSS colour of a run state, for the timeline. */
+export function runColour(state: RunState): string {
+  return `var(--${(RUN[state] ?? ['queued'])[0]})`
+}
+
+function Chip({ look, word, moving, big }: { look: Look | undefined; word: string; moving?: boolean; big?: boolean }) {
+  const [tone, icon] = look ?? (['queued', '·'] as const)
+  return (
+    <span className={`state st-${tone}${big ? ' state-big' : ''}`}>
+      <span className={`state-icon${moving ? ' pulse' : ''}`} aria-hidden="true">
+        {icon}
+      </span>
+      {word}
+    </span>
+  )
+}
+
+export function RunStateChip({ state, big }: { state: RunState; big?: boolean }) {
+  const { t } = useTranslation()
+  return <Chip look={RUN[state]} word={t(`runs.state.${state}`)} moving={MOVING.has(state)} big={big} />
+}
+
+export function JobStateChip({ state }: { state: JobState }) {
+  const { t } = useTranslation()
+  return <Chip look={JOB[state]} word={t(`jobs.state.${state}`)} />
+}
+
+export function InstanceStateChip({ state }: { state: InstanceState }) {
+  const { t } = useTranslation()
+  return <Chip look={INSTANCE[state]} word={t(`instance.${state}`)} />
+}
+
+export function DeliveryStateChip({ state }: { state: Delivery['state'] }) {
+  const { t } = useTranslation()
+  return <Chip look={DELIVERY[state]} word={t(`deliveries.state.${state}`)} />
+}
+
+/** How many instances of an executor are online; none is a warning. */
+export function OnlineCount({ count }: { count: number }) {
+  const { t } = useTranslation()
+  return <Chip look={count > 0 ? INSTANCE.online : INSTANCE.silent} word={count > 0 ? t('jobs.list.online', { count }) : t('jobs.list.offline')} />
+}

@@ -1,0 +1,64 @@
+// The three designed non-data states of a list: new and empty (teaches),
+// empty by filter (offers to clear), error (retry and the request id).
+import { ExclamationCircleOutlined, FilterOutlined, InboxOutlined } from '@ant-design/icons'
+import { Button } from 'antd'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { isApiError } from '../api/problem'
+import { CopyButton } from './CopyButton'
+import { useErrorText } from './hooks'
+
+export function Blank({ icon, title, help, children }: { icon?: ReactNode; title: string; help?: string; children?: ReactNode }) {
+  return (
+    <div className="blank">
+      <span className="blank-icon" aria-hidden="true">
+        {icon ?? <InboxOutlined />}
+      </span>
+      <h2>{title}</h2>
+      {help && <p>{help}</p>}
+      {children && <div className="row">{children}</div>}
+    </div>
+  )
+}
+
+export function FilteredBlank({ onClear }: { onClear?: () => void }) {
+  const { t } = useTranslation()
+  return (
+    <Blank icon={<FilterOutlined />} title={t('list.filteredEmpty')} help={t('list.filteredEmptyHelp')}>
+      {onClear && <Button onClick={onClear}>{t('action.clearFilters')}</Button>}
+    </Blank>
+  )
+}
+
+export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?: () => void; title?: string }) {
+  const { t } = useTranslation()
+  const text = useErrorText()
+  const api = isApiError(error) ? error : undefined
+  const details = JSON.stringify(
+    { code: api?.code ?? 'client', status: api?.status, detail: api?.detail ?? String(error), requestId: api?.requestId, page: location.pathname },
+    null,
+    2,
+  )
+  return (
+    <div className="blank" role="alert">
+      <span className="blank-icon st-failed" aria-hidden="true">
+        <ExclamationCircleOutlined />
+      </span>
+      <h2>{title ?? t('errors.title')}</h2>
+      <p>{text(error)}</p>
+      {api?.requestId && (
+        <p className="small">
+          {t('errors.requestId')}: <span className="mono">{api.requestId}</span>
+        </p>
+      )}
+      <div className="row">
+        {onRetry && (
+          <Button type="primary" onClick={onRetry}>
+            {t('action.retry')}
+          </Button>
+        )}
+        <CopyButton text={details} label={t('action.copyDetails')} />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,122 @@
+// Small hooks which several pages share.
+import { App } from 'antd'
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react'
+import { useTranslation } from 'react-i18next'
+import { isApiError } from '../api/problem'
+import { getSession, subscribeSession, type Session } from '../api/session'
+import type { Role } from '../api/types'
+import { getConnection, serverNow, subscribeConnection, type ConnectionState } from '../lib/connection'
+import type { Lang } from '../lib/prefs'
+import { roleAtLeast } from '../lib/misc'
+
+export function useSession(): Session {
+  return useSyncExternalStore(subscribeSession, getSession)
+}
+
+export function useCan(role: Role): boolean {
+  return roleAtLeast(useSession()?.user.role, role)
+}
+
+export function useConnection(): ConnectionState {
+  return useSyncExternalStore(subscribeConnection, getConnection)
+}
+
+export function useLang(): Lang {
+  const { i18n } = useTranslation()
+  return i18n.language === 'zh' ? 'zh' : 'en'
+}
+
+// One timer for all countdowns of the page; it rests while nobody listens.
+const tickListeners = new Set<() => void>()
+let tickTimer: ReturnType<typeof setInterval> | undefined
+let tickNow = serverNow()
+
+function subscribeTick(listener: () => void): () => void {
+  tickListeners.add(listener)
+  tickTimer ??= setInterval(() => {
+    tickNow = serverNow()
+    for (const one of tickListeners) one()
+  }, 1_000)
+  return () => {
+    tickListeners.delete(listener)
+    if (tickListeners.size === 0) {
+      clearInterval(tickTimer)
+      tickTimer = undefined
+    }
+  }
+}
+
+/** Now by the server's clock, renewed each second, ms since the epoch. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribeTick, () => {
+    // The first reader after a rest must not see the time of the last one.
+    if (tickListeners.size === 0 && Math.abs(serverNow() - tickNow) > 1_000) tickNow = serverNow()
+    return tickNow
+  })
+}
+
+export function useDebounced<T>(value: T, delayMs: number): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), delayMs)
+    return () => clearTimeout(timer)
+  }, [value, delayMs])
+  return settled
+}
+
+/** The text for an error: translated by its code, never the bare server text. */
+export function useErrorText(): (err: unknown) => string {
+  const { t, i18n } = useTranslation()
+  return useCallback(
+    (err: unknown) => {
+      const tenant = getSession()?.tenant.name ?? ''
+      if (!isApiError(err)) return t('errors.unknown')
+      const key = `errors.${err.code}`
+      return i18n.exists(key) ? t(key as 'errors.internal', { tenant }) : t('errors.unknown')
+    },
+    [t, i18n],
+  )
+}
+
+/** Shows a failed action as a message with the request id. */
+export function useShowError(): (err: unknown) => void {
+  const { notification } = App.useApp()
+  const { t } = useTranslation()
+  const text = useErrorText()
+  return useCallback(
+    (err: unknown) => {
+      const api = isApiError(err) ? err : undefined
+      const details = [api?.detail, ...(api?.items.map((item) => item.message) ?? [])].filter(Boolean).join(' · ')
+      notification.error({
+        title: text(err),
+        description: [details, api?.requestId && `${t('errors.requestId')}: ${api.requestId}`].filter(Boolean).join('\n'),
+        style: { whiteSpace: 'pre-line' },
+        duration: 8,
+      })
+    },
+    [notification, t, text],
+  )
+}
+
+export function useDocumentTitle(title: string | undefined): void {
+  useEffect(() => {
+    document.title = title ? `${title} · Carillon` : 'Carillon'
+  }, [title])
+}
+
+/**
+ * Filters as the person last set them. The address follows a moment later
+ * (the router loads first), and a second change made in that moment must
+ * build on the first one.
+ */
+export function useDraftSearch<T extends object>(committed: T, commit: (next: T) => void): [T, (next: T) => void] {
+  const key = JSON.stringify(committed)
+  const [draft, setDraft] = useState({ key, value: committed })
+  // The address has moved, by us or by Back: it is the truth again.
+  if (draft.key !== key) setDraft({ key, value: committed })
+  const set = (value: T) => {
+    setDraft({ key, value })
+    commit(value)
+  }
+  return [draft.key === key ? draft.value : committed, set]
+}

@@ -1,0 +1,38 @@
+// Light or dark: the person's choice, or the system's as it changes.
+import { createContext, useContext, useEffect, useState } from 'react'
+import { loadTheme, saveTheme, type ThemeChoice } from '../lib/prefs'
+
+export type Mode = 'light' | 'dark'
+
+export interface ThemeState {
+  choice: ThemeChoice
+  mode: Mode
+  setChoice: (choice: ThemeChoice) => void
+}
+
+export const ThemeContext = createContext<ThemeState>({ choice: 'system', mode: 'light', setChoice: () => {} })
+
+export const useTheme = () => useContext(ThemeContext)
+export const useThemeMode = () => useContext(ThemeContext).mode
+
+export function useThemeState(): ThemeState {
+  const [choice, setStored] = useState(loadTheme)
+  const [systemDark, setSystemDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches)
+  useEffect(() => {
+    const query = matchMedia('(prefers-color-scheme: dark)')
+    const listen = (event: MediaQueryListEvent) => setSystemDark(event.matches)
+    query.addEventListener('change', listen)
+    return () => query.removeEventListener('change', listen)
+  }, [])
+  const mode: Mode = choice === 'system' ? (systemDark ? 'dark' : 'light') : choice
+  useEffect(() => {
+    document.documentElement.dataset.theme = mode
+    // Set by boot.js for the first paint; from here the style sheet rules.
+    document.documentElement.style.background = ''
+  }, [mode])
+  const setChoice = (next: ThemeChoice) => {
+    saveTheme(next)
+    setStored(next)
+  }
+  return { choice, mode, setChoice }
+}

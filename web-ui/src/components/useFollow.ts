@@ -1,0 +1,74 @@
+// Couples the follow reducer with a scrolling box.
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
+import { useEffect, useLayoutEffect, useReducer, useRef, type RefObject } from 'react'
+import { follow, isAtEnd } from '../lib/logFollow'
+
+const LINE_PX = 20
+const OVERSCAN = 12
+// A scroll event this soon after a wheel, key or touch is the person's.
+const USER_MS = 1_000
+
+export interface Follow {
+  box: RefObject<HTMLDivElement | null>
+  virtual: Virtualizer<HTMLDivElement, Element>
+  following: boolean
+  unseen: number
+  toggle: () => void
+  stop: () => void
+  jump: () => void
+  scrollTo: (index: number) => void
+  onScroll: () => void
+  /** A wheel, key, touch or press inside the box. */
+  onIntent: () => void
+}
+
+export function useFollow(count: number, initially: boolean): Follow {
+  const box = useRef<HTMLDivElement>(null)
+  const intentAt = useRef(0)
+  const lastTop = useRef(0)
+  const lastCount = useRef(count)
+  const [state, send] = useReducer(follow, { following: initially, unseen: 0 })
+  const virtual = useVirtualizer<HTMLDivElement, Element>({
+    count,
+    getScrollElement: () => box.current,
+    estimateSize: () => LINE_PX,
+    overscan: OVERSCAN,
+  })
+
+  useEffect(() => {
+    const added = count - lastCount.current
+    lastCount.current = count
+    if (added > 0) send({ type: 'lines', added })
+  }, [count])
+
+  const total = virtual.getTotalSize()
+  useLayoutEffect(() => {
+    if (state.following && box.current) box.current.scrollTop = box.current.scrollHeight
+  }, [state.following, count, total])
+
+  const onScroll = () => {
+    const el = box.current
+    if (!el) return
+    const up = el.scrollTop < lastTop.current
+    lastTop.current = el.scrollTop
+    const byUser = Date.now() - intentAt.current < USER_MS
+    const atEnd = isAtEnd(el)
+    // Moving down onto the end by hand resumes; being there while lines are
+    // measured says nothing.
+    if (atEnd ? byUser && !up : up && byUser) send({ type: 'scroll', atEnd, byUser })
+  }
+  return {
+    box,
+    virtual,
+    following: state.following,
+    unseen: state.unseen,
+    toggle: () => send({ type: 'toggle' }),
+    stop: () => state.following && send({ type: 'toggle' }),
+    jump: () => send({ type: 'jump' }),
+    scrollTo: (index) => virtual.scrollToIndex(index, { align: 'center' }),
+    onScroll,
+    onIntent: () => {
+      intentAt.current = Date.now()
+    },
+  }
+}

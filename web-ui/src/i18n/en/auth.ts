@@ -1,0 +1,27 @@
+export const auth = {
+  login: {
+    title: 'Sign in',
+    username: 'User name',
+    password: 'Password',
+    tenant: 'Tenant',
+    tenantHelp: 'Only needed when you belong to several.',
+    otherTenant: 'Sign in to a certain tenant',
+    submit: 'Sign in',
+    wrong: 'User name or password is wrong.',
+    firstHelp: 'First start? The password of "admin" was printed once by the server.',
+  },
+  password: {
+    title: 'Choose a new password',
+    firstHelp: 'The first password was made by the server. Choose your own to go on.',
+    current: 'Current password',
+    next: 'New password',
+    again: 'New password again',
+    rule: 'At least 12 characters, not the user name.',
+    short: 'At least 12 characters are needed.',
+    isUser: 'The password must not be the user name.',
+    differ: 'The two entries differ.',
+    wrong: 'The current password is wrong.',
+    submit: 'Change password',
+    done: 'The password was changed.',
+  },
+}

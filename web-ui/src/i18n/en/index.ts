@@ -1,0 +1,8 @@
+import { auth } from './auth'
+import { common } from './common'
+import { jobs } from './jobs'
+import { ops } from './ops'
+import { runs } from './runs'
+
+export const en = { ...common, ...auth, jobs, runs, ...ops }
+export type Texts = typeof en

@@ -1,0 +1,8 @@
+import type { Texts } from '../en'
+import { auth } from './auth'
+import { common } from './common'
+import { jobs } from './jobs'
+import { ops } from './ops'
+import { runs } from './runs'
+
+export const zh: Texts = { ...common, ...auth, jobs, runs, ...ops }

@@ -1,0 +1,107 @@
+// Field by field differences between two JSON documents: for the edit
+// conflict and for the revision history.
+export type Flat = Record<string, unknown>
+
+export interface FieldDiff {
+  path: string
+  before: unknown
+  after: unknown
+}
+
+// Shown and merged as one value: the input is the user's own, and label keys
+// may contain dots.
+const ATOMS: readonly string[] = ['input', 'labels']
+
+/** Leaves by dotted path; arrays count as one leaf too. */
+export function flatten(value: unknown, prefix = '', atoms: readonly string[] = ATOMS): Flat {
+  const out: Flat = {}
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || atoms.includes(prefix)) {
+    if (prefix) out[prefix] = value
+    return out
+  }
+  for (const [key, child] of Object.entries(value)) {
+    Object.assign(out, flatten(child, prefix ? `${prefix}.${key}` : key, atoms))
+  }
+  return out
+}
+
+/** Canonical text, so that the order of keys makes no difference. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) =>
+    v && typeof v === 'object' && !Array.isArray(v)
+      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : v,
+  ) ?? ''
+}
+
+// Absent, null, "" and empty containers all mean "not set" in a job.
+function sameField(a: unknown, b: unknown): boolean {
+  const norm = (v: unknown) => {
+    const textual = canonical(v)
+    return textual === 'null' || textual === '""' || textual === '[]' || textual === '{}' ? '' : textual
+  }
+  return norm(a) === norm(b)
+}
+
+export function diffFields(before: unknown, after: unknown): FieldDiff[] {
+  const a = flatten(before)
+  const b = flatten(after)
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])]
+    .sort()
+    .filter((path) => !sameField(a[path], b[path]))
+    .map((path) => ({ path, before: a[path], after: b[path] }))
+}
+
+export type Choice = 'mine' | 'theirs'
+
+export interface Conflict {
+  path: string
+  base: unknown
+  mine: unknown
+  theirs: unknown
+  /** undefined = both changed it, so a person has to decide. */
+  suggested: Choice | undefined
+}
+
+/** What differs between my draft and the stored document, seen from their common base. */
+export function conflicts(base: unknown, mine: unknown, theirs: unknown): Conflict[] {
+  const b = flatten(base)
+  const m = flatten(mine)
+  const t = flatten(theirs)
+  return [...new Set([...Object.keys(m), ...Object.keys(t)])]
+    .sort()
+    .filter((path) => !sameField(m[path], t[path]))
+    .map((path) => ({
+      path,
+      base: b[path],
+      mine: m[path],
+      theirs: t[path],
+      suggested: sameField(b[path], m[path]) ? 'theirs' : sameField(b[path], t[path]) ? 'mine' : undefined,
+    }))
+}
+
+/** My draft with the chosen fields taken from the stored document. */
+export function merge<T>(mine: T, list: Conflict[], choices: Record<string, Choice>): T {
+  const out = structuredClone(mine)
+  for (const conflict of list) {
+    if (choices[conflict.path] === 'theirs') setPath(out as Flat, conflict.path.split('.'), conflict.theirs)
+  }
+  return out
+}
+
+function setPath(target: Flat, path: string[], value: unknown): void {
+  const [head, ...rest] = path
+  if (head === undefined) return
+  if (rest.length === 0) {
+    if (value === undefined) delete target[head]
+    else target[head] = structuredClone(value)
+    return
+  }
+  if (typeof target[head] !== 'object' || target[head] === null) target[head] = {}
+  setPath(target[head] as Flat, rest, value)
+}
+
+export function showValue(value: unknown): string {
+  if (value === undefined || value === null || value === '') return '—'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

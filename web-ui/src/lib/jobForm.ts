@@ -1,0 +1,212 @@
+// Between a job and its form: what the API writes, what the fields hold.
+import dayjs, { type Dayjs } from 'dayjs'
+import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec } from '../api/types'
+import { instantToWall, isZone, localZone, wallToInstant } from './time'
+
+export interface ScheduleFields {
+  kind: ScheduleKind
+  expr: string
+  dialect: Dialect
+  every: string
+  /** Wall times in the schedule's zone. */
+  at: Dayjs | null
+  startAt: Dayjs | null
+  endAt: Dayjs | null
+  zone: string
+}
+
+export interface JobFields {
+  name: string
+  description: string
+  labels: string[]
+  executorId: string | undefined
+  handler: string
+  inputText: string
+  schedule: ScheduleFields
+  misfire: JobWrite['misfire']
+  routing: JobWrite['routing']
+  blocking: JobWrite['blocking']
+  parallelism: number
+  retry: JobWrite['retry']
+  timeout: string
+  dispatchTimeout: string
+  onLost: JobWrite['onLost']
+  priority: number
+  owner: JobWrite['owner']
+  alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
+  /** When creating only; later there are pause and resume. */
+  paused: boolean
+}
+
+/** A new job; the defaults are those of the API. */
+export function newJob(executorId?: string, handler?: string): JobWrite {
+  return {
+    name: '',
+    description: '',
+    labels: {},
+    executor: { id: executorId ?? '' },
+    handler: handler ?? '',
+    input: null,
+    schedule: { kind: 'cron', expr: '', dialect: 'auto', zone: localZone },
+    misfire: { policy: 'skip', threshold: '5s' },
+    routing: 'round_robin',
+    blocking: 'serial',
+    parallelism: 0,
+    retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' },
+    timeout: '0s',
+    dispatchTimeout: '5m',
+    onLost: 'auto',
+    priority: 0,
+    owner: { name: '', email: '' },
+    alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
+  }
+}
+
+/** The writable part of a stored job. */
+export function writeOf(job: Job): JobWrite {
+  const { schedule, alert } = job
+  return {
+    name: job.name,
+    description: job.description,
+    labels: job.labels,
+    executor: { id: job.executor.id },
+    handler: job.handler,
+    input: job.input ?? null,
+    schedule: cleanSchedule({ ...schedule }),
+    misfire: { ...job.misfire },
+    routing: job.routing,
+    blocking: job.blocking,
+    parallelism: job.parallelism,
+    retry: { ...job.retry },
+    timeout: job.timeout,
+    dispatchTimeout: job.dispatchTimeout,
+    onLost: job.onLost,
+    priority: job.priority,
+    owner: { ...job.owner },
+    alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
+  }
+}
+
+/** Only the fields which the kind uses: a leftover of another kind would not be valid. */
+function cleanSchedule(spec: ScheduleSpec): ScheduleSpec {
+  const out: ScheduleSpec = { kind: spec.kind, zone: spec.zone }
+  if (spec.kind === 'cron') {
+    out.expr = spec.expr ?? ''
+    out.dialect = spec.dialect ?? 'auto'
+  }
+  if (spec.kind === 'fixed_rate') out.every = spec.every ?? ''
+  if (spec.kind === 'once') out.at = spec.at
+  if (spec.kind === 'cron' || spec.kind === 'fixed_rate') {
+    if (spec.startAt) out.startAt = spec.startAt
+    if (spec.endAt) out.endAt = spec.endAt
+  }
+  return out
+}
+
+export function fieldsOf(write: JobWrite): JobFields {
+  const { schedule } = write
+  const zone = schedule.zone || 'UTC'
+  const wall = (at: string | null | undefined) => (at ? dayjs(instantToWall(at, zone)) : null)
+  return {
+    name: write.name,
+    description: write.description,
+    labels: Object.entries(write.labels).map(([key, value]) => `${key}=${value}`),
+    executorId: write.executor.id || undefined,
+    handler: write.handler,
+    inputText: write.input === null || write.input === undefined ? '' : JSON.stringify(write.input, null, 2),
+    schedule: {
+      kind: schedule.kind,
+      expr: schedule.expr ?? '',
+      dialect: schedule.dialect ?? 'auto',
+      every: schedule.every ?? '',
+      at: wall(schedule.at),
+      startAt: wall(schedule.startAt),
+      endAt: wall(schedule.endAt),
+      zone,
+    },
+    misfire: { ...write.misfire },
+    routing: write.routing,
+    blocking: write.blocking,
+    parallelism: write.parallelism,
+    retry: { ...write.retry },
+    timeout: write.timeout,
+    dispatchTimeout: write.dispatchTimeout,
+    onLost: write.onLost,
+    priority: write.priority,
+    owner: { ...write.owner },
+    alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
+    paused: false,
+  }
+}
+
+/** The schedule that the fields describe, or undefined while it is incomplete. */
+export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | undefined {
+  if (!fields || !isZone(fields.zone)) return undefined
+  const instant = (wall: Dayjs | null) => (wall ? wallToInstant(wall.format('YYYY-MM-DDTHH:mm:ss'), fields.zone) : undefined)
+  const spec = cleanSchedule({
+    ...fields,
+    expr: (fields.expr ?? '').trim(),
+    every: (fields.every ?? '').trim(),
+    at: instant(fields.at),
+    startAt: instant(fields.startAt),
+    endAt: instant(fields.endAt),
+  })
+  const complete = { cron: spec.expr, fixed_rate: spec.every, once: spec.at, none: true }[spec.kind]
+  return complete ? spec : undefined
+}
+
+export function writeOfFields(fields: JobFields): JobWrite {
+  const secret = fields.alert.webhookSecret?.trim()
+  return {
+    name: fields.name.trim(),
+    description: fields.description.trim(),
+    labels: Object.fromEntries(fields.labels.map((label) => splitLabel(label) ?? [label, ''])),
+    executor: { id: fields.executorId ?? '' },
+    handler: fields.handler.trim(),
+    input: fields.inputText.trim() === '' ? null : (JSON.parse(fields.inputText) as unknown),
+    schedule: scheduleOf(fields.schedule) ?? { kind: fields.schedule.kind, zone: fields.schedule.zone },
+    misfire: { policy: fields.misfire.policy, threshold: fields.misfire.threshold.trim() },
+    routing: fields.routing,
+    blocking: fields.blocking,
+    parallelism: fields.parallelism,
+    retry: { ...fields.retry, delay: fields.retry.delay.trim(), maxDelay: fields.retry.maxDelay.trim() },
+    timeout: fields.timeout.trim(),
+    dispatchTimeout: fields.dispatchTimeout.trim(),
+    onLost: fields.onLost,
+    priority: fields.priority,
+    owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
+    alert: {
+      onFailure: fields.alert.onFailure,
+      emails: fields.alert.emails.map((one) => one.trim()),
+      webhookUrl: fields.alert.webhookUrl.trim(),
+      includeNoExecutor: fields.alert.includeNoExecutor,
+      ...(secret ? { webhookSecret: secret } : {}),
+    },
+  }
+}
+
+/** "team=pay" → ["team", "pay"]; undefined when it has no such form. */
+export function splitLabel(label: string): [string, string] | undefined {
+  const at = label.indexOf('=')
+  return at > 0 ? [label.slice(0, at).trim(), label.slice(at + 1).trim()] : undefined
+}
+
+const RENAMED: Record<string, string[]> = {
+  'executor.id': ['executorId'],
+  executor: ['executorId'],
+  input: ['inputText'],
+  state: ['paused'],
+}
+
+/** The form field that a server's complaint speaks of: "body.retry.delay" → ["retry","delay"]. */
+export function fieldPath(item: ProblemItem): string[] | undefined {
+  const location = item.location?.replace(/^body\./, '')
+  if (!location) return undefined
+  const renamed = Object.entries(RENAMED).find(([key]) => location === key || location.startsWith(`${key}.`))
+  if (renamed) return renamed[1]
+  // A member of a list belongs to the field which holds the list.
+  const path = location.replace(/\[\d+\].*$/, '').split('.')
+  if (path[0] === 'labels') return ['labels']
+  if (path[0] === 'alert' && path[1] === 'emails') return ['alert', 'emails']
+  return path
+}

@@ -1,0 +1,42 @@
+// What a person chose for this browser. public/boot.js reads the same keys
+// before the first paint.
+export type ThemeChoice = 'light' | 'dark' | 'system'
+export type Lang = 'en' | 'zh'
+
+const read = (key: string): string | null => {
+  try {
+    return localStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+const write = (key: string, value: string): void => {
+  try {
+    localStorage.setItem(key, value)
+  } catch {
+    // Forbidden storage: the choice lasts as long as the page.
+  }
+}
+
+export function loadTheme(): ThemeChoice {
+  const value = read('carillon.theme')
+  return value === 'light' || value === 'dark' ? value : 'system'
+}
+
+export const saveTheme = (theme: ThemeChoice): void => write('carillon.theme', theme)
+
+export function loadLang(): Lang {
+  const value = read('carillon.lang')
+  if (value === 'en' || value === 'zh') return value
+  return /^zh/i.test(navigator.language) ? 'zh' : 'en'
+}
+
+export const saveLang = (lang: Lang): void => write('carillon.lang', lang)
+
+export const loadFlag = (key: string, fallback: boolean): boolean => {
+  const value = read(`carillon.${key}`)
+  return value === null ? fallback : value === '1'
+}
+
+export const saveFlag = (key: string, value: boolean): void => write(`carillon.${key}`, value ? '1' : '0')

@@ -1,0 +1,150 @@
+// Filters in the URL. Plain `key=value` pairs, lists joined by commas, so that
+// a link can be read, typed and shared; unknown or malformed values are
+// dropped instead of breaking the page.
+import type { Cause, JobState, RunState } from '../api/types'
+
+export const RUN_STATES: readonly RunState[] = [
+  'due',
+  'offered',
+  'running',
+  'cancelling',
+  'retry_wait',
+  'succeeded',
+  'failed',
+  'timed_out',
+  'cancelled',
+  'lost',
+  'missed',
+  'discarded',
+]
+export const FINAL_STATES: readonly RunState[] = [
+  'succeeded',
+  'failed',
+  'timed_out',
+  'cancelled',
+  'lost',
+  'missed',
+  'discarded',
+]
+export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent']
+export const RANGES = ['1h', '24h', '7d', '30d'] as const
+export type Range = (typeof RANGES)[number]
+
+export type RawSearch = Record<string, string>
+
+export function parseSearch(text: string): RawSearch {
+  return Object.fromEntries(new URLSearchParams(text.startsWith('?') ? text.slice(1) : text))
+}
+
+export function stringifySearch(search: object): string {
+  const params = new URLSearchParams()
+  for (const [key, value] of Object.entries(search)) {
+    if (value !== undefined && value !== null && value !== '') params.set(key, String(value))
+  }
+  // Commas and colons are legal in a query and much easier to read.
+  const query = params.toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
+  return query ? `?${query}` : ''
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined
+}
+
+function id(value: unknown): string | undefined {
+  return typeof value === 'string' && /^\d{1,20}$/.test(value) ? value : undefined
+}
+
+function oneOf<T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
+  return allowed.find((one) => one === value)
+}
+
+/** Keeps the known members of a comma list, each once, in canonical order. */
+export function listOf<T extends string>(value: unknown, allowed: readonly T[]): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const wanted = new Set(value.split(','))
+  return allowed.filter((one) => wanted.has(one)).join(',') || undefined
+}
+
+export function splitList<T extends string>(value: string | undefined): T[] {
+  return value ? (value.split(',') as T[]) : []
+}
+
+function instant(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const ms = Date.parse(value)
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString()
+}
+
+export interface JobsSearch {
+  q?: string
+  executorId?: string
+  state?: JobState
+  label?: string
+  owner?: string
+  sort?: 'name' | 'nextFireAt' | 'updatedAt'
+  cursor?: string
+}
+
+export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
+  return clean({
+    q: text(raw.q),
+    executorId: id(raw.executorId),
+    state: oneOf(raw.state, ['enabled', 'paused']),
+    label: text(raw.label),
+    owner: text(raw.owner),
+    sort: oneOf(raw.sort, ['name', 'nextFireAt', 'updatedAt']),
+    cursor: text(raw.cursor),
+  })
+}
+
+export interface RunsSearch {
+  jobId?: string
+  q?: string
+  executorId?: string
+  instanceId?: string
+  state?: string
+  cause?: Cause
+  range?: Range
+  from?: string
+  to?: string
+  cursor?: string
+}
+
+export function runsSearch(raw: Record<string, unknown>): RunsSearch {
+  const range = oneOf(raw.range, RANGES)
+  return clean({
+    jobId: id(raw.jobId),
+    q: text(raw.q),
+    executorId: id(raw.executorId),
+    instanceId: id(raw.instanceId),
+    state: listOf(raw.state, RUN_STATES),
+    cause: oneOf(raw.cause, CAUSES),
+    range,
+    // A relative range wins: both at once would contradict each other.
+    from: range ? undefined : instant(raw.from),
+    to: range ? undefined : instant(raw.to),
+    cursor: text(raw.cursor),
+  })
+}
+
+const RANGE_MS: Record<Range, number> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 }
+// The start of a relative range moves by steps, so that polling asks the same
+// question for a while and the cache can answer the next visitor.
+const STEP_MS = 10_000
+
+/** The API's query for the filters; relative ranges become an instant. */
+export function runsQuery(search: RunsSearch, now: number): Record<string, string | undefined> {
+  const { range, ...rest } = search
+  if (!range) return rest
+  const from = Math.floor((now - RANGE_MS[range]) / STEP_MS) * STEP_MS
+  return { ...rest, from: new Date(from).toISOString() }
+}
+
+/** True when anything beyond the page position narrows the list. */
+export function isFiltered(search: object): boolean {
+  return Object.entries(search).some(([key, value]) => key !== 'cursor' && key !== 'sort' && value !== undefined)
+}
+
+function clean<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T
+}

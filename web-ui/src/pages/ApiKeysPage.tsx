@@ -1,0 +1,132 @@
+import { PlusOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { App, Button, Form, Input, Modal, Select } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import type { ApiKey, Role } from '../api/types'
+import { useShowError } from '../components/hooks'
+import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
+import { Page } from '../components/Page'
+import { ResourceTable, type Column } from '../components/ResourceTable'
+import { RoleSelect } from '../components/RoleSelect'
+import { SecretDialog } from '../components/SecretDialog'
+import { Blank } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+
+const refresh = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'] })
+
+export function ApiKeysPage() {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const keys = useQuery(queries.apiKeys())
+  const [creating, setCreating] = useState(false)
+  const [secret, setSecret] = useState<string>()
+  const revoke = (key: ApiKey) =>
+    modal.confirm({
+      title: t('keys.revokeTitle', { name: key.name }),
+      content: t('keys.revokeHelp'),
+      okText: t('keys.revoke'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.deleteApiKey(key.id)
+          message.success(t('keys.revoked'))
+          refresh()
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  const columns: Column<ApiKey>[] = [
+    { key: 'name', title: t('field.name'), kind: 'title', render: (one) => <strong>{one.name}</strong> },
+    { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
+    { key: 'role', title: t('field.role'), render: (one) => t(`role.${one.role}`) },
+    { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
+    { key: 'used', title: t('field.lastUsed'), render: (one) => <RelativeTime at={one.lastUsedAt} fallback={t('field.never')} /> },
+    { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },
+    {
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) => (
+        <Button size="small" danger onClick={() => revoke(one)} aria-label={`${t('keys.revoke')}: ${one.name}`}>
+          {t('keys.revoke')}
+        </Button>
+      ),
+    },
+  ]
+  const create = (
+    <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+      {t('keys.create')}
+    </Button>
+  )
+  return (
+    <Page title={t('keys.title')} sub={t('keys.help')} actions={create}>
+      <div className="card flush">
+        <ResourceTable
+          label={t('keys.title')}
+          columns={columns}
+          rows={keys.data?.items}
+          rowKey={(one) => one.id}
+          error={keys.error}
+          onRetry={() => void keys.refetch()}
+          empty={<Blank title={t('keys.emptyTitle')} help={t('keys.emptyHelp')} />}
+        />
+      </div>
+      {creating && (
+        <CreateKey
+          onClose={(made) => {
+            setCreating(false)
+            setSecret(made)
+          }}
+        />
+      )}
+      {secret && <SecretDialog title={t('keys.secretTitle')} help={t('tokens.secretHelp')} secret={secret} onClose={() => setSecret(undefined)} />}
+    </Page>
+  )
+}
+
+interface Fields {
+  name: string
+  role: Role
+  days: number
+}
+
+function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
+  const { t } = useTranslation()
+  const showError = useShowError()
+  const expiry = useExpiryOptions()
+  const [form] = Form.useForm<Fields>()
+  const [busy, setBusy] = useState(false)
+  const submit = async (fields: Fields) => {
+    setBusy(true)
+    try {
+      const key = await api.createApiKey({ name: fields.name.trim(), role: fields.role, expiresAt: expiryIn(fields.days) })
+      refresh()
+      onClose(key.secret)
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Modal open title={t('keys.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
+      <Form form={form} layout="vertical" initialValues={{ role: 'operator', days: 365 }} onFinish={submit}>
+        <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
+          <Input maxLength={64} autoComplete="off" autoFocus />
+        </Form.Item>
+        <Form.Item name="role" label={t('field.role')}>
+          <RoleSelect />
+        </Form.Item>
+        <Form.Item name="days" label={t('tokens.expiresIn')}>
+          <Select options={expiry} />
+        </Form.Item>
+      </Form>
+    </Modal>
+  )
+}

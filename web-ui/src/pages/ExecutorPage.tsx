@@ -1,0 +1,224 @@
+// One executor: its instances, its handlers, its join tokens.
+import { PlusOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Checkbox } from 'antd'
+import { useTranslation } from 'react-i18next'
+import { queries } from '../api/queries'
+import type { ExecutorDetail, Handler, Instance } from '../api/types'
+import { useCan } from '../components/hooks'
+import { JoinTokens } from '../components/JoinTokens'
+import { LinkButton } from '../components/LinkButton'
+import { Page } from '../components/Page'
+import { ResourceTable, type Column } from '../components/ResourceTable'
+import { InstanceStateChip, OnlineCount } from '../components/StateChip'
+import { Blank, ErrorState } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+import { PageSkeleton } from './JobPage'
+
+export function ExecutorPage() {
+  const { t } = useTranslation()
+  const { executorId } = useParams({ from: '/app/executors/$executorId' })
+  const canEdit = useCan('editor')
+  const canAdmin = useCan('admin')
+  const executor = useQuery(queries.executor(executorId))
+  if (executor.error && !executor.data) return <ErrorState error={executor.error} onRetry={() => void executor.refetch()} />
+  if (!executor.data) return <PageSkeleton />
+  const { data } = executor
+  return (
+    <Page
+      title={data.name}
+      crumbs={<Link to="/executors">{t('executors.title')}</Link>}
+      heading={
+        <span className="row">
+          <span style={{ overflowWrap: 'anywhere' }}>{data.name}</span> <OnlineCount count={data.instancesOnline} />
+        </span>
+      }
+      sub={data.description}
+      actions={
+        <>
+          <LinkButton to="/jobs" search={{ executorId }}>
+            {t('executors.jobs')}
+          </LinkButton>
+          <LinkButton to="/runs" search={{ executorId }}>
+            {t('executors.runs')}
+          </LinkButton>
+          {canEdit && (
+            <LinkButton to="/jobs/new" search={{ executorId }} primary icon={<PlusOutlined />}>
+              {t('executors.newJob')}
+            </LinkButton>
+          )}
+        </>
+      }
+    >
+      <div className="stack">
+        <Instances executor={data} />
+        <Handlers executor={data} />
+        {canAdmin && <JoinTokens executor={data} />}
+      </div>
+    </Page>
+  )
+}
+
+function Instances({ executor }: { executor: ExecutorDetail }) {
+  const { t } = useTranslation()
+  const { gone } = useSearch({ from: '/app/executors/$executorId' })
+  const navigate = useNavigate()
+  const instances = useQuery(queries.instances(executor.id, gone ? { includeGone: true } : {}))
+  const columns: Column<Instance>[] = [
+    {
+      key: 'name',
+      title: t('field.name'),
+      kind: 'title',
+      render: (one) => (
+        <div>
+          <Link to="/runs" search={{ instanceId: one.id }}>
+            <strong>{one.name}</strong>
+          </Link>
+          <div className="row tight">
+            {Object.entries(one.labels ?? {}).map(([key, value]) => (
+              <span key={key} className="label-chip">
+                {key}={value}
+              </span>
+            ))}
+          </div>
+        </div>
+      ),
+    },
+    { key: 'state', title: t('field.state'), render: (one) => <InstanceStateChip state={one.state} /> },
+    { key: 'load', title: t('executors.load'), render: (one) => <Load instance={one} /> },
+    {
+      key: 'host',
+      title: t('executors.host'),
+      render: (one) => (
+        <span className="mono">
+          {one.host} <span className="muted">#{one.pid}</span>
+        </span>
+      ),
+    },
+    {
+      key: 'version',
+      title: t('field.version'),
+      render: (one) => (
+        <span>
+          {one.version || '—'}{' '}
+          <span className="muted small nowrap">
+            {t('executors.sdk')} {one.sdkVersion}
+          </span>
+        </span>
+      ),
+    },
+    { key: 'nodes', title: t('executors.nodes'), align: 'right', render: (one) => <span className="num">{one.connectedNodes}</span> },
+    { key: 'started', title: t('executors.started'), render: (one) => <RelativeTime at={one.startedAt} /> },
+    { key: 'heartbeat', title: t('executors.heartbeat'), render: (one) => <RelativeTime at={one.lastHeartbeatAt} /> },
+  ]
+  return (
+    <section className="card flush" aria-label={t('executors.instancesTitle')}>
+      <div className="card-head">
+        <h2>{t('executors.instancesTitle')}</h2>
+        <Checkbox
+          checked={gone === '1'}
+          onChange={(event) =>
+            void navigate({ to: '/executors/$executorId', params: { executorId: executor.id }, search: event.target.checked ? { gone: '1' } : {}, replace: true })
+          }
+        >
+          {t('executors.includeGone')}
+        </Checkbox>
+      </div>
+      <ResourceTable
+        label={t('executors.instancesTitle')}
+        columns={columns}
+        rows={instances.data?.items}
+        rowKey={(one) => one.id}
+        error={instances.error}
+        onRetry={() => void instances.refetch()}
+        empty={<Blank title={t('executors.noInstances')} help={t('executors.noInstancesHelp')} />}
+      />
+    </section>
+  )
+}
+
+function Load({ instance }: { instance: Instance }) {
+  const { t } = useTranslation()
+  const share = instance.slots > 0 ? Math.min(100, (instance.running / instance.slots) * 100) : 0
+  return (
+    <span className="row tight" style={{ flexWrap: 'nowrap' }} title={t('executors.loadText', { running: instance.running, slots: instance.slots })}>
+      <span className="meter" aria-hidden="true">
+        <span style={{ width: `${share}%` }} />
+      </span>
+      <span className="num nowrap">
+        {instance.running}/{instance.slots}
+      </span>
+    </span>
+  )
+}
+
+function Handlers({ executor }: { executor: ExecutorDetail }) {
+  const { t } = useTranslation()
+  const canEdit = useCan('editor')
+  const columns: Column<Handler>[] = [
+    {
+      key: 'name',
+      title: t('field.name'),
+      kind: 'title',
+      render: (one) => (
+        <span className="row tight">
+          <strong className="mono">{one.name}</strong>
+          {one.idempotent && <span className="label-chip">{t('executors.idempotent')}</span>}
+        </span>
+      ),
+    },
+    { key: 'description', title: t('field.description'), render: (one) => one.description || <span className="muted">—</span> },
+    {
+      key: 'schema',
+      title: t('executors.inputSchema'),
+      render: (one) =>
+        one.inputSchema ? (
+          <details>
+            <summary>{fieldsOfSchema(one.inputSchema)}</summary>
+            <pre className="code-block" style={{ textAlign: 'left' }} tabIndex={0} role="region" aria-label={t('executors.inputSchema')}>
+              {JSON.stringify(one.inputSchema, null, 2)}
+            </pre>
+          </details>
+        ) : (
+          <span className="muted">—</span>
+        ),
+    },
+    { key: 'online', title: t('executors.instancesTitle'), render: (one) => <OnlineCount count={one.instancesOnline} /> },
+    { key: 'seen', title: t('executors.lastSeen'), render: (one) => <RelativeTime at={one.lastSeenAt} /> },
+  ]
+  if (canEdit) {
+    columns.push({
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) => (
+        <LinkButton to="/jobs/new" search={{ executorId: executor.id, handler: one.name }} size="small">
+          {t('executors.newJob')}
+          <span className="sr-only">: {one.name}</span>
+        </LinkButton>
+      ),
+    })
+  }
+  return (
+    <section className="card flush" aria-label={t('executors.handlersTitle')}>
+      <div className="card-head">
+        <h2>{t('executors.handlersTitle')}</h2>
+      </div>
+      <ResourceTable
+        label={t('executors.handlersTitle')}
+        columns={columns}
+        rows={executor.handlers}
+        rowKey={(one) => one.name}
+        empty={<Blank title={t('executors.noHandlers')} help={t('executors.noHandlersHelp')} />}
+      />
+    </section>
+  )
+}
+
+/** "day, dryRun": the names of the input's fields, as a summary. */
+function fieldsOfSchema(schema: unknown): string {
+  const { properties, type } = (schema ?? {}) as { properties?: object; type?: string }
+  const names = Object.keys(properties ?? {})
+  return names.length > 0 ? names.join(', ') : (type ?? 'JSON')
+}

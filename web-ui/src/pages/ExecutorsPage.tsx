@@ -1,0 +1,172 @@
+import { AppstoreOutlined, PlusOutlined, TableOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Button, Form, Input, Modal, Segmented } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import type { Executor } from '../api/types'
+import { useCan, useShowError } from '../components/hooks'
+import { Page } from '../components/Page'
+import { ResourceTable, type Column } from '../components/ResourceTable'
+import { SearchBox } from '../components/SearchBox'
+import { OnlineCount } from '../components/StateChip'
+import { Blank } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+
+const LIMIT = 200
+
+export function ExecutorsPage() {
+  const { t } = useTranslation()
+  const search = useSearch({ from: '/app/executors' })
+  const navigate = useNavigate()
+  const canAdmin = useCan('admin')
+  const [creating, setCreating] = useState(false)
+  const executors = useQuery(queries.executors({ q: search.q, limit: LIMIT }))
+  const go = (change: Partial<typeof search>) => void navigate({ to: '/executors', search: { ...search, ...change } })
+  const rows = executors.data?.items
+  const asTable = search.view === 'table' || !rows || rows.length === 0
+  return (
+    <Page
+      title={t('executors.title')}
+      actions={
+        canAdmin && (
+          <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+            {t('executors.create')}
+          </Button>
+        )
+      }
+    >
+      <div className="filters" role="search" aria-label={t('executors.title')}>
+        <SearchBox value={search.q} onChange={(q) => go({ q })} label={t('executors.search')} />
+        <Segmented
+          aria-label={t('executors.view')}
+          value={search.view ?? 'cards'}
+          onChange={(view) => go({ view: view === 'table' ? 'table' : undefined })}
+          options={[
+            { value: 'cards', label: t('executors.cards'), icon: <AppstoreOutlined /> },
+            { value: 'table', label: t('executors.table'), icon: <TableOutlined /> },
+          ]}
+        />
+      </div>
+      {asTable ? (
+        <div className="card flush">
+          <ExecutorTable
+            rows={rows}
+            error={executors.error}
+            onRetry={() => void executors.refetch()}
+            filtered={Boolean(search.q)}
+            onClear={() => go({ q: undefined })}
+            onCreate={canAdmin ? () => setCreating(true) : undefined}
+          />
+        </div>
+      ) : (
+        <ul className="exec-cards" style={{ listStyle: 'none', padding: 0 }}>
+          {rows.map((executor) => (
+            <li key={executor.id}>
+              <ExecutorCard executor={executor} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {creating && <CreateExecutor onClose={() => setCreating(false)} />}
+    </Page>
+  )
+}
+
+function ExecutorCard({ executor }: { executor: Executor }) {
+  const { t } = useTranslation()
+  return (
+    <Link to="/executors/$executorId" params={{ executorId: executor.id }} className="tile exec-card">
+      <strong style={{ overflowWrap: 'anywhere' }}>{executor.name}</strong>
+      {executor.description && <span className="muted clip">{executor.description}</span>}
+      <span className="row between">
+        <OnlineCount count={executor.instancesOnline} />
+        <span className="muted">{t('executors.handlers', { count: executor.handlers })}</span>
+      </span>
+    </Link>
+  )
+}
+
+interface TableProps {
+  rows: Executor[] | undefined
+  error: unknown
+  onRetry: () => void
+  filtered: boolean
+  onClear: () => void
+  onCreate: (() => void) | undefined
+}
+
+function ExecutorTable({ rows, error, onRetry, filtered, onClear, onCreate }: TableProps) {
+  const { t } = useTranslation()
+  const columns: Column<Executor>[] = [
+    {
+      key: 'name',
+      title: t('field.name'),
+      kind: 'title',
+      render: (one) => (
+        <Link to="/executors/$executorId" params={{ executorId: one.id }}>
+          <strong>{one.name}</strong>
+        </Link>
+      ),
+    },
+    { key: 'description', title: t('field.description'), render: (one) => one.description || '—' },
+    { key: 'online', title: t('executors.instancesTitle'), render: (one) => <OnlineCount count={one.instancesOnline} /> },
+    { key: 'handlers', title: t('executors.handlersTitle'), align: 'right', render: (one) => <span className="num">{one.handlers}</span> },
+    { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
+  ]
+  return (
+    <ResourceTable
+      label={t('executors.title')}
+      columns={columns}
+      rows={rows}
+      rowKey={(one) => one.id}
+      error={error}
+      onRetry={onRetry}
+      filtered={filtered}
+      onClearFilters={onClear}
+      empty={
+        <Blank title={t('executors.emptyTitle')} help={t('executors.emptyHelp')}>
+          {onCreate && (
+            <Button type="primary" onClick={onCreate}>
+              {t('executors.create')}
+            </Button>
+          )}
+        </Blank>
+      }
+    />
+  )
+}
+
+function CreateExecutor({ onClose }: { onClose: () => void }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const [form] = Form.useForm<{ name: string; description?: string }>()
+  const [busy, setBusy] = useState(false)
+  const submit = async (fields: { name: string; description?: string }) => {
+    setBusy(true)
+    try {
+      const executor = await api.createExecutor({ name: fields.name.trim(), description: fields.description?.trim() || undefined })
+      void queryClient.invalidateQueries({ queryKey: ['executors'] })
+      onClose()
+      await navigate({ to: '/executors/$executorId', params: { executorId: executor.id } })
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Modal open title={t('executors.createTitle')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+      <Form form={form} layout="vertical" onFinish={submit}>
+        <Form.Item name="name" label={t('executors.name')} extra={t('executors.nameRule')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
+          <Input maxLength={64} autoComplete="off" autoFocus />
+        </Form.Item>
+        <Form.Item name="description" label={t('field.description')}>
+          <Input maxLength={500} />
+        </Form.Item>
+      </Form>
+    </Modal>
+  )
+}

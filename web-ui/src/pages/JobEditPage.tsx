@@ -1,0 +1,198 @@
+// Creating and editing a job: one page, three sections, the next fires beside.
+import { useQuery } from '@tanstack/react-query'
+import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { App, Button, Checkbox, Form } from 'antd'
+import { useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { ApiError, isApiError } from '../api/problem'
+import { queries, queryClient, refreshJobs } from '../api/queries'
+import type { Job, JobWrite } from '../api/types'
+import { ConflictDialog } from '../components/ConflictDialog'
+import { useCan, useShowError } from '../components/hooks'
+import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
+import { Page } from '../components/Page'
+import { SchedulePreview } from '../components/SchedulePreview'
+import { ErrorState } from '../components/States'
+import { fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields } from '../lib/jobForm'
+import { PageSkeleton } from './JobPage'
+
+export function JobNewPage() {
+  const { t } = useTranslation()
+  const { executorId, handler } = useSearch({ from: '/app/jobs/new' })
+  const allowed = useCan('editor')
+  if (!allowed) return <NotAllowed />
+  return (
+    <Page title={t('jobs.form.createTitle')} crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>}>
+      <JobForm initial={newJob(executorId, handler)} />
+    </Page>
+  )
+}
+
+export function JobEditPage() {
+  const { t } = useTranslation()
+  const { jobId } = useParams({ from: '/app/jobs/$jobId/edit' })
+  const allowed = useCan('editor')
+  // The draft stands on the revision that was read once; polling would move
+  // it away under the person's hands.
+  const job = useQuery({ ...queries.job(jobId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
+  if (!allowed) return <NotAllowed />
+  if (job.error && !job.data) return <ErrorState error={job.error} onRetry={() => void job.refetch()} />
+  if (!job.data || job.isFetching) return <PageSkeleton />
+  return (
+    <Page
+      title={t('jobs.form.editTitle', { name: job.data.name })}
+      crumbs={
+        <>
+          <Link to="/jobs">{t('jobs.list.title')}</Link> ›{' '}
+          <Link to="/jobs/$jobId" params={{ jobId }}>
+            {job.data.name}
+          </Link>
+        </>
+      }
+      sub={job.data.source === 'code' ? t('jobs.detail.codeHint') : undefined}
+    >
+      <JobForm key={job.data.revision} initial={writeOf(job.data)} stored={job.data} />
+    </Page>
+  )
+}
+
+function NotAllowed() {
+  return <ErrorState error={new ApiError({ status: 403, code: 'permission_denied' })} />
+}
+
+interface Conflict {
+  mine: JobWrite
+  current: Job
+}
+
+function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
+  const { t } = useTranslation()
+  const { message, modal } = App.useApp()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const [form] = Form.useForm<JobFields>()
+  const [initialFields] = useState(() => fieldsOf(initial))
+  // What the draft stands on; moves when a conflict was settled.
+  const [base, setBase] = useState({ write: initial, revision: stored?.revision ?? 0 })
+  const [conflict, setConflict] = useState<Conflict>()
+  const [advancedOpen, setAdvancedOpen] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const dirty = useRef(false)
+  const schedule = Form.useWatch('schedule', form)
+
+  useBlocker({
+    enableBeforeUnload: () => dirty.current,
+    shouldBlockFn: async () => {
+      if (!dirty.current) return false
+      const leave = await modal.confirm({
+        title: t('jobs.form.leaveTitle'),
+        content: t('jobs.form.leaveHelp'),
+        okText: t('jobs.form.leave'),
+        cancelText: t('jobs.form.stay'),
+        autoFocusButton: 'cancel',
+      })
+      return !leave
+    },
+  })
+
+  const save = async (unknownHandler?: true) => {
+    const fields = form.getFieldsValue(true) as JobFields
+    const mine = writeOfFields(fields)
+    setBusy(true)
+    try {
+      const job = stored
+        ? await api.updateJob(stored.id, base.revision, mine, unknownHandler)
+        : await api.createJob({ ...mine, state: fields.paused ? 'paused' : 'enabled' }, unknownHandler)
+      dirty.current = false
+      message.success(t('jobs.form.saved', { name: job.name }))
+      queryClient.setQueryData(queries.job(job.id).queryKey, job)
+      refreshJobs()
+      await navigate({ to: '/jobs/$jobId', params: { jobId: job.id } })
+    } catch (err) {
+      await refused(err, mine)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  const refused = async (err: unknown, mine: JobWrite) => {
+    if (stored && isApiError(err) && (err.code === 'revision_mismatch' || err.status === 412)) {
+      const current = err.current ?? (await api.job(stored.id).catch(() => undefined))
+      if (current) return setConflict({ mine, current })
+    }
+    if (isApiError(err, 'unknown_handler')) {
+      const anyway = await modal.confirm({
+        title: t('jobs.form.unknownTitle'),
+        content: t('jobs.form.unknownHelp', { name: mine.handler }),
+        okText: t('jobs.form.saveAnyway'),
+        cancelText: t('action.back'),
+        autoFocusButton: 'cancel',
+      })
+      return anyway ? save(true) : form.scrollToField('handler', { focus: true })
+    }
+    const items = isApiError(err) ? err.items : []
+    const fields = items.flatMap((item) => {
+      const name = fieldPath(item)
+      const known = name && form.getFieldInstance(name as never) !== undefined
+      return known ? [{ name: name as never, errors: [[item.message, item.hint].filter(Boolean).join(' ')] }] : []
+    })
+    form.setFields(fields)
+    if (fields[0]) form.scrollToField(fields[0].name, { focus: true })
+    if (fields.length === 0 || fields.length < items.length) showError(err)
+  }
+
+  const applyConflict = (merged: JobWrite, current: Job) => {
+    form.setFieldsValue(fieldsOf(merged))
+    setBase({ write: writeOf(current), revision: current.revision })
+    setConflict(undefined)
+    message.info(t('jobs.conflict.rebased', { n: current.revision }))
+  }
+  return (
+    <Form
+      form={form}
+      layout="vertical"
+      initialValues={initialFields}
+      scrollToFirstError={{ focus: true }}
+      onValuesChange={() => {
+        dirty.current = true
+      }}
+      onFinish={() => void save()}
+      onFinishFailed={() => setAdvancedOpen(true)}
+    >
+      <div className="form-grid">
+        <div className="stack">
+          <WhatSection />
+          <WhenSection />
+          <HowSection advancedOpen={advancedOpen} onAdvanced={setAdvancedOpen} secretSet={stored?.alert.webhookSecretSet ?? false} />
+        </div>
+        <aside className="form-rail" aria-label={t('jobs.preview.title')}>
+          <section className="card">
+            <h2>{t('jobs.preview.title')}</h2>
+            <SchedulePreview spec={scheduleOf(schedule)} />
+          </section>
+        </aside>
+      </div>
+      <div className="form-foot">
+        <Button type="primary" htmlType="submit" loading={busy}>
+          {t(stored ? 'action.save' : 'action.create')}
+        </Button>
+        <Button onClick={() => void navigate(stored ? { to: '/jobs/$jobId', params: { jobId: stored.id } } : { to: '/jobs' })}>{t('action.cancel')}</Button>
+        {!stored && (
+          <Form.Item name="paused" valuePropName="checked" noStyle>
+            <Checkbox>{t('jobs.form.startPaused')}</Checkbox>
+          </Form.Item>
+        )}
+      </div>
+      {conflict && (
+        <ConflictDialog
+          base={base.write}
+          mine={conflict.mine}
+          current={conflict.current}
+          onApply={(merged) => applyConflict(merged, conflict.current)}
+          onCancel={() => setConflict(undefined)}
+        />
+      )}
+    </Form>
+  )
+}

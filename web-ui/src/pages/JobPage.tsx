@@ -1,0 +1,314 @@
+// One job: what it is and when it fires next, its runs, its revisions.
+import { EditOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Alert } from 'antd'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { queries } from '../api/queries'
+import type { Job } from '../api/types'
+import { FieldDiffTable } from '../components/FieldDiffTable'
+import { FireList } from '../components/FireList'
+import { useCan } from '../components/hooks'
+import { JobActions } from '../components/jobActions'
+import { JsonView } from '../components/JsonView'
+import { LinkButton } from '../components/LinkButton'
+import { Page } from '../components/Page'
+import { ResourceTable } from '../components/ResourceTable'
+import { ScheduleText } from '../components/ScheduleText'
+import { JobStateChip, OnlineCount } from '../components/StateChip'
+import { Blank, ErrorState } from '../components/States'
+import { AbsoluteTime, RelativeTime } from '../components/TimeText'
+import { diffFields } from '../lib/diff'
+import { wireDuration } from '../lib/duration'
+import { NextFire } from './JobsPage'
+import { RunFilters, RunTable, useRunColumns } from './RunsPage'
+
+const PREVIEW_FIRES = 10
+const RECENT_RUNS = 5
+
+function useJobId(): string {
+  return useParams({ from: '/app/jobs/$jobId' }).jobId
+}
+
+export function JobPage() {
+  const { t } = useTranslation()
+  const jobId = useJobId()
+  const navigate = useNavigate()
+  const canEdit = useCan('editor')
+  const job = useQuery(queries.job(jobId))
+  if (job.error && !job.data) return <ErrorState error={job.error} onRetry={() => void job.refetch()} />
+  if (!job.data) return <PageSkeleton />
+  const { data } = job
+  return (
+    <Page
+      title={data.name}
+      crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>}
+      heading={
+        <span className="row">
+          <span style={{ overflowWrap: 'anywhere' }}>{data.name}</span> <JobStateChip state={data.state} />
+        </span>
+      }
+      sub={data.description}
+      actions={
+        <>
+          {canEdit && (
+            <LinkButton to="/jobs/$jobId/edit" params={{ jobId }} icon={<EditOutlined />}>
+              {t('jobs.action.edit')}
+            </LinkButton>
+          )}
+          <JobActions job={data} onDeleted={() => void navigate({ to: '/jobs' })} />
+        </>
+      }
+    >
+      {data.state === 'paused' && (
+        <Alert
+          type="warning"
+          showIcon
+          style={{ marginBottom: 12 }}
+          title={data.pauseNote ? t('jobs.detail.pausedNote', { note: data.pauseNote }) : t('jobs.detail.pausedPlain')}
+        />
+      )}
+      <nav className="tabs" aria-label={t('jobs.detail.tabs')}>
+        <Link to="/jobs/$jobId" params={{ jobId }} activeOptions={{ exact: true, includeSearch: false }}>
+          {t('jobs.detail.overview')}
+        </Link>
+        <Link to="/jobs/$jobId/runs" params={{ jobId }} activeOptions={{ includeSearch: false }}>
+          {t('jobs.detail.runs')}
+        </Link>
+        <Link to="/jobs/$jobId/revisions" params={{ jobId }}>
+          {t('jobs.detail.revisions')}
+        </Link>
+      </nav>
+      <Outlet />
+    </Page>
+  )
+}
+
+export function PageSkeleton() {
+  const { t } = useTranslation()
+  return (
+    <div className="stack" aria-busy="true">
+      <span className="sr-only">{t('list.loading')}</span>
+      <span className="skeleton" style={{ height: 28, width: 260 }} />
+      <span className="skeleton" style={{ height: 140, width: '100%' }} />
+      <span className="skeleton" style={{ height: 220, width: '100%' }} />
+    </div>
+  )
+}
+
+function Fact({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+export function JobOverviewTab() {
+  const { t } = useTranslation()
+  const jobId = useJobId()
+  const job = useQuery(queries.job(jobId)).data
+  const runs = useQuery(queries.runs({ jobId, limit: RECENT_RUNS }))
+  const columns = useRunColumns(false)
+  if (!job) return null
+  return (
+    <div className="stack">
+      <div className="grid-2">
+        <div className="stack">
+          <JobWhat job={job} />
+          <JobHow job={job} />
+        </div>
+        <JobWhen job={job} />
+      </div>
+      <section className="card flush" aria-label={t('jobs.detail.recent')}>
+        <div className="card-head">
+          <h2>{t('jobs.detail.recent')}</h2>
+          <Link to="/jobs/$jobId/runs" params={{ jobId }}>
+            {t('jobs.detail.allRuns')}
+          </Link>
+        </div>
+        <ResourceTable
+          label={t('jobs.detail.recent')}
+          columns={columns}
+          rows={runs.data?.items}
+          rowKey={(run) => run.id}
+          error={runs.error}
+          onRetry={() => void runs.refetch()}
+          empty={<Blank title={t('jobs.detail.noRuns')} help={t('jobs.detail.noRunsHelp')} />}
+        />
+      </section>
+    </div>
+  )
+}
+
+function JobWhat({ job }: { job: Job }) {
+  const { t } = useTranslation()
+  return (
+    <section className="card">
+      <h2>{t('jobs.detail.what')}</h2>
+      <dl className="facts">
+        <Fact label={t('jobs.form.executor')}>
+          <Link to="/executors/$executorId" params={{ executorId: job.executor.id }}>
+            {job.executor.name}
+          </Link>{' '}
+          <OnlineCount count={job.executorOnline} />
+        </Fact>
+        <Fact label={t('jobs.form.handler')}>
+          <span className="mono">{job.handler}</span>
+        </Fact>
+        <Fact label={t('jobs.form.owner')}>
+          {job.owner.name || '—'} {job.owner.email && <span className="muted">{job.owner.email}</span>}
+        </Fact>
+        <Fact label={t('jobs.detail.source')}>{t(job.source === 'code' ? 'jobs.detail.fromCode' : 'jobs.detail.fromConsole')}</Fact>
+        <Fact label={t('field.created')}>
+          {job.createdBy} · <RelativeTime at={job.createdAt} />
+        </Fact>
+        <Fact label={t('field.updated')}>
+          {job.updatedBy} · <RelativeTime at={job.updatedAt} />
+        </Fact>
+        <Fact label={t('runs.detail.revision')}>
+          <span className="num">{job.revision}</span>
+        </Fact>
+        {Object.keys(job.labels).length > 0 && (
+          <Fact label={t('jobs.form.labels')}>
+            {Object.entries(job.labels).map(([key, value]) => (
+              <Link key={key} to="/jobs" search={{ label: `${key}:${value}` }} className="label-chip">
+                {key}={value}
+              </Link>
+            ))}
+          </Fact>
+        )}
+      </dl>
+      <h3 style={{ margin: '14px 0 6px' }}>{t('jobs.detail.input')}</h3>
+      <JsonView value={job.input} label={t('jobs.detail.input')} empty={t('jobs.detail.noInput')} />
+    </section>
+  )
+}
+
+function JobWhen({ job }: { job: Job }) {
+  const { t } = useTranslation()
+  const fires = useQuery({
+    ...queries.nextFires(job.id, job.revision, PREVIEW_FIRES),
+    enabled: job.schedule.kind !== 'none',
+  })
+  return (
+    <section className="card">
+      <h2>{t('jobs.detail.when')}</h2>
+      <dl className="facts">
+        <Fact label={t('jobs.list.schedule')}>
+          <ScheduleText schedule={job.schedule} />
+        </Fact>
+        <Fact label={t('jobs.list.nextFire')}>
+          <NextFire job={job} />
+        </Fact>
+        <Fact label={t('jobs.form.misfirePolicy')}>
+          {t(job.misfire.policy === 'skip' ? 'jobs.form.misfireSkip' : 'jobs.form.misfireOnce')}
+          <span className="muted"> (&gt; {wireDuration(job.misfire.threshold, t) || '0'})</span>
+        </Fact>
+        {job.schedule.startAt && (
+          <Fact label={t('jobs.form.startAt')}>
+            <AbsoluteTime at={job.schedule.startAt} zone={job.schedule.zone} />
+          </Fact>
+        )}
+        {job.schedule.endAt && (
+          <Fact label={t('jobs.form.endAt')}>
+            <AbsoluteTime at={job.schedule.endAt} zone={job.schedule.zone} />
+          </Fact>
+        )}
+      </dl>
+      <h3 style={{ margin: '14px 0 6px' }}>{t('jobs.detail.nextFires')}</h3>
+      {job.schedule.kind === 'none' ? (
+        <p className="muted">{t('jobs.preview.none')}</p>
+      ) : fires.data ? (
+        <FireList fires={fires.data.fires} neverFires={fires.data.neverFires} zone={job.schedule.zone} />
+      ) : fires.error ? (
+        <ErrorState error={fires.error} onRetry={() => void fires.refetch()} />
+      ) : (
+        <span className="skeleton" style={{ height: 120, width: '100%' }} />
+      )}
+    </section>
+  )
+}
+
+function JobHow({ job }: { job: Job }) {
+  const { t } = useTranslation()
+  const none = t('field.none')
+  const { retry } = job
+  return (
+    <section className="card">
+      <h2>{t('jobs.detail.how')}</h2>
+      <dl className="facts">
+        <Fact label={t('jobs.form.routing')}>{t(`jobs.form.routing_${job.routing}`)}</Fact>
+        <Fact label={t('jobs.form.blocking')}>
+          {t(`jobs.form.blocking_${job.blocking}`)}
+          {job.blocking === 'parallel' && job.parallelism > 0 && <span className="muted"> (≤ {job.parallelism})</span>}
+        </Fact>
+        <Fact label={t('jobs.form.attempts')}>
+          <span className="num">{retry.maxAttempts}</span>
+          {retry.maxAttempts > 1 && (
+            <span className="muted">
+              {' '}
+              · {wireDuration(retry.delay, t) || '0'} × {retry.backoff} ≤ {wireDuration(retry.maxDelay, t)}
+            </span>
+          )}
+        </Fact>
+        <Fact label={t('jobs.form.timeout')}>{wireDuration(job.timeout, t) || none}</Fact>
+        <Fact label={t('jobs.form.dispatchTimeout')}>{wireDuration(job.dispatchTimeout, t) || none}</Fact>
+        <Fact label={t('jobs.form.onLost')}>{t(`jobs.form.onLost_${job.onLost}`)}</Fact>
+        <Fact label={t('jobs.form.alert')}>
+          {job.alert.onFailure ? [job.owner.email, ...job.alert.emails, job.alert.webhookUrl].filter(Boolean).join(', ') || none : none}
+        </Fact>
+      </dl>
+    </section>
+  )
+}
+
+export function JobRunsTab() {
+  const jobId = useJobId()
+  const search = useSearch({ from: '/app/jobs/$jobId/runs' })
+  const navigate = useNavigate()
+  const go = (next: typeof search) => void navigate({ to: '/jobs/$jobId/runs', params: { jobId }, search: next })
+  return (
+    <>
+      <RunFilters search={search} onChange={go} jobId={jobId} />
+      <RunTable search={search} onChange={go} jobId={jobId} />
+    </>
+  )
+}
+
+export function JobRevisionsTab() {
+  const { t } = useTranslation()
+  const jobId = useJobId()
+  const revisions = useQuery(queries.revisions(jobId))
+  if (revisions.error && !revisions.data) return <ErrorState error={revisions.error} onRetry={() => void revisions.refetch()} />
+  if (!revisions.data) return <PageSkeleton />
+  const items = revisions.data.items.toSorted((a, b) => b.revision - a.revision)
+  if (items.length === 0) return <Blank title={t('jobs.revisions.empty')} />
+  return (
+    <div className="stack">
+      {items.map((item, i) => {
+        const older = items[i + 1]
+        const diff = older ? diffFields(older.spec, item.spec) : undefined
+        return (
+          <section key={item.revision} className="card flush">
+            <div className="card-head">
+              <h2>{t('jobs.revisions.title', { n: item.revision })}</h2>
+              <span className="muted">
+                {t('jobs.revisions.by', { who: item.createdBy })} · <AbsoluteTime at={item.createdAt} />
+              </span>
+            </div>
+            {diff && diff.length > 0 ? (
+              <FieldDiffTable label={t('jobs.revisions.title', { n: item.revision })} diff={diff} />
+            ) : (
+              <p className="muted" style={{ padding: '0 16px 14px' }}>
+                {t(older ? 'jobs.revisions.same' : revisions.data.nextCursor ? 'jobs.revisions.same' : 'jobs.revisions.first')}
+              </p>
+            )}
+          </section>
+        )
+      })}
+    </div>
+  )
+}

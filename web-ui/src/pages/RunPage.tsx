@@ -1,0 +1,269 @@
+// One run: what happened, why, and its live log.
+import { RedoOutlined, StopOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Alert, App, Button, Input, Modal } from 'antd'
+import { useState, type ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { isFinal, queries, queryClient, refreshJobs } from '../api/queries'
+import type { RunDetail } from '../api/types'
+import { useCan, useShowError } from '../components/hooks'
+import { inputText, JsonEditor, parseInput } from '../components/JsonEditor'
+import { JsonView } from '../components/JsonView'
+import { LogView } from '../components/LogView'
+import { Page } from '../components/Page'
+import { RunTimeline } from '../components/RunTimeline'
+import { RunStateChip } from '../components/StateChip'
+import { ErrorState } from '../components/States'
+import { AbsoluteTime, DurationText } from '../components/TimeText'
+import { reasonText } from '../lib/why'
+import { PageSkeleton } from './JobPage'
+import { RunDuration } from './RunsPage'
+
+export function RunPage() {
+  const { runId } = useParams({ from: '/app/runs/$runId' })
+  const run = useQuery(queries.run(runId))
+  if (run.error && !run.data) return <ErrorState error={run.error} onRetry={() => void run.refetch()} />
+  if (!run.data) return <PageSkeleton />
+  return <Content key={runId} run={run.data} />
+}
+
+function Content({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  return (
+    <Page
+      title={t('runs.detail.title', { id: run.id })}
+      crumbs={
+        <>
+          <Link to="/jobs">{t('jobs.list.title')}</Link> ›{' '}
+          <Link to="/jobs/$jobId" params={{ jobId: run.jobId }}>
+            {run.jobName}
+          </Link>{' '}
+          ›{' '}
+          <Link to="/jobs/$jobId/runs" params={{ jobId: run.jobId }}>
+            {t('runs.list.title')}
+          </Link>
+        </>
+      }
+      heading={
+        <span className="row">
+          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} big />
+        </span>
+      }
+      actions={<RunActions run={run} />}
+    >
+      <div className="stack">
+        <RunFacts run={run} />
+        <RunErrors run={run} />
+        <LogView run={run} />
+        <div className="grid-2">
+          <section className="card">
+            <h2>{t('runs.detail.timeline')}</h2>
+            <RunTimeline run={run} />
+          </section>
+          <div className="stack">
+            <section className="card">
+              <h2>{t('runs.detail.input')}</h2>
+              <JsonView value={run.input} label={t('runs.detail.input')} empty={t('jobs.detail.noInput')} />
+            </section>
+            <section className="card">
+              <h2>{t('runs.detail.output')}</h2>
+              <JsonView value={run.output} label={t('runs.detail.output')} empty={t('runs.detail.noOutput')} />
+            </section>
+          </div>
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function Fact({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function RunFacts({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  const reason = reasonText(run, t)
+  return (
+    <section className="card" aria-label={t('runs.detail.why')}>
+      <dl className="facts">
+        <Fact label={t('runs.list.fireAt')}>
+          <AbsoluteTime at={run.fireAt} ms />
+        </Fact>
+        <Fact label={t('runs.list.cause')}>
+          {t(`runs.cause.${run.cause}`)}
+          {run.requestedBy && <span className="muted"> · {run.requestedBy}</span>}
+        </Fact>
+        <Fact label={t('runs.list.lateness')}>
+          <DurationText ms={run.latenessMs} />
+        </Fact>
+        <Fact label={t('runs.list.duration')}>
+          <RunDuration run={run} />
+        </Fact>
+        <Fact label={t('runs.list.attempt')}>
+          <span className="num">
+            {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
+          </span>
+        </Fact>
+        <Fact label={t('runs.list.executor')}>
+          <Link to="/executors/$executorId" params={{ executorId: run.executor.id }}>
+            {run.executor.name}
+          </Link>{' '}
+          <span className="mono muted">{run.handler}</span>
+        </Fact>
+        <Fact label={t('runs.list.instance')}>{run.instance ? <span className="mono">{run.instance.name}</span> : '—'}</Fact>
+        <Fact label={t('runs.detail.revision')}>
+          <Link to="/jobs/$jobId/revisions" params={{ jobId: run.jobId }} className="num">
+            {run.jobRevision}
+          </Link>
+        </Fact>
+        {(reason || run.message) && (
+          <Fact label={t('runs.detail.why')}>
+            {reason || run.message}
+            {reason && run.message && <span className="muted small"> · {run.message}</span>}
+          </Fact>
+        )}
+        {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
+        {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
+          <Fact label={t('runs.detail.notBefore')}>
+            <AbsoluteTime at={run.notBefore} />
+          </Fact>
+        )}
+        {run.deadlineAt && !isFinal(run.state) && (
+          <Fact label={t('runs.detail.deadline')}>
+            <AbsoluteTime at={run.deadlineAt} />
+          </Fact>
+        )}
+      </dl>
+    </section>
+  )
+}
+
+/** The errors of all attempts; the last one stands open. */
+function RunErrors({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  const broken = run.attempts.filter((one) => one.error || one.stack)
+  if (broken.length === 0) {
+    return run.error ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span style={{ overflowWrap: 'anywhere' }}>{run.error}</span>} /> : null
+  }
+  return (
+    <section className="card stack" style={{ gap: 10 }}>
+      <h2>{t('runs.detail.error')}</h2>
+      {broken.map((attempt, i) => (
+        <details key={attempt.number} open={i === broken.length - 1}>
+          <summary>
+            {t('runs.detail.attempt', { n: attempt.number })} · <RunStateChip state={attempt.state} />{' '}
+            {attempt.errorKind && <span className="mono">{attempt.errorKind}</span>}
+            {attempt.instance && <span className="muted"> · {attempt.instance.name}</span>}
+          </summary>
+          <pre className="code-block wrap" style={{ marginTop: 6 }} tabIndex={0} role="region" aria-label={t('runs.detail.error')}>
+            {attempt.error}
+          </pre>
+          {attempt.stack && (
+            <details style={{ marginTop: 6 }}>
+              <summary>{t('runs.detail.showStack')}</summary>
+              <pre className="code-block" tabIndex={0} role="region" aria-label={t('runs.detail.stack')}>
+                {attempt.stack}
+              </pre>
+            </details>
+          )}
+        </details>
+      ))}
+    </section>
+  )
+}
+
+function RunActions({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const allowed = useCan('operator')
+  const [retrying, setRetrying] = useState(false)
+  if (!allowed) return null
+  const cancel = () => {
+    let reason = ''
+    modal.confirm({
+      title: t('runs.detail.cancelTitle'),
+      content: (
+        <div className="stack">
+          <p>{t('runs.detail.cancelHelp')}</p>
+          <Input aria-label={t('runs.detail.cancelReason')} placeholder={t('runs.detail.cancelReason')} maxLength={500} onChange={(event) => (reason = event.target.value)} />
+        </div>
+      ),
+      okText: t('runs.detail.cancel'),
+      okButtonProps: { danger: true },
+      cancelText: t('runs.detail.keepRunning'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.cancelRun(run.id, reason.trim())
+          message.success(t('runs.detail.cancelAsked'))
+          void queryClient.invalidateQueries({ queryKey: ['run', run.id] })
+          refreshJobs()
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  }
+  return (
+    <>
+      {!isFinal(run.state) && (
+        <Button danger icon={<StopOutlined />} onClick={cancel} disabled={run.state === 'cancelling'}>
+          {t('runs.detail.cancel')}
+        </Button>
+      )}
+      {isFinal(run.state) && (
+        <Button icon={<RedoOutlined />} onClick={() => setRetrying(true)}>
+          {t('runs.detail.retry')}
+        </Button>
+      )}
+      {retrying && <RetryDialog run={run} onClose={() => setRetrying(false)} />}
+    </>
+  )
+}
+
+function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const original = inputText(run.input)
+  const [text, setText] = useState(original)
+  const [busy, setBusy] = useState(false)
+  const parsed = parseInput(text)
+  const submit = async () => {
+    if (!parsed.ok) return
+    setBusy(true)
+    try {
+      const next = await api.retryRun(run.id, text === original ? {} : { input: parsed.value })
+      message.success(t('runs.detail.retried', { id: next.id }))
+      refreshJobs()
+      onClose()
+      await navigate({ to: '/runs/$runId', params: { runId: next.id } })
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Modal
+      open
+      title={t('runs.detail.retryTitle')}
+      okText={t('runs.detail.retry')}
+      cancelText={t('action.cancel')}
+      okButtonProps={{ disabled: !parsed.ok, loading: busy }}
+      onOk={() => void submit()}
+      onCancel={onClose}
+    >
+      <JsonEditor value={text} onChange={setText} label={t('jobs.run.input')} invalid={!parsed.ok} />
+      {!parsed.ok && <p className="st-failed small">{t('jobs.form.inputBad', { message: parsed.message })}</p>}
+    </Modal>
+  )
+}

@@ -1,0 +1,187 @@
+import { PlusOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { App, Button, Form, Input, Modal } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import type { Role, User } from '../api/types'
+import { useSession, useShowError } from '../components/hooks'
+import { Page } from '../components/Page'
+import { ResourceTable, type Column } from '../components/ResourceTable'
+import { RoleSelect } from '../components/RoleSelect'
+import { SecretDialog } from '../components/SecretDialog'
+import { Blank } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+
+interface Shown {
+  name: string
+  password: string
+}
+
+const refresh = () => void queryClient.invalidateQueries({ queryKey: ['users'] })
+
+export function UsersPage() {
+  const { t } = useTranslation()
+  const users = useQuery(queries.users())
+  const [creating, setCreating] = useState(false)
+  const [shown, setShown] = useState<Shown>()
+  const columns = useUserColumns(setShown)
+  return (
+    <Page
+      title={t('users.title')}
+      actions={
+        <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+          {t('users.create')}
+        </Button>
+      }
+    >
+      <div className="card flush">
+        <ResourceTable
+          label={t('users.title')}
+          columns={columns}
+          rows={users.data?.items}
+          rowKey={(one) => one.id}
+          error={users.error}
+          onRetry={() => void users.refetch()}
+          empty={<Blank title={t('users.title')} />}
+        />
+      </div>
+      {creating && (
+        <CreateUser
+          onClose={(made) => {
+            setCreating(false)
+            setShown(made)
+          }}
+        />
+      )}
+      {shown && <SecretDialog title={t('users.generated', { name: shown.name })} help={t('users.generatedHelp')} secret={shown.password} onClose={() => setShown(undefined)} />}
+    </Page>
+  )
+}
+
+function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const self = useSession()?.user.id
+
+  const act = async (work: () => Promise<unknown>, done: string) => {
+    try {
+      await work()
+      message.success(done)
+      refresh()
+    } catch (err) {
+      showError(err)
+    }
+  }
+  const update = (user: User, change: Parameters<typeof api.updateUser>[1]) => act(() => api.updateUser(user.id, change), t('users.saved', { name: user.username }))
+  const remove = (user: User) =>
+    modal.confirm({
+      title: t('users.deleteTitle', { name: user.username }),
+      content: t('users.deleteHelp'),
+      okText: t('action.delete'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: () => act(() => api.deleteUser(user.id), t('users.deleted', { name: user.username })),
+    })
+  const reset = (user: User) =>
+    modal.confirm({
+      title: t('users.resetTitle', { name: user.username }),
+      content: t('users.resetHelp'),
+      okText: t('users.reset'),
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: () =>
+        act(async () => {
+          // An empty one asks the server to make one.
+          const { password } = await api.updateUser(user.id, { password: '' })
+          if (password) onPassword({ name: user.username, password })
+        }, t('users.saved', { name: user.username })),
+    })
+  return [
+    {
+      key: 'name',
+      title: t('users.username'),
+      kind: 'title',
+      render: (one) => (
+        <span className="row tight">
+          <strong>{one.username}</strong> {one.id === self && <span className="label-chip">{t('users.you')}</span>}
+        </span>
+      ),
+    },
+    {
+      key: 'role',
+      title: t('field.role'),
+      render: (one) => <RoleSelect value={one.role} disabled={one.id === self} label={t('users.roleOf', { name: one.username })} onChange={(role) => void update(one, { role })} />,
+    },
+    {
+      key: 'state',
+      title: t('field.state'),
+      render: (one) => (one.disabled ? <span className="state st-skipped">‖ {t('users.disabled')}</span> : <span className="state st-success">● {t('users.active')}</span>),
+    },
+    { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
+    {
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      // Nobody locks themselves out.
+      render: (one) =>
+        one.id === self ? null : (
+          <span className="row tight">
+            <Button size="small" onClick={() => reset(one)} aria-label={`${t('users.reset')}: ${one.username}`}>
+              {t('users.reset')}
+            </Button>
+            <Button size="small" onClick={() => void update(one, { disabled: !one.disabled })} aria-label={`${t(one.disabled ? 'users.enable' : 'users.disable')}: ${one.username}`}>
+              {t(one.disabled ? 'users.enable' : 'users.disable')}
+            </Button>
+            <Button size="small" danger onClick={() => remove(one)} aria-label={`${t('action.delete')}: ${one.username}`}>
+              {t('action.delete')}
+            </Button>
+          </span>
+        ),
+    },
+  ]
+}
+
+interface Fields {
+  username: string
+  role: Role
+  password?: string
+}
+
+function CreateUser({ onClose }: { onClose: (made?: Shown) => void }) {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const showError = useShowError()
+  const [form] = Form.useForm<Fields>()
+  const [busy, setBusy] = useState(false)
+  const submit = async (fields: Fields) => {
+    setBusy(true)
+    try {
+      const user = await api.createUser({ username: fields.username.trim(), role: fields.role, password: fields.password || undefined })
+      refresh()
+      message.success(t('users.saved', { name: user.username }))
+      onClose(user.password ? { name: user.username, password: user.password } : undefined)
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Modal open title={t('users.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
+      <Form form={form} layout="vertical" initialValues={{ role: 'viewer' }} onFinish={submit}>
+        <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
+          <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} autoFocus />
+        </Form.Item>
+        <Form.Item name="role" label={t('field.role')}>
+          <RoleSelect />
+        </Form.Item>
+        <Form.Item name="password" label={t('users.password')} extra={t('users.passwordHelp')} rules={[{ min: 12, message: t('password.short') }]}>
+          <Input.Password autoComplete="new-password" />
+        </Form.Item>
+      </Form>
+    </Modal>
+  )
+}

@@ -1,0 +1,207 @@
+// Addresses. Every filter lives in the address, typed and checked by
+// lib/search.ts; every page is its own chunk.
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
+import { queryClient } from './api/queries'
+import { ensureSession, getSession, subscribeSession } from './api/session'
+import { NotFoundPage, RouteError } from './components/RouteStates'
+import { Shell } from './components/Shell'
+import { safeNext } from './lib/next'
+import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/search'
+import { LoginPage } from './pages/LoginPage'
+import { PasswordPage } from './pages/PasswordPage'
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  component: LoginPage,
+  validateSearch: (raw: Record<string, unknown>): { next?: string } => {
+    const next = safeNext(raw.next)
+    return next ? { next } : {}
+  },
+})
+
+const password = createRoute({
+  getParentRoute: () => root,
+  path: '/password',
+  component: PasswordPage,
+  validateSearch: (raw: Record<string, unknown>): { next?: string } => {
+    const next = safeNext(raw.next)
+    return next ? { next } : {}
+  },
+  beforeLoad: async () => {
+    if (!(await ensureSession())) throw redirect({ to: '/login' })
+  },
+})
+
+const app = createRoute({
+  getParentRoute: () => root,
+  id: 'app',
+  component: Shell,
+  notFoundComponent: NotFoundPage,
+  beforeLoad: async ({ location }) => {
+    const session = await ensureSession()
+    const next = location.href === '/' ? undefined : location.href
+    if (!session) throw redirect({ to: '/login', search: { next } })
+    if (session.user.mustChangePassword) throw redirect({ to: '/password', search: { next } })
+  },
+})
+
+const index = createRoute({
+  getParentRoute: () => app,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/overview', replace: true })
+  },
+})
+
+const overview = createRoute({
+  getParentRoute: () => app,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('./pages/OverviewPage'), 'OverviewPage'),
+})
+const jobs = createRoute({
+  getParentRoute: () => app,
+  path: '/jobs',
+  validateSearch: jobsSearch,
+  component: lazyRouteComponent(() => import('./pages/JobsPage'), 'JobsPage'),
+})
+const jobNew = createRoute({
+  getParentRoute: () => app,
+  path: '/jobs/new',
+  validateSearch: (raw: Record<string, unknown>): { executorId?: string; handler?: string } => ({
+    ...(typeof raw.executorId === 'string' ? { executorId: raw.executorId } : {}),
+    ...(typeof raw.handler === 'string' ? { handler: raw.handler } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/JobEditPage'), 'JobNewPage'),
+})
+const job = createRoute({
+  getParentRoute: () => app,
+  path: '/jobs/$jobId',
+  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobPage'),
+})
+const jobOverview = createRoute({
+  getParentRoute: () => job,
+  path: '/',
+  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobOverviewTab'),
+})
+const jobRuns = createRoute({
+  getParentRoute: () => job,
+  path: '/runs',
+  validateSearch: runsSearch,
+  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobRunsTab'),
+})
+const jobRevisions = createRoute({
+  getParentRoute: () => job,
+  path: '/revisions',
+  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobRevisionsTab'),
+})
+const jobEdit = createRoute({
+  getParentRoute: () => app,
+  path: '/jobs/$jobId/edit',
+  component: lazyRouteComponent(() => import('./pages/JobEditPage'), 'JobEditPage'),
+})
+const runs = createRoute({
+  getParentRoute: () => app,
+  path: '/runs',
+  validateSearch: runsSearch,
+  component: lazyRouteComponent(() => import('./pages/RunsPage'), 'RunsPage'),
+})
+const run = createRoute({
+  getParentRoute: () => app,
+  path: '/runs/$runId',
+  component: lazyRouteComponent(() => import('./pages/RunPage'), 'RunPage'),
+})
+const executors = createRoute({
+  getParentRoute: () => app,
+  path: '/executors',
+  validateSearch: (raw: Record<string, unknown>): { q?: string; view?: 'table' } => ({
+    ...(typeof raw.q === 'string' && raw.q ? { q: raw.q } : {}),
+    ...(raw.view === 'table' ? { view: 'table' as const } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/ExecutorsPage'), 'ExecutorsPage'),
+})
+const executor = createRoute({
+  getParentRoute: () => app,
+  path: '/executors/$executorId',
+  validateSearch: (raw: Record<string, unknown>): { gone?: '1' } => (raw.gone === '1' ? { gone: '1' } : {}),
+  component: lazyRouteComponent(() => import('./pages/ExecutorPage'), 'ExecutorPage'),
+})
+
+const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
+  typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}
+
+const deliveries = createRoute({
+  getParentRoute: () => app,
+  path: '/deliveries',
+  validateSearch: cursorSearch,
+  component: lazyRouteComponent(() => import('./pages/DeliveriesPage'), 'DeliveriesPage'),
+})
+const nodes = createRoute({
+  getParentRoute: () => app,
+  path: '/nodes',
+  component: lazyRouteComponent(() => import('./pages/NodesPage'), 'NodesPage'),
+})
+const users = createRoute({
+  getParentRoute: () => app,
+  path: '/settings/users',
+  component: lazyRouteComponent(() => import('./pages/UsersPage'), 'UsersPage'),
+})
+const apiKeys = createRoute({
+  getParentRoute: () => app,
+  path: '/settings/api-keys',
+  component: lazyRouteComponent(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
+})
+const tenants = createRoute({
+  getParentRoute: () => app,
+  path: '/settings/tenants',
+  component: lazyRouteComponent(() => import('./pages/TenantsPage'), 'TenantsPage'),
+})
+
+const routeTree = root.addChildren([
+  login,
+  password,
+  app.addChildren([
+    index,
+    overview,
+    jobs,
+    jobNew,
+    job.addChildren([jobOverview, jobRuns, jobRevisions]),
+    jobEdit,
+    runs,
+    run,
+    executors,
+    executor,
+    deliveries,
+    nodes,
+    users,
+    apiKeys,
+    tenants,
+  ]),
+])
+
+export const router = createRouter({
+  routeTree,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultErrorComponent: RouteError,
+})
+
+// A session that ends under an open page leads to the sign-in page, and back
+// to the same address afterwards. What was read is forgotten when the pages
+// that show it are gone.
+let signedIn = false
+subscribeSession(() => {
+  const before = signedIn
+  signedIn = getSession() !== null
+  if (before && !signedIn) void router.invalidate().then(() => queryClient.clear())
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

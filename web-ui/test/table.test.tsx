@@ -1,0 +1,104 @@
+// @vitest-environment jsdom
+import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { App } from 'antd'
+import i18next from 'i18next'
+import { I18nextProvider, initReactI18next } from 'react-i18next'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { ApiError } from '../src/api/problem'
+import { Pager, ResourceTable } from '../src/components/ResourceTable'
+import { en } from '../src/i18n/en'
+
+beforeAll(async () => {
+  await i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en } }, interpolation: { escapeValue: false } })
+})
+afterEach(cleanup)
+
+interface Row {
+  id: string
+  name: string
+}
+
+const base = {
+  label: 'Things',
+  columns: [{ key: 'name', title: 'Name', render: (row: Row) => row.name }],
+  rowKey: (row: Row) => row.id,
+  empty: <p>No thing yet</p>,
+}
+const show = (more: Partial<Parameters<typeof ResourceTable<Row>>[0]>) =>
+  render(
+    <I18nextProvider i18n={i18next}>
+      <App>
+        <ResourceTable<Row> {...base} rows={undefined} {...more} />
+      </App>
+    </I18nextProvider>,
+  )
+
+describe('ResourceTable', () => {
+  it('shows rows, each cell with its label for the card form', () => {
+    show({ rows: [{ id: '1', name: 'first' }] })
+    expect(screen.getByRole('cell', { name: 'first' }).getAttribute('data-label')).toBe('Name')
+  })
+
+  it('says that it is loading', () => {
+    show({})
+    expect(screen.getByRole('table').getAttribute('aria-busy')).toBe('true')
+    expect(screen.getByText('Loading…')).toBeTruthy()
+  })
+
+  it('teaches when it is new and empty, and offers to clear filters when it is filtered', () => {
+    show({ rows: [] })
+    expect(screen.getByText('No thing yet')).toBeTruthy()
+    cleanup()
+    const onClearFilters = vi.fn()
+    show({ rows: [], filtered: true, onClearFilters })
+    fireEvent.click(screen.getByRole('button', { name: 'Clear filters' }))
+    expect(onClearFilters).toHaveBeenCalledOnce()
+  })
+
+  it('shows an error by its code, with the request id and a way to try again', () => {
+    const onRetry = vi.fn()
+    show({ error: new ApiError({ status: 503, code: 'unavailable', instance: 'req_7' }), onRetry })
+    expect(screen.getByRole('alert').textContent).toContain('The server is not ready to answer.')
+    expect(screen.getByRole('alert').textContent).toContain('req_7')
+    fireEvent.click(screen.getByRole('button', { name: 'Try again' }))
+    expect(onRetry).toHaveBeenCalledOnce()
+  })
+
+  it('keeps old rows when a refresh fails, and says so', () => {
+    show({ rows: [{ id: '1', name: 'first' }], error: new ApiError({ status: 0, code: 'network' }), updatedAt: 1 })
+    expect(screen.getByText('first')).toBeTruthy()
+    expect(screen.getByRole('status').textContent).toContain('the last refresh failed')
+  })
+})
+
+describe('Pager', () => {
+  const pager = (cursor: string | undefined, nextCursor: string | null, onGo = vi.fn()) => {
+    render(
+      <I18nextProvider i18n={i18next}>
+        <Pager cursor={cursor} nextCursor={nextCursor} onGo={onGo} />
+      </I18nextProvider>,
+    )
+    return onGo
+  }
+
+  it('is absent when there is one page only', () => {
+    pager(undefined, null)
+    expect(screen.queryByRole('button')).toBeNull()
+  })
+
+  it('remembers the way back', () => {
+    const forth = pager(undefined, 'page2')
+    fireEvent.click(screen.getByRole('button', { name: 'Next' }))
+    expect(forth).toHaveBeenCalledWith('page2')
+    cleanup()
+    const back = pager('page2', null)
+    fireEvent.click(screen.getByRole('button', { name: 'Previous' }))
+    expect(back).toHaveBeenCalledWith(undefined)
+  })
+
+  it('offers the first page where the way back is not known', () => {
+    pager('from-a-link', null)
+    expect((screen.getByRole('button', { name: 'Previous' }) as HTMLButtonElement).disabled).toBe(true)
+    expect(screen.getByRole('button', { name: 'First page' })).toBeTruthy()
+  })
+})

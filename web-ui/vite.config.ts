@@ -1,0 +1,22 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+
+// The development server hands API calls to a running server. Default: the
+// mock of e2e/mock on port 8099; set CARILLON_DEV_API to use a real one.
+const api = process.env.CARILLON_DEV_API ?? 'http://127.0.0.1:8099'
+
+export default defineConfig({
+  plugins: [react()],
+  // Absolute, because a relative base breaks deep links of two levels.
+  base: '/',
+  build: {
+    target: 'es2022',
+    outDir: 'dist',
+    // dist/.keep is committed so that Go builds without Node; it is put back
+    // by scripts/precompress.mjs after Vite has emptied the folder.
+    emptyOutDir: true,
+    sourcemap: false,
+    chunkSizeWarningLimit: 900,
+  },
+  server: { proxy: { '/api': api, '/healthz': api, '/readyz': api } },
+})

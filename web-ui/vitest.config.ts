@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    // Files that render components ask for jsdom in their first line; the
+    // others need no document and start ten times faster without one.
+    environment: 'node',
+    include: ['test/**/*.test.{ts,tsx}'],
+    restoreMocks: true,
+  },
+})
