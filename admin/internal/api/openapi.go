@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 
@@ -81,7 +80,7 @@ func (a *API) OpenAPI() ([]byte, error) {
 // Document returns the OpenAPI document without a server: it depends on
 // nothing but this package.
 func Document() ([]byte, error) {
-	a, err := New(Deps{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
