@@ -63,7 +63,7 @@ func TestFirstExample(t *testing.T) {
 	log := &output{}
 	program.Stderr = log
 	require.NoError(t, program.Start())
-	defer program.Process.Kill()
+	defer func() { _ = program.Process.Kill() }()
 
 	s := session(t, admin, 1)
 	require.Equal(t, "*/5 * * * *", s.Register.GetHandlers()[0].GetJobs()[0].GetCron())

@@ -166,3 +166,13 @@ describe('calls', () => {
     expect(new URL(seen[0]?.url ?? '').search).toBe('?limit=5')
   })
 })
+
+describe('without a session', () => {
+  it('asks the cookie once and then does not bother the server', async () => {
+    cookieGood = false
+    await expect(api.jobs({})).rejects.toMatchObject({ status: 401, code: 'unauthenticated' })
+    await expect(api.jobs({})).rejects.toMatchObject({ status: 401 })
+    expect(refreshes).toBe(1)
+    expect(seen).toHaveLength(0)
+  })
+})

@@ -6,7 +6,7 @@ import createClient from 'openapi-fetch'
 import { reportReachable, reportServerDate } from '../lib/connection'
 import { ApiError, isApiError, problemOf } from './problem'
 import type { paths } from './schema'
-import { getSession, isExpiring, refreshSession, setSession } from './session'
+import { ensureSession, getSession, isExpiring, refreshSession, setSession } from './session'
 
 /** Paths which are called without a token and never renew one. */
 const ANONYMOUS = /\/auth\/(login|refresh)$/
@@ -39,6 +39,8 @@ export function present<T extends object>(query: T): T {
 async function transport(request: Request): Promise<Response> {
   if (ANONYMOUS.test(new URL(request.url).pathname)) return once(request)
   if (isExpiring()) await renew()
+  // Nobody is signed in: the refusal is certain, so it is not asked for.
+  if (!(await ensureSession())) throw new ApiError({ status: 401, code: 'unauthenticated' })
   const used = getSession()?.accessToken
   // A body can be sent once only; the copy is for the second try.
   const res = await once(withToken(request.clone(), used))

@@ -5,12 +5,13 @@ import type { Rule } from 'antd/es/form'
 import { useMemo, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
-import type { Handler, ScheduleKind } from '../api/types'
+import type { Handler } from '../api/types'
 import { parseDuration } from '../lib/duration'
-import { splitLabel, type JobFields } from '../lib/jobForm'
+import { scheduleOf, splitLabel, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
+import { CronFault, useCronFault } from './SchedulePreview'
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
@@ -134,7 +135,9 @@ function SchemaHint({ handler, onExample }: { handler: Handler; onExample: (text
 export function WhenSection() {
   const { t } = useTranslation()
   const rules = useRules()
-  const kind = Form.useWatch<ScheduleKind | undefined>(['schedule', 'kind']) ?? 'cron'
+  const schedule = Form.useWatch<ScheduleFields | undefined>('schedule')
+  const kind = schedule?.kind ?? 'cron'
+  const { expr, fault } = useCronFault(scheduleOf(schedule))
   const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
   const picker = <DatePicker showTime style={{ width: '100%' }} />
   return (
@@ -153,7 +156,13 @@ export function WhenSection() {
       <div className="form-fields">
         {kind === 'cron' && (
           <>
-            <Form.Item name={['schedule', 'expr']} label={t('jobs.form.expr')} rules={[rules.required]} extra={t('jobs.form.exprHelp')}>
+            <Form.Item
+              name={['schedule', 'expr']}
+              label={t('jobs.form.expr')}
+              rules={[rules.required]}
+              validateStatus={fault ? 'error' : undefined}
+              extra={fault ? <CronFault expr={expr} item={fault} /> : t('jobs.form.exprHelp')}
+            >
               <Input className="mono" autoComplete="off" spellCheck={false} maxLength={256} placeholder="0 0 2 * * *" />
             </Form.Item>
             <Form.Item name={['schedule', 'dialect']} label={t('jobs.form.dialect')}>

@@ -124,6 +124,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   const expiry = useExpiryOptions()
   const [form] = Form.useForm<Fields>()
   const [secret, setSecret] = useState<string>()
+  const [before] = useState(executor.instancesOnline)
   const [busy, setBusy] = useState(false)
   const submit = async (fields: Fields) => {
     setBusy(true)
@@ -149,7 +150,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
           <h3>{t('tokens.snippet')}</h3>
           <p className="muted">{t('tokens.snippetHelp')}</p>
           <CopyBlock text={goSnippet(executor.name, executorAddress(location.hostname))} label={t('tokens.snippet')} />
-          <Arrival executorId={executor.id} />
+          <Arrival executorId={executor.id} before={before} />
         </div>
       </Modal>
     )
@@ -171,13 +172,13 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   )
 }
 
-/** Ticks itself when the first instance is there. */
-function Arrival({ executorId }: { executorId: string }) {
+/** Ticks itself when an instance arrives that was not there when the token was made. */
+function Arrival({ executorId, before }: { executorId: string; before: number }) {
   const { t } = useTranslation()
   const online = useQuery({ ...queries.executor(executorId), refetchInterval: 2_000 }).data?.instancesOnline ?? 0
   return (
-    <p role="status" className={online > 0 ? 'st-success' : 'muted'}>
-      {online > 0 ? `✓ ${t('tokens.arrived', { count: online })}` : `… ${t('tokens.waiting')}`}
+    <p role="status" className={online > before ? 'st-success' : 'muted'}>
+      {online > before ? `✓ ${t('tokens.arrived', { count: online })}` : `… ${t('tokens.waiting')}`}
     </p>
   )
 }
