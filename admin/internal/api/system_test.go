@@ -248,3 +248,34 @@ func TestClientAddressIsTheConnections(t *testing.T) {
 	from(w, "203.0.113.5")
 	require.Contains(t, w.logText(), "remote_ip=203.0.113.5")
 }
+
+// TestShortListsHavePagesToo: every list takes limit and cursor.
+func TestShortListsHavePagesToo(t *testing.T) {
+	w := newWorld(t)
+	var seen []string
+	path := "/users?limit=3"
+	for {
+		page := into[Page[User]](w.call("acme/admin", "GET", path, nil).is(200))
+		require.LessOrEqual(t, len(page.Items), 3)
+		for _, u := range page.Items {
+			seen = append(seen, u.Username)
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		path = "/users?limit=3&cursor=" + *page.NextCursor
+	}
+	require.ElementsMatch(t, []string{"acme-viewer", "acme-operator", "acme-editor", "acme-admin"}, seen)
+	far := cursor{List: "users", ID: 1 << 40}.encode()
+	require.Empty(t, into[Page[User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
+
+	e := w.executor("acme", "shop")
+	job := w.job("acme", "nightly", e)
+	for _, list := range []string{
+		"/users", "/api-keys", "/nodes", "/executors", "/jobs", "/runs", "/deliveries",
+		"/executors/" + e.ID.String() + "/instances", "/executors/" + e.ID.String() + "/join-tokens", "/jobs/" + job.ID + "/revisions",
+	} {
+		w.call("acme/admin", "GET", list+"?limit=1", nil).is(200)
+	}
+	w.call("platform", "GET", "/tenants?limit=1", nil).is(200)
+}
