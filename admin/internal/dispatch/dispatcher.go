@@ -21,6 +21,8 @@ type Target interface {
 	Idempotent(handler string) bool
 	// Reserve takes room for the attempt with this fence; false: it is full or leaving.
 	Reserve(id domain.ExecutionID, fence int64) bool
+	// Holds reports whether the attempt with this fence has room there.
+	Holds(id domain.ExecutionID, fence int64) bool
 	Release(id domain.ExecutionID, fence int64)
 	// SendOffers and SendGrants only queue; an answer tells whether they arrived.
 	SendOffers(offers []store.OfferResult)
@@ -153,7 +155,11 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			waits = append(waits, waiter{execution: e, spec: spec, online: first.online})
 			continue
 		}
-		c, wait := d.choose(e, spec)
+		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+		if isThere(&e, targets) {
+			continue
+		}
+		c, wait := d.choose(e, spec, targets)
 		if wait == nil {
 			chosen = append(chosen, c)
 			continue
@@ -167,9 +173,15 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	d.wait(ctx, waits)
 }
 
+// isThere tells a copy that comes again (the waiting room and the sweep may both
+// hold one) from a new try: offered to the same instance it would be refused, and
+// giving its room back would free the room of the attempt.
+func isThere(e *domain.Execution, targets []Target) bool {
+	return slices.ContainsFunc(targets, func(t Target) bool { return t.Holds(e.ID, e.Fence+1) })
+}
+
 // choose picks a target and reserves room there.
-func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *waiter) {
-	targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target) (choice, *waiter) {
 	free := make([]int, len(targets))
 	for i, t := range targets {
 		free[i] = t.Free()

@@ -17,7 +17,7 @@ import (
 // mixed, at instances that are mostly full and now and then refuse. Each job's
 // runs have to start one after another, in the order of their fire times.
 func TestSerialRunsKeepTheirOrderUnderLoad(t *testing.T) {
-	const jobs, each = 12, 15
+	const jobs, each = 8, 12
 	inBubble(t, func(t *testing.T, r *rig) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
