@@ -7,15 +7,13 @@ import { NotFoundPage, RouteError } from './components/RouteStates'
 import { Shell } from './components/Shell'
 import { safeNext } from './lib/next'
 import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/search'
-import { LoginPage } from './pages/LoginPage'
-import { PasswordPage } from './pages/PasswordPage'
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
 
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  component: LoginPage,
+  component: lazyRouteComponent(() => import('./pages/LoginPage'), 'LoginPage'),
   validateSearch: (raw: Record<string, unknown>): { next?: string } => {
     const next = safeNext(raw.next)
     return next ? { next } : {}
@@ -25,7 +23,7 @@ const login = createRoute({
 const password = createRoute({
   getParentRoute: () => root,
   path: '/password',
-  component: PasswordPage,
+  component: lazyRouteComponent(() => import('./pages/PasswordPage'), 'PasswordPage'),
   validateSearch: (raw: Record<string, unknown>): { next?: string } => {
     const next = safeNext(raw.next)
     return next ? { next } : {}

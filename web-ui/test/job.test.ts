@@ -123,7 +123,7 @@ describe('the way back after signing in', () => {
 
 describe('why a log is empty', () => {
   const t = ((key: string) => key) as never
-  const run = (state: string, reason = '', startedAt: string | null = null) => ({ state, reason, startedAt, executor: { id: '1', name: 'shop' }, attempts: [] }) as never
+  const run = (state: string, reason = '', startedAt: string | null = null) => ({ state, reason, startedAt, fireAt: '2026-01-01T00:00:00Z', executor: { id: '1', name: 'shop' }, attempts: [] }) as never
   it.each([
     ['due', '', 'runs.log.emptyDue'],
     ['due', 'waiting_for_instance', 'runs.log.emptyNoExecutor'],

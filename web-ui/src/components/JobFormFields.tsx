@@ -1,8 +1,8 @@
 // The fields of a job in three sections: what runs, when, and how it behaves.
 import { useQuery } from '@tanstack/react-query'
-import { AutoComplete, Button, Checkbox, DatePicker, Form, Input, InputNumber, Radio, Select } from 'antd'
+import { AutoComplete, Button, Checkbox, Form, Input, InputNumber, Radio, Select } from 'antd'
 import type { Rule } from 'antd/es/form'
-import { useMemo, type ReactNode } from 'react'
+import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Handler } from '../api/types'
@@ -12,6 +12,8 @@ import { allZones } from '../lib/time'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
 import { CronFault, useCronFault } from './SchedulePreview'
+
+const WallPicker = lazy(() => import('./WallPicker'))
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
@@ -135,11 +137,12 @@ function SchemaHint({ handler, onExample }: { handler: Handler; onExample: (text
 export function WhenSection() {
   const { t } = useTranslation()
   const rules = useRules()
+  const form = Form.useFormInstance<JobFields>()
   const schedule = Form.useWatch<ScheduleFields | undefined>('schedule')
   const kind = schedule?.kind ?? 'cron'
   const { expr, fault } = useCronFault(scheduleOf(schedule))
   const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
-  const picker = <DatePicker showTime style={{ width: '100%' }} />
+  const [bounded, setBounded] = useState(() => Boolean(form.getFieldValue(['schedule', 'startAt']) ?? form.getFieldValue(['schedule', 'endAt'])))
   return (
     <Section title={t('jobs.form.when')}>
       <Form.Item name={['schedule', 'kind']} label={t('jobs.form.kind')}>
@@ -183,23 +186,32 @@ export function WhenSection() {
           </Form.Item>
         )}
         {kind === 'once' && (
-          <Form.Item name={['schedule', 'at']} label={t('jobs.form.at')} rules={[rules.needed]}>
-            {picker}
-          </Form.Item>
+          <Suspense fallback={<span className="skeleton" />}>
+            <Form.Item name={['schedule', 'at']} label={t('jobs.form.at')} rules={[rules.needed]}>
+              <WallPicker />
+            </Form.Item>
+          </Suspense>
         )}
         <Form.Item name={['schedule', 'zone']} label={t('jobs.form.zone')} rules={[rules.needed]}>
           <Select showSearch options={zones} />
         </Form.Item>
-        {(kind === 'cron' || kind === 'fixed_rate') && (
-          <>
-            <Form.Item name={['schedule', 'startAt']} label={t('jobs.form.startAt')}>
-              {picker}
+        {(kind === 'cron' || kind === 'fixed_rate') &&
+          (bounded ? (
+            <Suspense fallback={<span className="skeleton" />}>
+              <Form.Item name={['schedule', 'startAt']} label={t('jobs.form.startAt')}>
+                <WallPicker />
+              </Form.Item>
+              <Form.Item name={['schedule', 'endAt']} label={t('jobs.form.endAt')}>
+                <WallPicker />
+              </Form.Item>
+            </Suspense>
+          ) : (
+            <Form.Item label={t('jobs.form.validity')}>
+              <Button type="link" style={{ padding: 0 }} onClick={() => setBounded(true)}>
+                {t('jobs.form.addBounds')}
+              </Button>
             </Form.Item>
-            <Form.Item name={['schedule', 'endAt']} label={t('jobs.form.endAt')}>
-              {picker}
-            </Form.Item>
-          </>
-        )}
+          ))}
       </div>
       {kind === 'none' ? (
         <p className="muted">{t('jobs.form.kindNoneHelp')}</p>

@@ -15,8 +15,8 @@ import {
 } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
-import { Button, Drawer, Dropdown } from 'antd'
-import { useState, type ReactNode } from 'react'
+import { Button, Dropdown } from 'antd'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
@@ -24,6 +24,8 @@ import { Banners } from './Banners'
 import { Bell } from './Bell'
 import { useCan, useSession, useShowError } from './hooks'
 import { LanguageMenu, ThemeMenu } from './Preferences'
+
+const NavDrawer = lazy(() => import('./NavDrawer'))
 
 type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'deliveries' | 'nodes' | 'users' | 'apiKeys' | 'tenants' }
 
@@ -157,9 +159,13 @@ export function Shell() {
           </main>
         </div>
       </div>
-      <Drawer placement="left" size={260} open={open} onClose={() => setOpen(false)} title="Carillon" styles={{ body: { padding: 0 } }}>
-        <NavLinks onGo={() => setOpen(false)} />
-      </Drawer>
+      {open && (
+        <Suspense fallback={null}>
+          <NavDrawer onClose={() => setOpen(false)}>
+            <NavLinks onGo={() => setOpen(false)} />
+          </NavDrawer>
+        </Suspense>
+      )}
     </>
   )
 }

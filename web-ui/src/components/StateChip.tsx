@@ -1,6 +1,7 @@
 // A state is an icon, a word and a colour, never a colour alone. One palette
 // for lists, headers and the timeline.
 import { useTranslation } from 'react-i18next'
+import { serverNow } from '../lib/connection'
 import type { Delivery, InstanceState, JobState, RunState } from '../api/types'
 
 type Tone = 'success' | 'running' | 'failed' | 'timeout' | 'retrying' | 'queued' | 'skipped' | 'killed' | 'lost'
@@ -20,6 +21,7 @@ const RUN: Record<RunState, Look> = {
   missed: ['skipped', '⤼'],
   discarded: ['skipped', '⊘'],
 }
+const PLANNED: Look = ['queued', '◷']
 const JOB: Record<JobState, Look> = { enabled: ['success', '●'], paused: ['skipped', '‖'] }
 const INSTANCE: Record<InstanceState, Look> = {
   online: ['success', '●'],
@@ -52,8 +54,16 @@ function Chip({ look, word, moving, big }: { look: Look | undefined; word: strin
   )
 }
 
-export function RunStateChip({ state, big }: { state: RunState; big?: boolean }) {
+interface RunChipProps {
+  state: RunState
+  /** Where it is known: a run whose fire time is still to come is planned, not due. */
+  fireAt?: string
+  big?: boolean
+}
+
+export function RunStateChip({ state, fireAt, big }: RunChipProps) {
   const { t } = useTranslation()
+  if (state === 'due' && fireAt && Date.parse(fireAt) > serverNow()) return <Chip look={PLANNED} word={t('runs.planned')} big={big} />
   return <Chip look={RUN[state]} word={t(`runs.state.${state}`)} moving={MOVING.has(state)} big={big} />
 }
 

@@ -1,5 +1,6 @@
 import i18next, { type TFunction } from 'i18next'
 import type { Run, RunDetail } from '../api/types'
+import { serverNow } from './connection'
 
 /** Why a run is as it is, in the person's language; "" when there is nothing to say. */
 export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
@@ -9,9 +10,10 @@ export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
 }
 
 /** Why there is no log line: an empty box would leave the reader guessing. */
-export function whyEmpty(run: Pick<RunDetail, 'state' | 'reason' | 'startedAt' | 'executor' | 'attempts'>, t: TFunction): string {
+export function whyEmpty(run: Pick<RunDetail, 'state' | 'reason' | 'startedAt' | 'executor' | 'attempts' | 'fireAt'>, t: TFunction): string {
   switch (run.state) {
     case 'due':
+      if (Date.parse(run.fireAt) > serverNow()) return t('runs.log.emptyPlanned')
       if (run.reason === 'waiting_for_instance') return t('runs.log.emptyNoExecutor', { name: run.executor.name })
       return run.reason === 'waiting_for_slot' ? t('runs.log.emptyWaitSlot') : t('runs.log.emptyDue')
     case 'offered':

@@ -1,41 +1,12 @@
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { Alert, Button, Form, Input } from 'antd'
-import { useState, type ReactNode } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
 import { queryClient } from '../api/queries'
-import { Bell } from '../components/Bell'
-import { useDocumentTitle, useErrorText } from '../components/hooks'
-import { LanguageMenu, ThemeMenu } from '../components/Preferences'
-
-/** The frame of the pages before and beside the shell. */
-export function Gate({ title, children }: { title: string; children: ReactNode }) {
-  const { t } = useTranslation()
-  useDocumentTitle(title)
-  return (
-    <main className="gate">
-      <div className="gate-card stack">
-        <div className="row between">
-          <span className="row">
-            <Bell size={34} />
-            <span>
-              <strong style={{ fontSize: 16 }}>{t('app.name')}</strong>
-              <br />
-              <span className="muted small">{t('app.tagline')}</span>
-            </span>
-          </span>
-          <span className="row tight">
-            <LanguageMenu />
-            <ThemeMenu />
-          </span>
-        </div>
-        <h1>{title}</h1>
-        {children}
-      </div>
-    </main>
-  )
-}
+import { Gate } from '../components/Gate'
+import { useErrorText } from '../components/hooks'
 
 interface Fields {
   username: string

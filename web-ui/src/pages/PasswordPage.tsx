@@ -7,8 +7,8 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
 import { getSession, refreshSession } from '../api/session'
+import { Gate } from '../components/Gate'
 import { useErrorText, useSession } from '../components/hooks'
-import { Gate } from './LoginPage'
 
 const MIN_LENGTH = 12
 

@@ -48,7 +48,7 @@ function Content({ run }: { run: RunDetail }) {
       }
       heading={
         <span className="row">
-          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} big />
+          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} fireAt={run.fireAt} big />
         </span>
       }
       actions={<RunActions run={run} />}

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Button, DatePicker, Select } from 'antd'
-import dayjs from 'dayjs'
-import { useMemo } from 'react'
+import { Button, Select } from 'antd'
+import { lazy, Suspense, useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Cause, Run, RunState } from '../api/types'
@@ -16,6 +15,13 @@ import { Blank } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
 import { reasonText } from '../lib/why'
 import { CAUSES, isFiltered, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
+
+const RangePicker = lazy(() => import('../components/RangePicker'))
+
+function anHourAgo(): string {
+  const minute = 60_000
+  return new Date(Math.floor(Date.now() / minute) * minute - 60 * minute).toISOString()
+}
 
 export function RunsPage() {
   const { t } = useTranslation()
@@ -42,7 +48,6 @@ export function RunFilters({ search: committed, onChange: commit, jobId }: Contr
   const [search, onChange] = useDraftSearch(committed, commit)
   const set = (change: Partial<RunsSearch>) => onChange({ ...search, cursor: undefined, ...change })
   const custom = Boolean(search.from ?? search.to)
-  const day = (value: string | undefined) => (value ? dayjs(value) : null)
   return (
     <div className="filters" role="search" aria-label={t('runs.list.title')}>
       {!jobId && <SearchBox value={search.q} onChange={(q) => set({ q })} label={t('runs.list.jobSearch')} />}
@@ -88,20 +93,15 @@ export function RunFilters({ search: committed, onChange: commit, jobId }: Contr
         value={custom ? 'custom' : search.range}
         onChange={(range: Range | 'custom' | undefined) =>
           range === 'custom'
-            ? set({ range: undefined, from: dayjs().subtract(1, 'hour').startOf('minute').toISOString() })
+            ? set({ range: undefined, from: anHourAgo() })
             : set({ range, from: undefined, to: undefined })
         }
         options={[...RANGES, 'custom' as const].map((range) => ({ value: range, label: t(`runs.range.${range}`) }))}
       />
       {custom && (
-        <DatePicker.RangePicker
-          showTime
-          allowEmpty={[true, true]}
-          aria-label={t('runs.list.time')}
-          placeholder={[t('runs.list.from'), t('runs.list.to')]}
-          value={[day(search.from), day(search.to)]}
-          onChange={(range) => set({ from: range?.[0]?.toISOString(), to: range?.[1]?.toISOString() })}
-        />
+        <Suspense fallback={null}>
+          <RangePicker from={search.from} to={search.to} onChange={(from, to) => set({ from, to })} />
+        </Suspense>
       )}
       {!jobId && search.jobId && (
         <Button onClick={() => set({ jobId: undefined })}>
@@ -166,7 +166,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         kind: 'title',
         render: (run) => (
           <Link to="/runs/$runId" params={{ runId: run.id }}>
-            <RunStateChip state={run.state} />
+            <RunStateChip state={run.state} fireAt={run.fireAt} />
             <span className="sr-only">{t('runs.detail.title', { id: run.id })}</span>
           </Link>
         ),

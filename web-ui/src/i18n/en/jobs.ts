@@ -117,6 +117,8 @@ export const jobs = {
     everyHelp: 'A duration: 30s, 5m, 1h30m',
     at: 'At',
     zone: 'Time zone',
+    validity: 'Validity',
+    addBounds: 'Without end; set a begin or an end',
     startAt: 'Not before',
     endAt: 'Not after',
     misfirePolicy: 'When a fire time was missed',

@@ -13,6 +13,7 @@ export const runs = {
     missed: 'Missed',
     discarded: 'Discarded',
   },
+  planned: 'Planned',
   cause: { schedule: 'Schedule', manual: 'By hand', api: 'API', misfire: 'Catch-up', retry: 'Retry', parent: 'Another job' },
   reason: {
     misfire: 'Missed: the fire time passed beyond its threshold',
@@ -130,6 +131,7 @@ export const runs = {
     filtered_one: '{{count, number}} line hidden by the filter',
     filtered_other: '{{count, number}} lines hidden by the filter',
     emptyDue: 'The run is due and was not sent yet: no log so far.',
+    emptyPlanned: 'Its fire time is still to come.',
     emptyOffered: 'The run is offered to an instance and has not started.',
     emptyNoExecutor: 'No instance of executor {{name}} is online with a free slot, so nothing has started.',
     emptyWaitSlot: 'The run before it still goes on; this one starts after it.',

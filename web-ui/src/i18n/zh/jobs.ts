@@ -119,6 +119,8 @@ export const jobs: typeof en = {
     everyHelp: '时长，例如 30s、5m、1h30m',
     at: '时刻',
     zone: '时区',
+    validity: '有效期',
+    addBounds: '长期；设置开始或结束时间',
     startAt: '不早于',
     endAt: '不晚于',
     misfirePolicy: '错过触发时间时',

@@ -15,6 +15,7 @@ export const runs: typeof en = {
     missed: '错过',
     discarded: '已丢弃',
   },
+  planned: '已计划',
   cause: { schedule: '调度', manual: '人工', api: 'API', misfire: '补跑', retry: '重试', parent: '其他任务' },
   reason: {
     misfire: '错过：触发时间已超过阈值',
@@ -132,6 +133,7 @@ export const runs: typeof en = {
     filtered_one: '{{count, number}} 行被筛选隐藏',
     filtered_other: '{{count, number}} 行被筛选隐藏',
     emptyDue: '已到点，尚未派发，暂无日志。',
+    emptyPlanned: '触发时间还没有到。',
     emptyOffered: '正在派发到实例，尚未开始。',
     emptyNoExecutor: '执行器 {{name}} 没有在线且空闲的实例，因此尚未开始。',
     emptyWaitSlot: '上一次执行仍在运行，结束后开始这一次。',

@@ -1,0 +1,33 @@
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Bell } from './Bell'
+import { useDocumentTitle } from './hooks'
+import { LanguageMenu, ThemeMenu } from './Preferences'
+
+/** The frame of the pages before and beside the shell. */
+export function Gate({ title, children }: { title: string; children: ReactNode }) {
+  const { t } = useTranslation()
+  useDocumentTitle(title)
+  return (
+    <main className="gate">
+      <div className="gate-card stack">
+        <div className="row between">
+          <span className="row">
+            <Bell size={34} />
+            <span>
+              <strong style={{ fontSize: 16 }}>{t('app.name')}</strong>
+              <br />
+              <span className="muted small">{t('app.tagline')}</span>
+            </span>
+          </span>
+          <span className="row tight">
+            <LanguageMenu />
+            <ThemeMenu />
+          </span>
+        </div>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  )
+}
