@@ -27,7 +27,8 @@ func (t target) Closed() bool { return t.s.Closed() }
 func (t target) Reserve(id domain.ExecutionID, fence int64) bool {
 	return t.s.Reserve(int64(id), fence)
 }
-func (t target) Release(id domain.ExecutionID, fence int64) { t.s.Release(int64(id), fence) }
+func (t target) Holds(id domain.ExecutionID, fence int64) bool { return t.s.Holds(int64(id), fence) }
+func (t target) Release(id domain.ExecutionID, fence int64)    { t.s.Release(int64(id), fence) }
 
 func (t target) SendOffers(offers []store.OfferResult) {
 	out := make([]*proto.Offer, len(offers))

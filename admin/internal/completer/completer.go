@@ -82,7 +82,8 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 		reports[i] = r.AttemptReport
 		c.starts.forget(r.Report.ExecutionID, r.Report.Fence)
 	}
-	finished, err := c.opt.Store.FinishAttempts(ctx, reports)
+	// Stopping does not break off a transaction: its outcome would be unknown.
+	finished, err := c.opt.Store.FinishAttempts(context.WithoutCancel(ctx), reports)
 	if err != nil {
 		c.log.Warn("results could not be stored", "count", len(results), "err", err)
 		c.again(results)

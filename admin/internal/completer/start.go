@@ -57,6 +57,19 @@ func (s *starts) turn() []store.Start {
 	return out
 }
 
+// keep takes back starts that could not be written; those of attempts that have
+// ended meanwhile are refused by the database.
+func (s *starts) keep(list []store.Start) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.old == nil {
+		s.old = map[startKey]store.Start{}
+	}
+	for _, start := range list {
+		s.old[startKey{start.ID, start.Fence}] = start
+	}
+}
+
 func (c *Completer) runStarts(ctx context.Context) {
 	tick := time.NewTicker(startEvery)
 	defer tick.Stop()
@@ -68,6 +81,7 @@ func (c *Completer) runStarts(ctx context.Context) {
 		}
 		if due := c.starts.turn(); len(due) > 0 {
 			if err := c.opt.Store.RecordStarts(ctx, due); err != nil {
+				c.starts.keep(due)
 				c.log.Debug("starts could not be written", "count", len(due), "err", err)
 			}
 		}

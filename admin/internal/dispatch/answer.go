@@ -64,12 +64,19 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 		return
 	}
 	out := map[Target][]Grant{}
+	freed := map[domain.ExecutorID]int{}
 	for i, r := range results {
 		a := answers[i]
 		out[a.From] = append(out[a.From], Grant{ID: a.ID, Fence: a.Fence, Granted: r.Granted})
+		if !r.Granted {
+			freed[r.Execution.Executor]++
+		}
 	}
 	for t, grants := range out {
 		t.SendGrants(grants)
+	}
+	for executor, n := range freed { // sending a refusal gave its room back
+		d.Room(executor, n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type Target interface {
 	Idempotent(handler string) bool
 	// Reserve takes room for the attempt with this fence; false: it is full or leaving.
 	Reserve(id domain.ExecutionID, fence int64) bool
+	// Holds reports whether the attempt with this fence has room there.
+	Holds(id domain.ExecutionID, fence int64) bool
 	Release(id domain.ExecutionID, fence int64)
 	// SendOffers and SendGrants only queue; an answer tells whether they arrived.
 	SendOffers(offers []store.OfferResult)
@@ -138,28 +141,47 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	default:
 	}
 	ctx = context.WithoutCancel(ctx)
+	slices.SortStableFunc(due, func(a, b domain.Execution) int { return earlier(&a, &b) })
 	var chosen []choice
 	var waits []waiter
+	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
 			d.postpone("read job revision", err, e)
 			continue
 		}
-		c, wait := d.choose(e, spec)
-		if wait != nil {
-			waits = append(waits, *wait)
+		if first := held[e.JobID]; first != nil {
+			waits = append(waits, waiter{execution: e, spec: spec, online: first.online})
 			continue
 		}
-		chosen = append(chosen, c)
+		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+		if isThere(&e, targets) {
+			continue
+		}
+		c, wait := d.choose(e, spec, targets)
+		if wait == nil {
+			chosen = append(chosen, c)
+			continue
+		}
+		waits = append(waits, *wait)
+		if spec.SlotLimit() > 0 {
+			held[e.JobID] = wait
+		}
 	}
 	d.makeOffers(ctx, chosen)
 	d.wait(ctx, waits)
 }
 
+// isThere tells a copy that comes again (the waiting room and the sweep may both
+// hold one) from a new try: offered to the same instance it would be refused, and
+// giving its room back would free the room of the attempt.
+func isThere(e *domain.Execution, targets []Target) bool {
+	return slices.ContainsFunc(targets, func(t Target) bool { return t.Holds(e.ID, e.Fence+1) })
+}
+
 // choose picks a target and reserves room there.
-func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *waiter) {
-	targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target) (choice, *waiter) {
 	free := make([]int, len(targets))
 	for i, t := range targets {
 		free[i] = t.Free()
@@ -174,7 +196,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec) (choice, *
 			at = pick(spec.Routing, free, turn, random)
 		}
 		if at < 0 {
-			return choice{}, &waiter{execution: e, handler: spec.Handler, online: len(targets)}
+			return choice{}, &waiter{execution: e, spec: spec, online: len(targets)}
 		}
 		t := targets[at]
 		if !t.Reserve(e.ID, e.Fence+1) {
@@ -221,12 +243,14 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		return
 	}
 	out := map[Target][]store.OfferResult{}
+	freed := map[domain.ExecutorID]int{}
 	var ended []domain.Execution
 	for i, r := range results {
 		c := chosen[i]
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
 			c.target.Release(c.execution.ID, reserved)
+			freed[c.execution.Executor]++
 			switch {
 			case r.Status == store.OfferDiscarded:
 				ended = append(ended, r.Execution)
@@ -243,6 +267,9 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	}
 	for t, rs := range out {
 		t.SendOffers(rs)
+	}
+	for executor, n := range freed { // the other worker may have met a full house
+		d.Room(executor, n)
 	}
 	if len(ended) > 0 {
 		d.opt.Ended(ended)

@@ -261,6 +261,22 @@ func TestExecutionsThatAreNotDueAnyMoreAreReleased(t *testing.T) {
 	})
 }
 
+// TestACopyThatComesAgainDoesNotFreeTheRoomOfTheAttempt: the waiting room and
+// the sweep may both hold a run.
+func TestACopyThatComesAgainDoesNotFreeTheRoomOfTheAttempt(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(3, nil)
+		run := r.Run(r.Job(nil), time.Now())
+		r.fire(run, run)
+		o := one(t, to.sent())
+		r.fire(run)
+		r.accept(to, o)
+		r.fire(run)
+		require.Empty(t, to.sent())
+		require.Equal(t, 2, to.Free())
+	})
+}
+
 func TestDiscardLaterEndsTheNewRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(2, nil)

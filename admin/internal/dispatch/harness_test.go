@@ -105,12 +105,11 @@ type instance struct {
 	onOffers func([]store.OfferResult)
 	onGrants func([]Grant)
 
-	mu       sync.Mutex
-	taken    map[attempt]bool    // guarded by mu
-	offers   []store.OfferResult // guarded by mu
-	grants   []Grant             // guarded by mu
-	cancels  []domain.Execution  // guarded by mu
-	reserved int                 // guarded by mu: calls that succeeded
+	mu      sync.Mutex
+	taken   map[attempt]bool    // guarded by mu
+	offers  []store.OfferResult // guarded by mu
+	grants  []Grant             // guarded by mu
+	cancels []domain.Execution  // guarded by mu
 }
 
 type attempt struct {
@@ -137,8 +136,13 @@ func (i *instance) Reserve(id domain.ExecutionID, fence int64) bool {
 		i.taken = map[attempt]bool{}
 	}
 	i.taken[attempt{id, fence}] = true
-	i.reserved++
 	return true
+}
+
+func (i *instance) Holds(id domain.ExecutionID, fence int64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.taken[attempt{id, fence}]
 }
 
 func (i *instance) Release(id domain.ExecutionID, fence int64) {

@@ -1,7 +1,10 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,52 +16,92 @@ import (
 // waiter is an execution for which no instance could be found.
 type waiter struct {
 	execution domain.Execution
-	handler   string
+	spec      *domain.JobSpec
 	online    int // instances with a session here that serve the handler
 }
 
-// waitingRoom keeps waiters by executor, in order of arrival, each once.
+// line is who waits for the same instances: those of an executor that serve a
+// handler. Another handler's instances may have room while these are full.
+type line struct {
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	handler  string
+}
+
+func (w waiter) line() line {
+	return line{w.execution.TenantID, w.execution.Executor, w.spec.Handler}
+}
+
+// waitingRoom keeps waiters by line, by fire time, each once.
 type waitingRoom struct {
 	mu      sync.Mutex
-	queues  map[domain.ExecutorID][]domain.Execution // guarded by mu
-	present map[domain.ExecutionID]struct{}          // guarded by mu
+	lines   map[domain.ExecutorID]map[line][]*domain.Execution // guarded by mu
+	present map[domain.ExecutionID]struct{}                    // guarded by mu
 }
 
-// maxWaiting bounds one executor's room; what exceeds it waits in the
-// database alone and is swept.
+// maxWaiting bounds one line; what exceeds it waits in the database alone and
+// is swept.
 const maxWaiting = 10_000
 
-func (r *waitingRoom) add(e domain.Execution) {
+func (r *waitingRoom) add(w waiter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.queues == nil {
-		r.queues = map[domain.ExecutorID][]domain.Execution{}
+	if r.lines == nil {
+		r.lines = map[domain.ExecutorID]map[line][]*domain.Execution{}
 		r.present = map[domain.ExecutionID]struct{}{}
 	}
-	if _, ok := r.present[e.ID]; ok || len(r.queues[e.Executor]) >= maxWaiting {
+	e, to := w.execution, w.line()
+	lines := r.lines[e.Executor]
+	if _, ok := r.present[e.ID]; ok || len(lines[to]) >= maxWaiting {
 		return
 	}
+	if lines == nil {
+		lines = map[line][]*domain.Execution{}
+		r.lines[e.Executor] = lines
+	}
 	r.present[e.ID] = struct{}{}
-	r.queues[e.Executor] = append(r.queues[e.Executor], e)
+	at := len(lines[to]) // most come in order
+	for at > 0 && earlier(&e, lines[to][at-1]) < 0 {
+		at--
+	}
+	lines[to] = slices.Insert(lines[to], at, &e)
 }
 
-// take removes up to n waiters of an executor, oldest first.
-func (r *waitingRoom) take(executor domain.ExecutorID, n int) []domain.Execution {
+// earlier orders executions by fire time, as the queue for a job's slot does.
+func earlier(a, b *domain.Execution) int {
+	if c := a.FireAt.Compare(b.FireAt); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
+}
+
+// of returns the lines of an executor in which somebody waits.
+func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	queue := r.queues[executor]
-	n = min(n, len(queue))
+	return slices.Collect(maps.Keys(r.lines[executor]))
+}
+
+// take removes up to n waiters of a line, oldest first.
+func (r *waitingRoom) take(from line, n int) []domain.Execution {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := r.lines[from.executor]
+	n = min(n, len(lines[from]))
 	if n <= 0 {
 		return nil
 	}
-	out := queue[:n:n]
-	if n == len(queue) {
-		delete(r.queues, executor)
-	} else {
-		r.queues[executor] = queue[n:]
-	}
-	for _, e := range out {
+	out := make([]domain.Execution, n)
+	for i, e := range lines[from][:n] {
+		out[i] = *e
 		delete(r.present, e.ID)
+	}
+	lines[from] = slices.Delete(lines[from], 0, n)
+	if len(lines[from]) == 0 {
+		delete(lines, from)
+	}
+	if len(lines) == 0 {
+		delete(r.lines, from.executor)
 	}
 	return out
 }
@@ -76,7 +119,7 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 	}
 	waits := make([]store.Wait, len(waiters))
 	for i, w := range waiters {
-		d.waiting.add(w.execution)
+		d.waiting.add(w)
 		waits[i] = store.Wait{
 			Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance,
 			Message: "every instance that serves the handler is full", For: waitBusy,
@@ -95,26 +138,29 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 // recheck catches room that became free between the choice and the entry into
 // the waiting room: nobody would tell about it again.
 func (d *Dispatcher) recheck(waiters []waiter) {
-	seen := map[domain.ExecutorID]bool{}
+	seen := map[line]bool{}
 	for _, w := range waiters {
-		e := w.execution
-		if seen[e.Executor] {
-			continue
-		}
-		seen[e.Executor] = true
-		free := 0
-		for _, t := range d.opt.Fleet.Targets(e.TenantID, e.Executor, w.handler) {
-			free += max(t.Free(), 0)
-		}
-		if free > 0 {
-			d.Room(e.Executor, free)
+		if l := w.line(); !seen[l] {
+			seen[l] = true
+			d.release(l, maxWaiting)
 		}
 	}
 }
 
 // Room tells that instances of an executor may have room for n more attempts.
 func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
-	d.Fire(d.waiting.take(executor, n))
+	for _, l := range d.waiting.of(executor) {
+		d.release(l, n)
+	}
+}
+
+// release fires up to n waiters of a line, as many as its instances have room for.
+func (d *Dispatcher) release(l line, n int) {
+	free := 0
+	for _, t := range d.opt.Fleet.Targets(l.tenant, l.executor, l.handler) {
+		free += max(t.Free(), 0)
+	}
+	d.Fire(d.waiting.take(l, min(n, free)))
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told
@@ -143,6 +189,27 @@ func (o *outages) first(job domain.JobID, now time.Time) bool {
 	return true
 }
 
+// forget lets the next waiter of the job ask again.
+func (o *outages) forget(job domain.JobID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.told, job)
+}
+
+// since returns when the wait for an instance began: later than the fire time
+// for runs planned late, for retries, and for those that had to wait for their
+// job's slot first. The moves keep it as the end of that wait.
+func (w waiter) since() time.Time {
+	if w.execution.ExpireAt.IsZero() {
+		return w.execution.NotBefore
+	}
+	patience := w.spec.DispatchTimeout
+	if patience <= 0 {
+		patience = domain.DefaultDispatchTimeout
+	}
+	return w.execution.ExpireAt.Add(-patience)
+}
+
 // tellOutages writes an alert for each job that is due while no instance of
 // its executor is online on any node.
 func (d *Dispatcher) tellOutages(ctx context.Context, waiters []waiter) {
@@ -150,10 +217,13 @@ func (d *Dispatcher) tellOutages(ctx context.Context, waiters []waiter) {
 	var events []domain.AlertEvent
 	for _, w := range waiters {
 		e := w.execution
-		if w.online > 0 || now.Sub(e.FireAt) < noExecutorAfter || !d.outages.first(e.JobID, now) {
+		if w.online > 0 || now.Sub(w.since()) < noExecutorAfter || !d.outages.first(e.JobID, now) {
 			continue
 		}
 		online, err := d.opt.Store.CountOnline(ctx, e.TenantID, e.Executor)
+		if err != nil {
+			d.outages.forget(e.JobID)
+		}
 		if err != nil || online > 0 {
 			continue
 		}
@@ -169,5 +239,8 @@ func (d *Dispatcher) tellOutages(ctx context.Context, waiters []waiter) {
 	}
 	if err := d.opt.Store.RecordAlerts(ctx, events); err != nil {
 		d.log.Warn("outage alerts could not be written", "count", len(events), "err", err)
+		for _, event := range events {
+			d.outages.forget(event.JobID)
+		}
 	}
 }

@@ -301,6 +301,8 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 
 	require.True(t, s.Reserve(100, 1))
 	require.True(t, s.Reserve(101, 1))
+	require.True(t, s.Holds(100, 1))
+	require.False(t, s.Holds(100, 2))
 	require.False(t, s.Reserve(102, 1), "two slots")
 	s.SendOffers([]*proto.Offer{{ExecutionId: 100, Fence: 1, Handler: "close-day"}})
 	require.Equal(t, int64(100), p.nextCommand().GetOffers().Offers[0].ExecutionId)

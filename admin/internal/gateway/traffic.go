@@ -32,6 +32,14 @@ func (s *Session) Reserve(execution, fence int64) bool {
 	return true
 }
 
+// Holds reports whether the attempt has one of the instance's slots.
+func (s *Session) Holds(execution, fence int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.inflight[attemptKey{execution, fence}]
+	return ok
+}
+
 // Release gives reserved slots back.
 func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
 

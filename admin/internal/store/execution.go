@@ -58,7 +58,8 @@ type Executions interface {
 	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
-	// RecordWaits notes why due executions wait, and until when.
+	// RecordWaits notes why due executions wait, and until when. They keep their
+	// place before later runs of a job that has a slot.
 	RecordWaits(ctx context.Context, waits []Wait) error
 	// RecordStarts writes the start time of running attempts (for display; the
 	// result brings it again).

@@ -284,7 +284,9 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 	return results, nil
 }
 
-// RecordWaits passes over executions that are not due any more.
+// RecordWaits passes over executions that are not due any more. One that needs
+// its job's slot enters the queue for it: a later run of the job that finds an
+// instance first, on this node or another, must not overtake it.
 func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
 	if len(waits) == 0 {
 		return nil
@@ -293,15 +295,23 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
 	for i, w := range waits {
 		ids[i] = w.ID
 	}
-	return s.move(ctx, "record waits", ids, func(b *batch) error {
+	var b *batch
+	return s.runChecked(ctx, "record waits", s.landed(&b), func(t *txn) (err error) {
+		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
+			return err
+		}
 		for _, w := range waits {
+			m := b.find(w.Tenant, w.ID)
 			// An illegal move means that somebody else was quicker.
-			if m := b.find(w.Tenant, w.ID); m != nil {
-				_ = m.e.Wait(w.Reason, w.Message, b.now.Add(w.For))
+			if m == nil || m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
+				continue
+			}
+			if m.spec.SlotLimit() > 0 && !m.e.HoldsSlot {
+				b.slots[m.e.JobID].enqueue(&m.e)
 			}
 		}
-		return nil
-	}, nil)
+		return b.save()
+	})
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,40 @@ func testSlotSerial(t *testing.T, f *fixture) {
 	got = f.finish(running, domain.OutcomeFailed)
 	require.Equal(t, []domain.ExecutionID{third.ID}, identify(got.Woken))
 	require.Empty(t, f.finish(f.start(third), domain.OutcomeSucceeded).Woken)
+}
+
+// A run that finds no instance keeps its place before later runs that do.
+func testSlotWaitKeepsOrder(t *testing.T, f *fixture) {
+	for _, blocking := range []func(*domain.JobSpec){serial, discard} {
+		j := f.job(blocking)
+		now := f.now()
+		first, second := f.runAt(j, now.Add(-2*time.Second)), f.runAt(j, now.Add(-time.Second))
+		wait := store.Wait{Tenant: f.tenant, ID: first.ID, Reason: domain.ReasonWaitInstance, Message: "full", For: 10 * time.Second}
+		for range 2 { // swept and tried again
+			f.ok(f.s.RecordWaits(f.ctx, []store.Wait{wait}))
+		}
+		require.Equal(t, domain.ReasonWaitInstance, f.find(first).Reason)
+		if j.Spec.Blocking == domain.BlockDiscard {
+			f.offer(store.OfferDiscarded, second)
+			f.offer(store.OfferMade, first)
+			continue
+		}
+		f.offer(store.OfferBlocked, second)
+		running := f.start(first)
+		require.Equal(t, []domain.ExecutionID{second.ID}, identify(f.finish(running, domain.OutcomeSucceeded).Woken))
+		running = f.start(second)
+
+		// Waiting for an instance while the slot is taken is not waiting in vain either.
+		third, fourth := f.run(j), f.run(j)
+		wait.ID = third.ID
+		f.ok(f.s.RecordWaits(f.ctx, []store.Wait{wait}))
+		f.offer(store.OfferBlocked, fourth)
+		f.age(third, domain.DefaultDispatchTimeout)
+		f.sweep()
+		require.Equal(t, domain.Missed, f.find(third).State, "it ends, and leaves the queue")
+		require.Equal(t, []domain.ExecutionID{fourth.ID}, identify(f.finish(running, domain.OutcomeSucceeded).Woken))
+		f.start(fourth)
+	}
 }
 
 // A batch in the wrong order is served by fire time.
@@ -214,7 +249,7 @@ func testSlotRace(t *testing.T, f *fixture) {
 				if done.Load() >= jobs*runs || t.Failed() || f.ctx.Err() != nil {
 					return
 				}
-				time.Sleep(time.Millisecond)
+				runtime.Gosched() // another worker holds what is left
 			}
 		}
 	})

@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
-		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
+		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
 		{"SweepOffer", testSweepOffer}, {"SweepLost", testSweepLost}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},

@@ -1,0 +1,87 @@
+package completer
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func (r *rig) started(e domain.Execution) {
+	r.c.Started(store.Start{Tenant: r.Tenant, ID: e.ID, Fence: e.Fence, Instance: r.instance, StartedAt: time.Now()})
+}
+
+func TestOnlyLongAttemptsAreWrittenWhenTheyStart(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var mu sync.Mutex
+		var list []store.Start
+		r.store.starts = func(s []store.Start) error { mu.Lock(); defer mu.Unlock(); list = append(list, s...); return nil }
+		writes := func() []store.Start { mu.Lock(); defer mu.Unlock(); return slices.Clone(list) }
+		job := r.Job(nil)
+		from := &session{}
+		short, long := r.running(job), r.running(job)
+		r.started(short)
+		r.started(long)
+		r.started(long) // told again after a reconnect
+		began := time.Now()
+		time.Sleep(900 * time.Millisecond)
+		r.report(from, short, domain.OutcomeSucceeded)
+		synctest.Wait()
+		require.Empty(t, writes())
+		time.Sleep(time.Second)
+		synctest.Wait()
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.Len(t, writes(), 1)
+		require.Equal(t, long.ID, writes()[0].ID)
+		require.Equal(t, began.UnixMilli(), r.Find(long.ID).StartedAt.UnixMilli())
+		time.Sleep(time.Minute)
+		require.Len(t, writes(), 1, "once")
+		require.Equal(t, domain.Succeeded, r.Find(short.ID).State)
+		require.Equal(t, began.UnixMilli(), r.Find(short.ID).StartedAt.UnixMilli(), "the result brought it")
+	})
+}
+
+// TestAnAttemptThatEndsInItsSecondGenerationIsNotWritten.
+func TestAnAttemptThatEndsInItsSecondGenerationIsNotWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var writes atomic.Int32
+		r.store.starts = func([]store.Start) error { writes.Add(1); return nil }
+		e := r.running(r.Job(nil))
+		time.Sleep(startEvery - time.Millisecond)
+		r.started(e)
+		time.Sleep(startEvery) // one tick has passed: it is old now
+		r.report(&session{}, e, domain.OutcomeSucceeded)
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		require.Zero(t, writes.Load())
+	})
+}
+
+func TestAStartThatCannotBeWrittenIsTriedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var down atomic.Bool
+		down.Store(true)
+		r.store.starts = func([]store.Start) error {
+			if down.Load() {
+				return errDatabase
+			}
+			return nil
+		}
+		e := r.running(r.Job(nil))
+		r.started(e)
+		time.Sleep(5 * time.Second)
+		require.True(t, r.Find(e.ID).StartedAt.IsZero())
+		down.Store(false)
+		time.Sleep(2 * startEvery)
+		synctest.Wait()
+		require.False(t, r.Find(e.ID).StartedAt.IsZero())
+	})
+}

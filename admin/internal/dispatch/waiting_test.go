@@ -1,0 +1,255 @@
+package dispatch
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func TestFullInstancesLetRunsWaitOldestFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, nil)
+		job := r.Job(nil)
+		base := time.Now().Truncate(time.Millisecond).Add(-time.Second)
+		var runs []domain.Execution
+		for i := range 4 {
+			runs = append(runs, r.Run(job, base.Add(time.Duration(i)*time.Millisecond)))
+		}
+		r.fire(runs[0])
+		first := one(t, to.sent())
+		r.fire(runs[3], runs[1]) // one batch, then another: the order is that of the fire times
+		r.fire(runs[2])
+		require.Empty(t, to.sent())
+		for _, e := range runs[1:] {
+			waits := r.Find(e.ID)
+			require.Equal(t, domain.Due, waits.State)
+			require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
+			require.Contains(t, waits.Message, "full")
+			require.Equal(t, time.Now().Add(waitBusy).UnixMilli(), waits.WakeAt.UnixMilli(), "no other node looks before")
+			require.Zero(t, waits.Fence)
+		}
+		r.fire(runs[1]) // swept meanwhile: it waits once
+		done := first.Execution
+		for _, next := range runs[1:] {
+			to.Release(done.ID, done.Fence)
+			r.d.Room(r.Executor, 1)
+			synctest.Wait()
+			done = one(t, to.sent()).Execution
+			require.Equal(t, next.ID, done.ID)
+		}
+		to.Release(done.ID, done.Fence)
+		r.d.Room(r.Executor, 5)
+		synctest.Wait()
+		require.Empty(t, to.sent())
+	})
+}
+
+// TestAnotherHandlersWaitersAreNotInTheWay: the oldest waiter of an executor
+// may need instances that are full while others have room.
+func TestAnotherHandlersWaitersAreNotInTheWay(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		full := r.join(0, func(i *instance) { i.handler = "bake" })
+		free := r.join(0, func(i *instance) { i.handler = "fry" })
+		bake := r.Job(func(s *domain.JobSpec) { s.Handler = "bake" })
+		fry := r.Job(func(s *domain.JobSpec) { s.Handler = "fry" })
+		r.fire(r.Run(bake, time.Now().Add(-time.Second)))
+		waiting := r.Run(fry, time.Now())
+		r.fire(waiting)
+		free.slots = 1
+		r.d.Room(r.Executor, 1)
+		synctest.Wait()
+		require.Equal(t, waiting.ID, one(t, free.sent()).Execution.ID)
+		require.Empty(t, full.sent())
+	})
+}
+
+// TestRoomThatBecomesFreeMeanwhileIsSeen: between the choice and the entry
+// into the waiting room nobody would be told.
+func TestRoomThatBecomesFreeMeanwhileIsSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(0, nil)
+		r.store.fail(func(method string) error {
+			if method == "RecordWaits" {
+				to.mu.Lock()
+				to.slots = 1 // Freed came just before: nobody waited then
+				to.mu.Unlock()
+			}
+			return nil
+		}, nil)
+		run := r.Run(r.Job(nil), time.Now())
+		r.fire(run)
+		require.Equal(t, run.ID, one(t, to.sent()).Execution.ID)
+	})
+}
+
+// TestRoomThatAnOfferDidNotUseGoesToTheNext: the two workers share instances.
+func TestRoomThatAnOfferDidNotUseGoesToTheNext(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, nil)
+		jobs := [offerWorkers]domain.Job{}
+		for jobs[0].ID == 0 || jobs[1].ID == 0 {
+			job := r.Job(func(s *domain.JobSpec) { s.Blocking = domain.BlockSerial })
+			jobs[job.Partition%offerWorkers] = job
+		}
+		gone, next := r.Run(jobs[0], time.Now()), r.Run(jobs[1], time.Now())
+		_, err := r.S.RequestCancel(t.Context(), r.Tenant, gone.ID, domain.ReasonKilled, "")
+		require.NoError(t, err)
+		gate := make(chan struct{})
+		r.store.fail(func(method string) error {
+			if method == "OfferExecutions" {
+				<-gate
+			}
+			return nil
+		}, nil)
+		r.fire(gone) // holds the room
+		r.fire(next) // by the other worker: full
+		require.Equal(t, domain.ReasonWaitInstance, r.Find(next.ID).Reason)
+		close(gate)
+		synctest.Wait()
+		require.Equal(t, next.ID, one(t, to.sent()).Execution.ID)
+	})
+}
+
+func TestARefusedGrantGivesItsRoomToTheNext(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, nil)
+		job := r.Job(nil)
+		slow, next := r.Run(job, time.Now()), r.Run(job, time.Now())
+		r.fire(slow)
+		o := one(t, to.sent())
+		time.Sleep(domain.OfferTTL)
+		r.fire(next)
+		require.Empty(t, to.sent())
+		r.accept(to, o)
+		require.False(t, one(t, to.told()).Granted)
+		require.Equal(t, next.ID, one(t, to.sent()).Execution.ID)
+	})
+}
+
+// TestWaitsThatCannotBeRecordedStillWaitHere.
+func TestWaitsThatCannotBeRecordedStillWaitHere(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		r.store.fail(only("RecordWaits"), nil)
+		r.fire(run)
+		r.store.heal()
+		to := r.join(1, nil)
+		r.d.Room(r.Executor, 1)
+		synctest.Wait()
+		require.Equal(t, run.ID, one(t, to.sent()).Execution.ID)
+	})
+}
+
+func TestWithoutAnInstanceOwnersAreToldOncePerJobAndHour(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first, second := r.Job(nil), r.Job(nil)
+		refire := func() { // what the sweep does again and again
+			for _, job := range []domain.Job{first, second} {
+				r.fire(r.Run(job, time.Now()))
+			}
+		}
+		old := r.Run(first, time.Now())
+		r.fire(old)
+		waits := r.Find(old.ID)
+		require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
+		require.Contains(t, waits.Message, "no instance")
+		require.Equal(t, time.Now().Add(waitOffline).UnixMilli(), waits.WakeAt.UnixMilli())
+		time.Sleep(noExecutorAfter - time.Millisecond)
+		r.fire(old)
+		require.Empty(t, r.Alerts(), "a restarting application is no news")
+		time.Sleep(time.Millisecond)
+		r.fire(old)
+		event := one(t, r.Alerts())
+		require.Equal(t, domain.AlertNoExecutor, event.Kind)
+		require.Equal(t, first.ID, event.JobID)
+		require.Equal(t, old.ID, event.ExecutionID)
+
+		for range 25 { // two more windows begin
+			time.Sleep(5 * time.Minute)
+			r.fire(old)
+		}
+		require.Len(t, r.Alerts(), 2)
+		refire()
+		require.Empty(t, r.Alerts(), "new runs have not waited yet")
+	})
+}
+
+func TestNoOutageWhileAnInstanceIsOnlineElsewhere(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.Instance("on another node", 30*time.Second)
+		run := r.Run(r.Job(nil), time.Now())
+		time.Sleep(noExecutorAfter)
+		r.fire(run)
+		require.Empty(t, r.Alerts())
+		time.Sleep(time.Minute) // its lease has run out
+		r.fire(run)
+		require.Len(t, r.Alerts(), 1)
+	})
+}
+
+func TestFullInstancesAreNoOutage(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.join(0, nil)
+		run := r.Run(r.Job(nil), time.Now())
+		time.Sleep(time.Minute)
+		r.fire(run)
+		require.Empty(t, r.Alerts())
+	})
+}
+
+// TestLateAndRepeatedRunsHaveNotWaited: the ten seconds count from when the
+// wait began, not from the fire time.
+func TestLateAndRepeatedRunsHaveNotWaited(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, nil)
+		job := r.Job(func(s *domain.JobSpec) { s.Retry = domain.Retry{MaxAttempts: 2, Delay: time.Minute} })
+		run := r.Run(job, time.Now())
+		r.fire(run)
+		o := one(t, to.sent())
+		r.accept(to, o)
+		_, err := r.S.FinishAttempts(t.Context(), []store.AttemptReport{r.Report(o.Execution, domain.OutcomeFailed)})
+		require.NoError(t, err)
+		r.Alerts()
+		r.fleet.leave(to)
+		require.NoError(t, r.S.LeaveInstance(t.Context(), r.Tenant, to.id, "restart"))
+		time.Sleep(time.Minute)
+		r.fire(r.Find(run.ID))
+		require.Empty(t, r.Alerts())
+		time.Sleep(noExecutorAfter)
+		r.fire(r.Find(run.ID))
+		require.Len(t, r.Alerts(), 1)
+	})
+}
+
+func TestAnOutageIsTriedAgainAfterADatabaseError(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		time.Sleep(noExecutorAfter)
+		r.store.fail(only("CountOnline"), nil)
+		r.fire(run)
+		r.store.heal()
+		require.Empty(t, r.Alerts())
+		time.Sleep(waitOffline)
+		r.fire(run)
+		require.Len(t, r.Alerts(), 1)
+	})
+}
+
+func TestTheWaitingRoomIsBounded(t *testing.T) {
+	var room waitingRoom
+	spec := &domain.JobSpec{Handler: "close-day"}
+	for i := range domain.ExecutionID(maxWaiting + 5) {
+		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec})
+	}
+	l := room.of(1)[0]
+	require.Len(t, room.take(l, 2*maxWaiting), maxWaiting)
+	require.Empty(t, room.of(1))
+	require.Empty(t, room.present)
+	room.add(waiter{execution: domain.Execution{ID: maxWaiting + 1, Executor: 1}, spec: spec})
+	require.Len(t, room.take(l, 1), 1, "one that was not taken is not known")
+}
