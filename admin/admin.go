@@ -85,7 +85,7 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	a := &Admin{config: config, log: config.Logger, metrics: newMetrics()}
 	defer func() {
 		if err != nil {
-			a.Close()
+			err = errors.Join(err, a.Close())
 		}
 	}()
 	if err := a.listen(); err != nil {
@@ -185,7 +185,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
 	})
 	a.completer = completer.New(completer.Options{
-		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.metrics.observeEnded,
+		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
 	})
 	k := &sink{completer: a.completer}
 	a.gateway = gateway.New(gateway.Options{
@@ -209,6 +209,18 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil
+}
+
+// ended hears of every execution that left an attempt on this node.
+func (a *Admin) ended(list []domain.Execution) {
+	a.metrics.observeEnded(list)
+	for i := range list {
+		switch list[i].State {
+		case domain.Failed, domain.TimedOut, domain.Lost:
+			a.alerting.Nudge() // its event is in the outbox
+			return
+		}
+	}
 }
 
 func hexID() string {

@@ -63,7 +63,7 @@ type Config struct {
 // cannot be delivered; they then fail with a reason in the delivery log.
 type MailConfig struct {
 	Host     string
-	Port     int    // default 587
+	Port     int    // default 587, or 465 with TLS "tls"
 	From     string // default carillon@<host name>
 	Username string
 	Password string
@@ -94,9 +94,6 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Version, "dev")
 	setDefault(&c.Mail.TLS, "starttls")
 	setDefault(&c.Mail.Language, "en")
-	if c.Mail.Port == 0 {
-		c.Mail.Port = 587
-	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
@@ -39,7 +40,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("build the API: %w", err)
 	}
-	a.http = &http.Server{Handler: front}
+	a.http = &http.Server{Handler: front, ReadHeaderTimeout: 5 * time.Second} // and what the API adds
 	api.ServerTimeouts(a.http)
 
 	first, err := a.auth.EnsureFirstAdmin(ctx, a.config.AdminPassword)

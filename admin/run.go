@@ -21,8 +21,8 @@ const (
 // no new requests, no new claims and offers, answers and results still taken,
 // sessions closed, node off the list, database closed. It returns nil after a
 // stop that was asked for.
-func (a *Admin) Run(ctx context.Context) error {
-	defer a.Close()
+func (a *Admin) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, a.Close()) }()
 	// Three generations: intake (what begins new work) ends with ctx, service
 	// (what finishes work under way) after it, the queues last.
 	intake, intakeCtx := errgroup.WithContext(ctx)
@@ -52,7 +52,7 @@ func (a *Admin) Run(ctx context.Context) error {
 	})
 	a.log.Info("admin node serves", "component", "admin", "url", a.URL(), "executors", a.ExecutorAddress(), "version", a.config.Version)
 
-	err := intake.Wait()
+	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	a.gateway.Drain(0)
 	stopService()

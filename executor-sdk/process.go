@@ -181,15 +181,24 @@ func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered)
 
 // The rest of session.Events goes to the runner.
 
+// Down implements session.Events.
 func (p *process) Down(l *session.Link) { p.runner.LinkDown(l) }
 
+// Renewed implements session.Events.
 func (p *process) Renewed(l *session.Link, sentAt time.Time, ok bool) {
 	p.runner.Renewed(l, sentAt, ok)
 }
 
-func (p *process) Offers(l *session.Link, list []*proto.Offer)   { p.runner.Offers(l, list) }
-func (p *process) Grants(l *session.Link, list []*proto.Grant)   { p.runner.Grants(l, list) }
+// Offers implements session.Events.
+func (p *process) Offers(l *session.Link, list []*proto.Offer) { p.runner.Offers(l, list) }
+
+// Grants implements session.Events.
+func (p *process) Grants(l *session.Link, list []*proto.Grant) { p.runner.Grants(l, list) }
+
+// Cancels implements session.Events.
 func (p *process) Cancels(_ *session.Link, list []*proto.Cancel) { p.runner.Cancels(list) }
+
+// Acks implements session.Events.
 func (p *process) Acks(_ *session.Link, list []*proto.ResultAck) { p.runner.Acks(list) }
 
 // health says why the executor cannot take runs now, or nil.

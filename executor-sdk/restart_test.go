@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,6 +35,17 @@ func victim() {
 func registerVictims(ex *executor.Executor) {
 	executor.HandleOut(ex, "quick", func(context.Context) (string, error) { return "done", nil })
 	executor.HandleFunc(ex, "slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	executor.HandleFunc(ex, "witness", func(ctx context.Context) error {
+		f, err := os.OpenFile(os.Getenv("EXECUTOR_TEST_WITNESS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if _, err = fmt.Fprintln(f, executor.TaskFrom(ctx).Key()); err == nil {
+			<-time.After(time.Millisecond) // give the killer a chance
+		}
+		return err
+	})
 }
 
 func startVictim(t *testing.T, admin *fakeadmin.Admin, journal string) *exec.Cmd {
@@ -92,6 +105,60 @@ func TestKilledProcessIsReportedByTheNext(t *testing.T) {
 	require.EqualValues(t, 9, seen.Results[6].GetExecutionId())
 	require.NoError(t, b.stop())
 	require.Len(t, admin.Seen().Results, 7)
+}
+
+// A process that is killed over and over under load: what the handlers wrote
+// down themselves agrees with what was reported, and nothing started twice.
+func TestWitness(t *testing.T) {
+	journal, witness := t.TempDir(), filepath.Join(t.TempDir(), "witness")
+	t.Setenv("EXECUTOR_TEST_WITNESS", witness)
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	id := int64(0)
+	for life := range 8 {
+		child := startVictim(t, admin, journal)
+		s := session(t, admin, life+1)
+		before := len(admin.Seen().Started)
+		for end := time.Now().Add(patience); len(admin.Seen().Started) < before+40 && time.Now().Before(end); {
+			id++
+			require.NoError(t, s.Offer(offer(id, "witness"), offer(id, "witness")))
+		}
+		require.NoError(t, child.Process.Kill())
+		_ = child.Wait()
+		saw(t, admin, func(seen fakeadmin.Seen) bool { return seen.Ended == life+1 })
+	}
+	last := start(t, admin, registerVictims, func(c *executor.Config) { c.JournalDir = journal })
+	// What is owed comes before what answers a new offer.
+	require.NoError(t, session(t, admin, 9).Offer(offer(id+1, "quick")))
+	saw(t, admin, func(seen fakeadmin.Seen) bool { return resultOf(seen, id+1) != nil })
+	require.NoError(t, last.stop())
+
+	written, err := os.ReadFile(witness)
+	require.NoError(t, err)
+	starts := map[string]int{}
+	for key := range strings.FieldsSeq(string(written)) {
+		starts[key]++
+		require.Equal(t, 1, starts[key], "execution %s started twice", key)
+	}
+	seen, outcomes := admin.Seen(), map[string]int{}
+	for _, answer := range seen.Answers {
+		if !answer.GetAccepted() || answer.GetExecutionId() > id {
+			continue
+		}
+		r := resultOf(seen, answer.GetExecutionId())
+		require.NotNil(t, r, "execution %d was accepted and is silent", answer.GetExecutionId())
+		outcomes[brief(r)]++
+		switch started := starts[fmt.Sprint(answer.GetExecutionId())]; brief(r) {
+		case "SUCCEEDED":
+			require.Equal(t, 1, started)
+		case "NEVER_STARTED":
+			require.Zero(t, started)
+		default:
+			require.Equal(t, "UNKNOWN process_died", brief(r))
+		}
+	}
+	t.Log(len(starts), "starts,", outcomes)
+	require.Greater(t, outcomes["SUCCEEDED"], 100)
+	require.NotZero(t, outcomes["UNKNOWN process_died"])
 }
 
 func TestResultsAreSentAgainAfterAReconnect(t *testing.T) {

@@ -157,7 +157,7 @@ func genRule(t *rapid.T) *bruteRule {
 	r := &bruteRule{second: second.set, minute: minute.set, hour: hour.set, months: month.set,
 		hourly: len(hour.set) == 24, repeats: len(hour.set) == 24 || minute.open}
 	r.dialect = rapid.SampledFrom([]Dialect{DialectStandard, DialectSeconds, DialectQuartz}).Draw(t, "dialect")
-	dom, dow := "", ""
+	var dom, dow string
 	if r.dialect == DialectQuartz {
 		dom, dow, r.day = genQuartzDays(t)
 	} else {

@@ -118,3 +118,26 @@ func (s *yearSet) from(y int) (int, bool) {
 	}
 	return 0, false
 }
+
+// values lists the years.
+func (s *yearSet) values() []int {
+	var list []int
+	for y, ok := s.from(minYear); ok; y, ok = s.from(y + 1) {
+		list = append(list, y)
+	}
+	return list
+}
+
+// evenly returns the distance of the years from each other, 0 when it varies.
+func evenly(years []int) int {
+	if len(years) < 2 {
+		return 0
+	}
+	step := years[1] - years[0]
+	for i := 2; i < len(years); i++ {
+		if years[i]-years[i-1] != step {
+			return 0
+		}
+	}
+	return step
+}

@@ -1,19 +1,28 @@
+// Command carillon is the admin server and the command line for it.
+//
+// The commands that run a server are in this folder; those that ask one, and
+// those that need none, are in internal/command.
 package main
 
 import (
-	"fmt"
+	"context"
 	"os"
+	"os/signal"
+	"syscall"
 
-	"github.com/spf13/cobra"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command"
 )
 
+// version is set by the build.
 var version = "dev"
 
-func main() {
-	root := &cobra.Command{Use: "carillon", SilenceUsage: true, SilenceErrors: true}
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := command.NewRoot(version)
 	root.AddCommand(newServerCommand(), newDemoCommand(), newMigrateCommand())
-	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "carillon:", err)
-		os.Exit(1)
-	}
+	root.AddCommand(command.New(version).Commands()...)
+	return command.Execute(ctx, root, os.Stderr)
 }

@@ -72,7 +72,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h)")
 	f.String("mail-host", "", "SMTP server for alerts")
-	f.Int("mail-port", 587, "its port")
+	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
 	f.String("mail-from", "", "sender of alert mails")
 	f.String("mail-user", "", "user name at the SMTP server")
 	f.String("mail-password-file", "", "file with the password at the SMTP server")

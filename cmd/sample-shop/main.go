@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -30,7 +31,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("sample-shop", flag.ContinueOnError)
 	data := flags.String("data", "shop-data", "folder for the shop's database, its reports and the executor's journal")
 	name := flags.String("name", "sample-shop", "executor name")
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer business.Close()
+	defer func() { err = errors.Join(err, business.Close()) }()
 	ex, err := executor.New(executor.Config{
 		// The join token, and the addresses unless given, come from CARILLON_EXECUTOR_….
 		Name: *name, Addresses: strings.FieldsFunc(*addresses, func(r rune) bool { return r == ',' }),

@@ -85,11 +85,11 @@ func (f *fleet) run(ctx context.Context) (*figures, error) {
 	if err := f.startAdmins(ctx); err != nil {
 		return nil, err
 	}
-	token := ""
-	var err error
-	if f.executor, token, err = f.apis[0].setUp(ctx, f.password, "witness"); err != nil {
+	executorID, token, err := f.apis[0].setUp(ctx, f.password, "witness")
+	if err != nil {
 		return nil, err
 	}
+	f.executor = executorID
 	f.apis[1].token = f.apis[0].token
 	if err := f.startExecutors(token); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func start(dir, name string, env []string, program string, args ...string) (*pro
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program, args...) //nolint:noctx // it is ended by its pid, in an order that matters
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

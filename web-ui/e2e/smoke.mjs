@@ -44,8 +44,14 @@ const go = async (path) => {
 }
 const heading = (name) => page.getByRole('heading', { level: 1, name })
 
-// Lists that were open before stay in the page, hidden.
-const option = (text) => page.locator('.ant-select-dropdown:not(.ant-select-dropdown-hidden) .ant-select-item-option', text ? { hasText: text } : undefined).first()
+/** Chooses options of a select by their texts; without a text, the first one. */
+async function choose(name, ...texts) {
+  const box = page.getByRole('combobox', { name })
+  await box.click()
+  // Other lists, closed before, stay in the page: this is the one of the box.
+  const popup = page.locator(`.ant-select-dropdown:has([id="${await box.getAttribute('aria-controls')}"])`)
+  for (const text of texts) await popup.locator('.ant-select-item-option', text ? { hasText: text } : undefined).first().click()
+}
 
 async function signIn(target, password) {
   await target.goto(`${env.url}/login`)
@@ -92,6 +98,7 @@ test('the cron preview shows the fault at its place, and the next ten fires', as
   const expr = page.getByLabel('Cron expression')
   await expr.fill('0 0 61 * *')
   await page.locator('.cron-echo mark').waitFor()
+  await page.getByRole('alert').getByText('The schedule is not valid.').waitFor()
   await shot(page, 'cron-invalid')
   await expr.fill('0 30 4 * * *')
   await page.locator('.fires li').nth(9).waitFor()
@@ -100,12 +107,8 @@ test('the cron preview shows the fault at its place, and the next ten fires', as
 
 test('create a job', async () => {
   await page.getByLabel('Name', { exact: true }).fill(jobName)
-  await page.getByRole('combobox', { name: 'Executor' }).click()
-  if (env.executor) await page.getByRole('combobox', { name: 'Executor' }).fill(env.executor)
-  await option().click()
-  const handler = page.getByRole('combobox', { name: 'Handler' })
-  await handler.click()
-  await option(env.handler).click()
+  await choose('Executor', env.executor)
+  await choose('Handler', env.handler)
   if (env.input) {
     await page.locator('.cm-content').click()
     await page.keyboard.insertText(env.input)
@@ -148,9 +151,20 @@ test('run now leads to the run page, whose log is live', async () => {
   assert.deepEqual(await axe(page), [])
 })
 
-test('the run ends, and its page says how', async () => {
-  await page.locator('h1 .state').filter({ hasText: /Succeeded|Failed|Timed out/ }).waitFor({ timeout: 60_000 })
+test('a cancel stops the run, and its page says how it ended', async () => {
+  // It may end by itself while the question is on the screen.
+  session.expect(/409.*\/cancel/)
+  const cancel = page.getByRole('button', { name: 'Cancel run' })
+  if (await cancel.isVisible()) {
+    await cancel.click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Reason').fill('smoke test')
+    assert.equal(await page.getByRole('button', { name: 'Keep it running' }).isVisible(), true)
+    await dialog.getByRole('button', { name: 'Cancel run' }).click()
+  }
+  await page.locator('h1 .state').filter({ hasText: /Succeeded|Failed|Timed out|Cancelled/ }).waitFor({ timeout: 60_000 })
   await page.getByText('complete').waitFor()
+  await settled(page)
   await shot(page, 'run-ended')
   const lines = await page.locator('.log-line').count()
   assert.ok(lines > 0 && lines < 200, `${lines} lines in the page`)
@@ -204,14 +218,12 @@ test('filters live in the address: reload, Back and a second browser agree', asy
   await go('/runs')
   await page.getByLabel('Search by job name').fill(jobName)
   await page.waitForURL(/q=/)
-  await page.getByRole('combobox', { name: 'State' }).click()
-  for (const state of ['Succeeded', 'Failed']) await option(state).click()
+  await choose('State', 'Succeeded', 'Failed', 'Cancelled')
   await page.keyboard.press('Escape')
-  await page.getByRole('combobox', { name: 'Cause' }).click()
-  await option('By hand').click()
+  await choose('Cause', 'By hand')
   await page.waitForURL(/cause=manual/)
   const link = page.url()
-  assert.match(link, /state=succeeded,failed/)
+  assert.match(link, /state=succeeded,failed,cancelled/)
   await page.getByRole('row').filter({ hasText: jobName }).first().waitFor()
   const count = await page.getByRole('row').count()
   await page.reload()
@@ -231,7 +243,7 @@ test('filters live in the address: reload, Back and a second browser agree', asy
 
   await page.goBack()
   assert.doesNotMatch(page.url(), /cause=/)
-  assert.match(page.url(), /state=succeeded,failed/)
+  assert.match(page.url(), /state=succeeded,failed,cancelled/)
 })
 
 test('an empty result of filters offers to clear them', async () => {
@@ -256,13 +268,14 @@ test('a join token is shown once, with a program to copy', async () => {
   await page.getByRole('button', { name: 'New join token' }).click()
   await page.getByRole('dialog').getByLabel('Name').fill(jobName)
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
-  await page.getByText('cjt_').first().waitFor()
+  await page.getByRole('dialog').getByText('cjt_').waitFor()
   assert.match(await page.getByRole('dialog').innerText(), /executor\.Handle/)
   await settled(page)
   await shot(page, 'join-token')
   assert.deepEqual(await axe(page), [])
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
   await page.getByRole('button', { name: `Revoke: ${jobName}` }).click()
+  await settled(page) // a click on a dialog that still moves may miss
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await page.getByRole('button', { name: `Revoke: ${jobName}` }).waitFor({ state: 'detached' })
 })

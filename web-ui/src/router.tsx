@@ -1,6 +1,7 @@
 // Addresses. Every filter lives in the address, typed and checked by
 // lib/search.ts; every page is its own chunk.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
+import { queryClient } from './api/queries'
 import { ensureSession, getSession, subscribeSession } from './api/session'
 import { NotFoundPage, RouteError } from './components/RouteStates'
 import { Shell } from './components/Shell'
@@ -145,13 +146,11 @@ const nodes = createRoute({
 const users = createRoute({
   getParentRoute: () => app,
   path: '/settings/users',
-  validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/UsersPage'), 'UsersPage'),
 })
 const apiKeys = createRoute({
   getParentRoute: () => app,
   path: '/settings/api-keys',
-  validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
 })
 const tenants = createRoute({
@@ -192,12 +191,13 @@ export const router = createRouter({
 })
 
 // A session that ends under an open page leads to the sign-in page, and back
-// to the same address afterwards.
+// to the same address afterwards. What was read is forgotten when the pages
+// that show it are gone.
 let signedIn = false
 subscribeSession(() => {
   const before = signedIn
   signedIn = getSession() !== null
-  if (before && !signedIn) void router.invalidate()
+  if (before && !signedIn) void router.invalidate().then(() => queryClient.clear())
 })
 
 declare module '@tanstack/react-router' {

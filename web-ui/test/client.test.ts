@@ -1,14 +1,13 @@
 import { http, HttpResponse } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { call } from '../src/api/client'
 import { api } from '../src/api/endpoints'
 import { ApiError } from '../src/api/problem'
 import { ensureSession, getSession, refreshSession, resetSession, setSession } from '../src/api/session'
 import type { Login } from '../src/api/types'
 import { getConnection } from '../src/lib/connection'
 
-const BASE = 'http://carillon.test/api/v1'
+const BASE = 'http://localhost/api/v1'
 const login = (token: string, livesMs = 900_000): Login => ({
   accessToken: token,
   expiresAt: new Date(Date.now() + livesMs).toISOString(),
@@ -35,12 +34,12 @@ const server = setupServer(
   }),
 )
 
-// A browser knows the page's address; fetch of Node needs it spelled out.
+// The refresh is asked by path; a browser knows the page's address, Node needs it spelled out.
 const nodeFetch = globalThis.fetch
 beforeAll(() => {
   server.listen({ onUnhandledRequest: 'error' })
   const intercepted = globalThis.fetch
-  globalThis.fetch = (input, init) => intercepted(typeof input === 'string' ? new URL(input, 'http://carillon.test') : input, init)
+  globalThis.fetch = (input, init) => intercepted(typeof input === 'string' ? new URL(input, 'http://localhost') : input, init)
 })
 beforeEach(() => {
   resetSession()
@@ -78,14 +77,14 @@ describe('session', () => {
 describe('calls', () => {
   it('renew the token once, however many are refused at the same time', async () => {
     setSession(login('stale'))
-    await Promise.all(Array.from({ length: 8 }, () => api.jobs()))
+    await Promise.all(Array.from({ length: 8 }, () => api.jobs({})))
     expect(refreshes).toBe(1)
     expect(seen.filter((one) => one.headers.get('Authorization') === 'Bearer fresh')).toHaveLength(8)
   })
 
   it('renew before the end, without paying for a refusal', async () => {
     setSession(login('stale', 5_000))
-    await api.jobs()
+    await api.jobs({})
     expect(refreshes).toBe(1)
     expect(seen).toHaveLength(1)
   })
@@ -107,7 +106,7 @@ describe('calls', () => {
   it('end the session when even a fresh token is refused', async () => {
     setSession(login('stale'))
     server.use(http.get(`${BASE}/jobs`, () => HttpResponse.json({ status: 401, code: 'unauthenticated' }, { status: 401 })))
-    await expect(api.jobs()).rejects.toMatchObject({ code: 'unauthenticated' })
+    await expect(api.jobs({})).rejects.toMatchObject({ code: 'unauthenticated' })
     expect(getSession()).toBeNull()
     expect(refreshes).toBe(1)
   })
@@ -115,7 +114,7 @@ describe('calls', () => {
   it('end the session when the cookie is no longer good', async () => {
     setSession(login('stale'))
     cookieGood = false
-    await expect(api.jobs()).rejects.toMatchObject({ code: 'token_expired', requestId: 'req_1' })
+    await expect(api.jobs({})).rejects.toMatchObject({ code: 'token_expired', requestId: 'req_1' })
     expect(getSession()).toBeNull()
   })
 
@@ -149,7 +148,7 @@ describe('calls', () => {
   it('make an ApiError of an answer that is no problem document', async () => {
     setSession(login('fresh'))
     server.use(http.get(`${BASE}/jobs`, () => new HttpResponse('<html>bad gateway</html>', { status: 502, headers: { 'X-Request-Id': 'req_2' } })))
-    await expect(api.jobs()).rejects.toMatchObject({ status: 502, code: 'unavailable', requestId: 'req_2' })
+    await expect(api.jobs({})).rejects.toMatchObject({ status: 502, code: 'unavailable', requestId: 'req_2' })
   })
 
   it('tell the connection watcher when the server is silent, and when it is back', async () => {
@@ -157,13 +156,23 @@ describe('calls', () => {
     server.use(http.get(`${BASE}/nodes`, () => HttpResponse.error(), { once: true }))
     await expect(api.nodes()).rejects.toMatchObject({ code: 'network' })
     expect(getConnection().reachable).toBe(false)
-    await api.jobs()
+    await api.jobs({})
     expect(getConnection().reachable).toBe(true)
   })
 
   it('leave empty filters out of the query', async () => {
     setSession(login('fresh'))
-    await call('GET', '/jobs', { query: { q: '', state: undefined, limit: 5, executorId: null } })
+    await api.jobs({ q: '', state: undefined, limit: 5 })
     expect(new URL(seen[0]?.url ?? '').search).toBe('?limit=5')
+  })
+})
+
+describe('without a session', () => {
+  it('asks the cookie once and then does not bother the server', async () => {
+    cookieGood = false
+    await expect(api.jobs({})).rejects.toMatchObject({ status: 401, code: 'unauthenticated' })
+    await expect(api.jobs({})).rejects.toMatchObject({ status: 401 })
+    expect(refreshes).toBe(1)
+    expect(seen).toHaveLength(0)
   })
 })

@@ -4,6 +4,7 @@ import { exampleOf } from '../src/components/JsonEditor'
 import { safeNext } from '../src/lib/next'
 import { conflicts, diffFields, merge } from '../src/lib/diff'
 import { fieldPath, fieldsOf, newJob, scheduleOf, splitLabel, writeOf, writeOfFields } from '../src/lib/jobForm'
+import { whyEmpty } from '../src/lib/why'
 import { segmentsOf, stampsOf } from '../src/lib/timeline'
 import type { RunDetail } from '../src/api/types'
 
@@ -48,7 +49,7 @@ describe('job form', () => {
     ['body.labels.team', ['labels']],
     ['body.alert.emails[1]', ['alert', 'emails']],
     [undefined, undefined],
-  ])('finds the field of %s', (location, path) => expect(fieldPath({ location, message: '' })).toEqual(path))
+  ])('finds the field of %s', (location, path) => expect(fieldPath({ location: location ?? '', message: '' })).toEqual(path))
 
   it('splits a label at its first sign', () => {
     expect(splitLabel('a=b=c')).toEqual(['a', 'b=c'])
@@ -118,4 +119,18 @@ describe('timeline', () => {
 describe('the way back after signing in', () => {
   it.each(['/jobs?q=x', '/runs/5#L1'])('may lead to %s', (next) => expect(safeNext(next)).toBe(next))
   it.each(['//evil.example', 'https://evil.example', '/\\evil.example', 'jobs', '/login', undefined, 5])('may not lead to %s', (next) => expect(safeNext(next)).toBeUndefined())
+})
+
+describe('why a log is empty', () => {
+  const t = ((key: string) => key) as never
+  const run = (state: string, reason = '', startedAt: string | null = null) => ({ state, reason, startedAt, executor: { id: '1', name: 'shop' }, attempts: [] }) as never
+  it.each([
+    ['due', '', 'runs.log.emptyDue'],
+    ['due', 'waiting_for_instance', 'runs.log.emptyNoExecutor'],
+    ['due', 'waiting_for_slot', 'runs.log.emptyWaitSlot'],
+    ['running', '', 'runs.log.emptyRunning'],
+    ['missed', 'misfire', 'runs.log.emptyMissed'],
+  ])('%s %s', (state, reason, key) => expect(whyEmpty(run(state, reason), t)).toBe(key))
+
+  it('differs for a run that did start', () => expect(whyEmpty(run('succeeded', '', '2026-11-21T12:00:00Z'), t)).toBe('runs.log.emptyDone'))
 })

@@ -33,7 +33,7 @@ class FakeLog {
         signal.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')))
       })
     }
-    return { lines: this.lines.slice(after, after + limit), lastLine: this.lines.length, complete: this.complete, truncated: false } satisfies LogPage
+    return { lines: this.lines.slice(after, after + limit), lastLine: this.lines.length, complete: this.complete, truncated: false, next: Math.min(this.lines.length, after + limit) } satisfies LogPage
   }
 }
 

@@ -47,10 +47,18 @@ type idInput struct {
 	ID string `path:"id"`
 }
 
+type idPageInput struct {
+	ShortPage
+	ID string `path:"id"`
+}
+
+// PageQuery is the input of lists without filters.
+type PageQuery struct{ ShortPage }
+
 func (a *API) registerAPIKeys() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/api-keys", id: "list-api-keys", tag: "access", summary: "List API keys",
-	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[APIKey], error) {
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[APIKey], error) {
 		keys, err := a.deps.Store.ListAPIKeys(ctx, id.Tenant)
 		if err != nil {
 			return nil, err
@@ -61,7 +69,7 @@ func (a *API) registerAPIKeys() {
 				items = append(items, apiKeyOf(k))
 			}
 		}
-		return onePage(items), nil
+		return slicePage(items, in.ShortPage, "api-keys")
 	})
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/api-keys", id: "create-api-key", tag: "access",

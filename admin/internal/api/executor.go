@@ -119,6 +119,7 @@ type createExecutorInput struct {
 }
 
 type listInstancesInput struct {
+	ShortPage
 	ID          string `path:"id"`
 	IncludeGone bool   `query:"includeGone" doc:"Also those that have left or died"`
 }
@@ -126,7 +127,7 @@ type listInstancesInput struct {
 // executorName can stand in configuration files and on a command line.
 var executorName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// maxInstances bounds the list of one executor's instances, which has no pages.
+// maxInstances bounds what is listed of one executor's instances.
 const maxInstances = 1000
 
 func (a *API) registerExecutors() {
@@ -249,7 +250,7 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 	for _, i := range rows {
 		items = append(items, a.instanceOf(i, now))
 	}
-	return onePage(items), nil
+	return slicePage(items, in.ShortPage, "instances")
 }
 
 func (a *API) getInstance(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Instance }, error) {

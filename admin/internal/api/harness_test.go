@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -92,7 +93,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	dir := t.TempDir()
 	logger := slog.New(slog.NewTextHandler(lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	options := gormstore.Options{Driver: "sqlite", DSN: filepath.Join(dir, "carillon.db"), NewID: w.ids.Next, Logger: logger}
-	require.NoError(t, gormstore.Migrate(ctx, options))
+	require.NoError(t, os.WriteFile(options.DSN, emptyDatabase(t), 0o600))
 	st, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
@@ -117,21 +118,53 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	return w
 }
 
-// people makes the tenants and one user of each role in each of them. They
-// share one password hash, which saves most of the time.
+// Migrating and hashing are what a world would spend its time on; all of them
+// share one migrated file and the two hashes.
+var shared struct {
+	database, hashes   sync.Once
+	file               []byte
+	adminPHC, peersPHC string
+}
+
+func emptyDatabase(t *testing.T) []byte {
+	t.Helper()
+	shared.database.Do(func() {
+		path := filepath.Join(t.TempDir(), "template.db")
+		require.NoError(t, gormstore.Migrate(t.Context(), gormstore.Options{
+			Driver: "sqlite", DSN: path, Logger: slog.New(slog.DiscardHandler),
+		}))
+		var err error
+		shared.file, err = os.ReadFile(path)
+		require.NoError(t, err)
+	})
+	require.NotEmpty(t, shared.file)
+	return shared.file
+}
+
+// people makes the first administrator, two tenants and one user of each role
+// in each of them.
 func (w *world) people(ctx context.Context) {
-	first, err := w.auth.EnsureFirstAdmin(ctx, adminPassword)
+	shared.hashes.Do(func() {
+		var err1, err2 error
+		shared.adminPHC, err1 = w.auth.HashPassword(ctx, adminPassword)
+		shared.peersPHC, err2 = w.auth.HashPassword(ctx, peerPassword)
+		require.NoError(w.t, errors.Join(err1, err2))
+	})
+	home := domain.Tenant{ID: domain.TenantID(w.ids.Next()), Name: "default", CreatedAt: time.Now()}
+	root := domain.User{
+		ID: domain.UserID(w.ids.Next()), Username: "admin", PasswordHash: shared.adminPHC, PlatformAdmin: true, SessionVersion: 1, CreatedAt: time.Now(),
+	}
+	created, err := w.store.CreateFirstUser(ctx, home, root, domain.RoleAdmin)
 	require.NoError(w.t, err)
-	w.tenants["default"] = first.Tenant
-	phc, err := w.auth.HashPassword(ctx, peerPassword)
-	require.NoError(w.t, err)
+	require.True(w.t, created)
+	w.tenants["default"], w.users["admin"] = home.ID, root.ID
 	for _, name := range []string{"acme", "beta"} {
 		tenant := domain.Tenant{ID: domain.TenantID(w.ids.Next()), Name: name, CreatedAt: time.Now()}
 		require.NoError(w.t, w.store.CreateTenant(ctx, tenant))
 		w.tenants[name] = tenant.ID
 		for _, role := range []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleAdmin} {
 			u := domain.User{
-				ID: domain.UserID(w.ids.Next()), Username: name + "-" + string(role), PasswordHash: phc, SessionVersion: 1, CreatedAt: time.Now(),
+				ID: domain.UserID(w.ids.Next()), Username: name + "-" + string(role), PasswordHash: shared.peersPHC, SessionVersion: 1, CreatedAt: time.Now(),
 			}
 			require.NoError(w.t, w.store.CreateUser(ctx, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role}))
 			w.users[u.Username] = u.ID
@@ -158,11 +191,12 @@ func (w *world) as(who string) string {
 	if token, ok := w.bearers[who]; ok {
 		return token
 	}
-	username, password := strings.ReplaceAll(who, "/", "-"), peerPassword
+	username, tenant := strings.ReplaceAll(who, "/", "-"), strings.Split(who, "/")[0]
 	if who == "platform" {
-		username, password = "admin", adminPassword
+		username, tenant = "admin", "default"
 	}
-	s, err := w.auth.Login(w.t.Context(), auth.LoginParams{Username: username, Password: password, Address: "192.0.2.1"})
+	// Beginning a session without a password saves the hash.
+	s, err := w.auth.SwitchTenant(w.t.Context(), auth.Identity{Kind: auth.KindUser, User: w.users[username]}, tenant)
 	require.NoError(w.t, err)
 	w.bearers[who] = s.AccessToken
 	return s.AccessToken

@@ -173,7 +173,12 @@ func jobOf(v store.JobView, online int) Job {
 func scheduleOf(s domain.ScheduleSpec) Schedule {
 	out := Schedule{
 		Kind: string(s.Kind), Zone: s.Zone, StartAt: instantOrNull(s.StartAt), EndAt: instantOrNull(s.EndAt),
-		Text: scheduleText(s),
+	}
+	// What is stored was checked once; should it not compile any more, there
+	// are no words for it.
+	if plan := compile(&reader{}, "", &s); plan != nil {
+		text := textOf(plan)
+		out.Text = &text
 	}
 	if out.Zone == "" {
 		out.Zone = "UTC"

@@ -41,11 +41,6 @@ type updateJobInput struct {
 	Body                JobWrite
 }
 
-type listRevisionsInput struct {
-	ID    string `path:"id"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
-}
-
 func (a *API) registerJobs() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs", id: "list-jobs", tag: "jobs", summary: "List jobs",
@@ -336,12 +331,15 @@ func (a *API) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite,
 	return a.deps.Secrets.Seal(tenant, secret.PurposeJobWebhook, int64(job), []byte(w.Alert.WebhookSecret))
 }
 
-func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *listRevisionsInput) (*pageOutput[Revision], error) {
+// maxRevisions bounds what is listed of one job's history.
+const maxRevisions = 1000
+
+func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Revision], error) {
 	v, err := a.job(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, in.Limit)
+	rows, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, maxRevisions)
 	if err != nil {
 		return nil, err
 	}
@@ -351,5 +349,5 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *listRevis
 			Revision: rows[i].Revision, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: specOf(&rows[i].Spec),
 		})
 	}
-	return onePage(items), nil
+	return slicePage(items, in.ShortPage, "revisions")
 }

@@ -49,7 +49,7 @@ type ScheduleWrite struct {
 	At      *string    `json:"at,omitempty" format:"date-time" doc:"For once"`
 	Zone    string     `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
 	StartAt *string    `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
-	EndAt   *string    `json:"endAt,omitempty" format:"date-time" doc:"No fire at or after"`
+	EndAt   *string    `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
 	Text    *Bilingual `json:"text,omitempty" readOnly:"true"`
 }
 

@@ -67,7 +67,7 @@ func (a *API) registerJoinTokens() {
 	}, a.revokeJoinToken)
 }
 
-func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idInput) (*pageOutput[JoinToken], error) {
+func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[JoinToken], error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idInput)
 			items = append(items, joinTokenOf(t))
 		}
 	}
-	return onePage(items), nil
+	return slicePage(items, in.ShortPage, "join-tokens")
 }
 
 func (a *API) createJoinToken(ctx context.Context, id auth.Identity, in *createJoinTokenInput) (*struct{ Body CreatedJoinToken }, error) {

@@ -73,12 +73,11 @@ func (a *API) writeLog(ctx context.Context, w *bufio.Writer, v store.ExecutionVi
 // text are shown as escapes, so that a terminal which shows the file does not
 // obey them; further lines of one message are set in.
 func writeLine(w *bufio.Writer, l domain.LogLine) {
-	fmt.Fprintf(w, "%s %-5s %s", instant(l.At), slog.Level(l.Level), printable(l.Message))
+	attrs := ""
 	if len(l.Attrs) > 0 {
-		w.WriteByte(' ')
-		w.WriteString(printable(string(l.Attrs)))
+		attrs = " " + printable(string(l.Attrs))
 	}
-	w.WriteByte('\n')
+	fmt.Fprintf(w, "%s %-5s %s%s\n", instant(l.At), slog.Level(l.Level), printable(l.Message), attrs)
 }
 
 func printable(s string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -101,8 +102,8 @@ func (a *API) recoverPanic(c *gin.Context) {
 		if v == nil {
 			return
 		}
-		if v == http.ErrAbortHandler { //nolint:errorlint // the value itself is the signal
-			panic(v)
+		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(v) // the signal to cut the connection, not a fault
 		}
 		a.log.Error("request panicked", "request_id", requestOf(c.Request.Context()).id,
 			"path", c.FullPath(), "err", fmt.Sprint(v), "stack", string(debug.Stack()))

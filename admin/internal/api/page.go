@@ -28,6 +28,13 @@ type PageParams struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
 }
 
+// ShortPage is PageParams for lists that are short as a rule: users, keys,
+// instances. Most clients get them whole.
+type ShortPage struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"200"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
+}
+
 // cursor is a position in a list, opaque to clients. List keeps a cursor of
 // one list (and order) from being used in another one.
 type cursor struct {
@@ -66,6 +73,23 @@ func decodeCursor(text, list string) (cursor, error) {
 
 func errBadCursor() error {
 	return domain.Invalid("query.cursor", "is not a cursor of this list (same filters and order); begin again without it")
+}
+
+// slicePage is a page of a list that the store gives as a whole. The cursor is
+// the number of items before it: such lists are short, and who adds to one
+// while it is being read may see an item twice.
+func slicePage[T any](all []T, in ShortPage, list string) (*pageOutput[T], error) {
+	at, err := decodeCursor(in.Cursor, list)
+	if err != nil {
+		return nil, err
+	}
+	rest := all[min(int(at.ID), len(all)):]
+	rest, more := cut(rest, in.Limit)
+	out := onePage(rest)
+	if more {
+		out.Body.NextCursor = cursor{List: list, ID: at.ID + int64(len(rest))}.encode()
+	}
+	return out, nil
 }
 
 // cut separates the extra row that a list asks for to know whether there is a

@@ -55,7 +55,6 @@ func (p *Problem) Error() string               { return p.Detail }
 func (p *Problem) GetStatus() int              { return p.Status }
 func (p *Problem) ContentType(string) string   { return "application/problem+json" }
 func (p *Problem) GetHeaders() http.Header     { return p.headers }
-func (p *Problem) withStatus(s int) *Problem   { p.Status, p.Title = s, http.StatusText(s); return p }
 func (p *Problem) withCurrent(j *Job) *Problem { p.Current = j; return p }
 
 // statuses is the one table from codes to HTTP. Codes that stay inside the

@@ -61,11 +61,11 @@ func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInpu
 	}
 	var r reader
 	from := r.instant("query.from", &in.From)
-	compiled := compile(&r, "schedule", &v.Spec.Schedule)
+	plan := compile(&r, "schedule", &v.Spec.Schedule)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out := NextFires{Fires: compiled.fires(a.orNow(from), in.N)}
+	out := NextFires{Fires: firesOf(plan, a.orNow(from), in.N)}
 	out.NeverFires = len(out.Fires) == 0
 	return &struct{ Body NextFires }{out}, nil
 }
@@ -75,14 +75,11 @@ func (a *API) previewSchedule(_ context.Context, _ auth.Identity, in *previewInp
 	now := a.deps.Now()
 	from := r.instant("body.from", in.Body.From)
 	spec := in.Body.Schedule.read(&r, "body.schedule", now)
-	compiled := compile(&r, "body.schedule", &spec)
+	plan := compile(&r, "body.schedule", &spec)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out := Preview{Fires: compiled.fires(a.orNow(from), in.Body.N)}
-	if text := scheduleText(spec); text != nil {
-		out.Text = *text
-	}
+	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: textOf(plan)}
 	out.NeverFires = len(out.Fires) == 0
 	return &struct{ Body Preview }{out}, nil
 }

@@ -59,7 +59,7 @@ func (a *API) registerSystem() {
 	}, a.listDeliveries)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/nodes", id: "list-nodes", tag: "system", summary: "The live admin nodes",
-	}, func(context.Context, auth.Identity, *struct{}) (*pageOutput[Node], error) {
+	}, func(_ context.Context, _ auth.Identity, in *PageQuery) (*pageOutput[Node], error) {
 		items := []Node{}
 		for _, n := range a.deps.Nodes() {
 			items = append(items, Node{
@@ -67,7 +67,7 @@ func (a *API) registerSystem() {
 				LastHeartbeatAt: instant(n.HeartbeatAt), Sessions: n.Sessions, Current: n.BootID == a.deps.Self,
 			})
 		}
-		return onePage(items), nil
+		return slicePage(items, in.ShortPage, "nodes")
 	})
 	version := Version{Version: a.deps.Version, Commit: commit()}
 	register(a, signedIn, operation{

@@ -32,7 +32,7 @@ var tenantName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}[a-z0-9]$|^[a-z]$`)
 func (a *API) registerTenants() {
 	register(a, platformAdmin, operation{
 		method: http.MethodGet, path: base + "/tenants", id: "list-tenants", tag: "platform", summary: "List all tenants",
-	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*pageOutput[Tenant], error) {
+	}, func(ctx context.Context, _ auth.Identity, in *PageQuery) (*pageOutput[Tenant], error) {
 		tenants, err := a.deps.Store.ListTenants(ctx)
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (a *API) registerTenants() {
 		for _, t := range tenants {
 			items = append(items, tenantOf(t))
 		}
-		return onePage(items), nil
+		return slicePage(items, in.ShortPage, "tenants")
 	})
 	register(a, platformAdmin, operation{
 		method: http.MethodPost, path: base + "/tenants", id: "create-tenant", tag: "platform",

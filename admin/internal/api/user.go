@@ -57,7 +57,7 @@ var userName = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,63}$`)
 func (a *API) registerUsers() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/users", id: "list-users", tag: "access", summary: "List the tenant's users",
-	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[User], error) {
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[User], error) {
 		members, err := a.deps.Store.ListMembers(ctx, id.Tenant)
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (a *API) registerUsers() {
 		for _, m := range members {
 			items = append(items, userOf(m))
 		}
-		return onePage(items), nil
+		return slicePage(items, in.ShortPage, "users")
 	})
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/users", id: "create-user", tag: "access",

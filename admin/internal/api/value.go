@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -57,8 +58,8 @@ func (r *reader) add(err error) error {
 	if err == nil {
 		return nil
 	}
-	e, ok := err.(*domain.Error) //nolint:errorlint // a wrapped one is not about the request
-	if !ok || len(e.Fields) == 0 {
+	var e *domain.Error
+	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err
 	}
 	r.fields = append(r.fields, e.Fields...)

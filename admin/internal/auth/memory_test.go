@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -261,7 +260,7 @@ func node(t *testing.T, m *memory) *Service {
 	t.Helper()
 	ids := domain.NewIDSource(1, time.Now)
 	s, err := New(t.Context(), Options{
-		Store: m, DataDir: t.TempDir(), NewID: ids.Next, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Store: m, DataDir: t.TempDir(), NewID: ids.Next, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	return s

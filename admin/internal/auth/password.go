@@ -44,6 +44,8 @@ const (
 type hasher struct {
 	slots   chan struct{} // one token per running hash
 	waiting atomic.Int64
+	// computed counts the hashes: the work that a login cost.
+	computed atomic.Int64
 }
 
 const (
@@ -81,6 +83,7 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	if _, err := rand.Read(salt); err != nil {
 		return "", fmt.Errorf("password salt: %w", err)
 	}
+	h.computed.Add(1)
 	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
@@ -97,6 +100,7 @@ func (h *hasher) verify(ctx context.Context, phc, password string) (bool, error)
 		return false, err
 	}
 	defer release()
+	h.computed.Add(1)
 	got := argon2.IDKey([]byte(password), p.salt, p.time, p.memory, p.threads, uint32(len(p.key)))
 	return subtle.ConstantTimeCompare(got, p.key) == 1, nil
 }

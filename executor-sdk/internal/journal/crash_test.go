@@ -33,7 +33,9 @@ func appendForever(dir string) {
 		if id%2 == 0 {
 			done := make(chan error, 1)
 			j.Append([]Record{rec(Settled, id)}, func(err error) { done <- err })
-			<-done
+			if err := <-done; err != nil {
+				panic(err)
+			}
 		}
 	}
 }

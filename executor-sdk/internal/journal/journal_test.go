@@ -274,7 +274,9 @@ func BenchmarkAppend(b *testing.B) {
 					done := make(chan error, 1)
 					for id := next.Add(1); id <= int64(b.N); id = next.Add(1) {
 						j.Append([]Record{rec(Accepted, id)}, func(err error) { done <- err })
-						<-done
+						if err := <-done; err != nil {
+							b.Error(err)
+						}
 						j.Append([]Record{rec(Settled, id)}, nil)
 					}
 				})

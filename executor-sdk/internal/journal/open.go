@@ -83,6 +83,9 @@ func take(parent string) (dir string, lock *os.File, share int, err error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", nil, 0, err
 		}
+		if err := syncDir(parent); err != nil {
+			return "", nil, 0, err
+		}
 		lock, err = lockFile(filepath.Join(dir, "lock"))
 		if !errors.Is(err, errLocked) {
 			return dir, lock, share, err

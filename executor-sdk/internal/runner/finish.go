@@ -19,6 +19,7 @@ func (m *machine) returned(now time.Time, a *attempt, r Return) *proto.Result {
 	a.phase = ended
 	m.used--
 	a.writes++
+	a.offer, a.ctx = nil, nil // an input may be large, and the ack may take long
 	o, r := outcome(r, a.cause)
 	return a.message(o, r, now)
 }

@@ -79,7 +79,7 @@ type machine struct {
 	renewedAt time.Time // when the heartbeat was sent that renewed it last
 	fenced    bool      // the lease is lost, and everything was cancelled
 
-	draining bool // refuse offers
+	draining bool     // refuse offers
 	effects  []effect // of the event that just happened
 }
 

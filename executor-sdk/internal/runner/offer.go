@@ -132,6 +132,8 @@ func (m *machine) grants(now time.Time, link Link, list []*proto.Grant) {
 			}
 		case a == nil:
 			answers = append(answers, reject(k, RejectVoid, "not known here"))
+		case a.phase == ended && a.startedAt.IsZero():
+			answers = append(answers, reject(k, RejectVoid, "it ended before it started"))
 		case a.phase != accepted: // a repeated grant
 		case Elapsed(a.answeredAt, now) > m.limits.AcceptTTL:
 			answers = append(answers, reject(k, RejectVoid, "the grant came too late"))

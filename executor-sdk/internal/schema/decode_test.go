@@ -47,7 +47,7 @@ func TestDecodeErrorsSayWhereAndWhat(t *testing.T) {
 		`{"id":null}`:                         `id: must not be null`,
 		`{"id":1.5}`:                          `id: 1.5 is no integer that fits int64`,
 		`{"id":1,"retries":300}`:              `retries: 300 is no integer that fits uint8`,
-		`{"id":1,"retries":9}`:                `retries: 9 is not one of 1, 2, 3`,
+		`{"id":1,"retries":9}`:                `retries: 9 is not one of 1, 2, 3, 0`,
 		`{"id":1,"price":{"cents":"1"}}`:      `price: required field "currency" is missing`,
 		`{"id":1,"price":{"currency":"GBP"}}`: `price.currency: "GBP" is not one of "EUR", "CNY", "USD"`,
 		`{"id":1,"price":{"cents":12}}`:       `price.cents: want integer inside a string, got 12`,

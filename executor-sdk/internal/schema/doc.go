@@ -12,7 +12,8 @@
 //
 //	doc:"…"           description of the field
 //	required:"true"   the input must name the field
-//	enum:"a,b,c"      the only values allowed; on a slice, of its items
+//	enum:"a,b,c"      the only values allowed; on a slice, of its items; a field
+//	                  that is not required may also have its zero value
 //
 // The decoder is stricter than encoding/json, because a job's input is typed
 // in by people: unknown, repeated and missing fields, wrong types, values

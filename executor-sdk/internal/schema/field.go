@@ -121,6 +121,13 @@ func (b *builder) field(f reflect.StructField, name, options string) (candidate,
 		if c.enum, err = parseEnum(v, n.scalar()); err != nil {
 			return candidate{}, err
 		}
+		if n.elem == nil && !c.required {
+			// A Go value whose field was not set encodes the zero value.
+			zero, _ := json.Marshal(reflect.Zero(n.typ).Interface())
+			if !slices.ContainsFunc(c.enum, func(v json.RawMessage) bool { return string(v) == string(zero) }) {
+				c.enum = append(c.enum, zero)
+			}
+		}
 	}
 	return c, nil
 }

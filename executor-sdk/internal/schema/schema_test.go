@@ -77,7 +77,7 @@ func TestInputSchema(t *testing.T) {
 	    "notes": {"type": "object", "additionalProperties": {"type": "string"}},
 	    "wait": {"type": ["string","integer"], "format": "go-duration", "examples": ["30s","1h30m"]},
 	    "level": {"type": "string"},
-	    "retries": {"type": "integer", "minimum": 0, "maximum": 255, "enum": [1,2,3]},
+	    "retries": {"type": "integer", "minimum": 0, "maximum": 255, "enum": [1,2,3,0]},
 	    "ratio": {"type": "number"},
 	    "dry": {"type": "boolean"},
 	    "blob": {"type": "string", "contentEncoding": "base64"},

@@ -7,7 +7,9 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// silence is how many heartbeat intervals may pass without an answer.
+// silence is how many heartbeats in a row may stay without an answer. They are
+// counted, not timed: a process that was frozen has sent none meanwhile, and
+// the answers to the last ones may be waiting to be read.
 const silence = 4
 
 // beat sends heartbeats: one at once, then one per interval, and in between
@@ -25,26 +27,21 @@ func (l *Link) beat(done <-chan struct{}) error {
 		case <-ticker.C:
 		case <-l.beatNow:
 		}
-		if l.silentFor(time.Now()) > silence*l.interval {
-			return errSilent
-		}
 	}
-}
-
-func (l *Link) silentFor(now time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return now.Sub(l.heard)
 }
 
 func (l *Link) heartbeat() error {
 	m := l.events.Load()
 	l.mu.Lock()
+	unanswered := len(l.sent)
 	l.seq++
 	m.Seq = l.seq
 	// The lease counts from here: before the bytes leave, not after.
 	l.sent[m.Seq] = time.Now()
 	l.mu.Unlock()
+	if unanswered >= silence {
+		return errSilent
+	}
 	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
 }
 
@@ -105,9 +102,6 @@ func (l *Link) acknowledged(ack *proto.HeartbeatAck) {
 		if seq <= ack.GetSeq() {
 			delete(l.sent, seq)
 		}
-	}
-	if ok {
-		l.heard = time.Now()
 	}
 	l.mu.Unlock()
 	if ok {

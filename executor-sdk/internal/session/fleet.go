@@ -178,6 +178,9 @@ func (f *Fleet) broadcast() {
 // nowhere to go. Sessions to nodes that are no longer listed go on until they
 // end: another node's view may just be late.
 func (f *Fleet) setNodes(list []*proto.Node) {
+	list = slices.DeleteFunc(slices.Clone(list), func(n *proto.Node) bool {
+		return n.GetId() == "" || n.GetAddress() == ""
+	})
 	if len(list) == 0 {
 		return
 	}
@@ -185,9 +188,6 @@ func (f *Fleet) setNodes(list []*proto.Node) {
 	defer f.mu.Unlock()
 	listed := map[string]bool{}
 	for _, n := range list {
-		if n.GetId() == "" || n.GetAddress() == "" {
-			continue
-		}
 		listed[n.GetId()] = true
 		if t := f.nodes[n.GetId()]; t != nil {
 			t.address = n.GetAddress()

@@ -74,12 +74,10 @@ type Link struct {
 
 	writeMu sync.Mutex // serialises frames on control
 
-	mu     sync.Mutex          // guards what follows
-	sent   map[int64]time.Time // heartbeats without an answer yet, by number
-	seq    int64
-	heard  time.Time // when the last answer came
-	err    error     // why the session ended; the first one counts
-	closed bool
+	mu   sync.Mutex          // guards what follows
+	sent map[int64]time.Time // heartbeats without an answer yet, by number
+	seq  int64
+	err  error // why the session ended; the first one counts
 }
 
 // Node returns the id of the node at the other end.
@@ -163,9 +161,6 @@ func (l *Link) registered() (*proto.Registered, error) {
 // run serves the session until it ends or ctx does, and says why. All its
 // goroutines have ended when it returns.
 func (l *Link) run(ctx context.Context) error {
-	l.mu.Lock()
-	l.heard = time.Now()
-	l.mu.Unlock()
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) })
 	defer stop()

@@ -346,7 +346,8 @@ func TestNodeListIsFollowed(t *testing.T) {
 
 	saw(t, one, func(s fakeadmin.Seen) bool { return s.Sessions == 1 })
 	s := one.Sessions()[0]
-	require.NoError(t, s.Nodes()) // an empty list changes nothing
+	require.NoError(t, s.Nodes())              // an empty list changes nothing,
+	require.NoError(t, s.Nodes(&proto.Node{})) // nor does one without a usable node
 	listed.Store(&[]*proto.Node{node(one), node(three)})
 	require.NoError(t, s.Nodes(*listed.Load()...))
 	f.events.waitUp(t, 3)

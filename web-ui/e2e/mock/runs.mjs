@@ -35,7 +35,7 @@ export function log(run, level, msg, attrs, at = Date.now()) {
 export function start(run, at) {
   const choices = instances.filter((i) => i.executorId === run.executor.id && i.state === 'online')
   if (choices.length === 0) {
-    run.reason = 'no_instance_online'
+    run.reason = 'waiting_for_instance'
     run.message = 'no instance of the executor is online'
     return false
   }
@@ -89,7 +89,7 @@ function past() {
   const waiting = addRun(jobs[5], 'schedule', now - 20_000)
   start(waiting, now)
   const skipped = addRun(jobs[2], 'schedule', now - 50_000)
-  Object.assign(skipped, { state: 'discarded', reason: 'blocking', message: 'the run before it still goes on (discard later)', finishedAt: iso(now - 50_000) })
+  Object.assign(skipped, { state: 'discarded', reason: 'overlap', message: 'the run before it still goes on (discard later)', finishedAt: iso(now - 50_000) })
   logs.get(skipped.id).complete = true
   const big = addRun(jobs[1], 'manual', now - 600_000, { requestedBy: 'admin' })
   start(big, now - 600_000)

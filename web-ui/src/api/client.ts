@@ -1,59 +1,63 @@
-// The one way out to the server: a small typed fetch. It adds the token,
-// renews it once when the server says 401, turns every failure into an
-// ApiError and tells the connection watcher whether the server answers.
+// The one way out to the server: openapi-fetch over the generated paths, on a
+// transport that adds the token, renews it once when the server says 401, and
+// tells the connection watcher whether the server answers. Every failure
+// becomes an ApiError.
+import createClient from 'openapi-fetch'
 import { reportReachable, reportServerDate } from '../lib/connection'
 import { ApiError, isApiError, problemOf } from './problem'
-import { API_BASE, getSession, isExpiring, refreshSession, setSession } from './session'
+import type { paths } from './schema'
+import { ensureSession, getSession, isExpiring, refreshSession, setSession } from './session'
 
-export type Query = Record<string, string | number | boolean | null | undefined>
+/** Paths which are called without a token and never renew one. */
+const ANONYMOUS = /\/auth\/(login|refresh)$/
 
-export interface CallOptions {
-  query?: Query
-  body?: unknown
-  /** Revision for If-Match. */
-  revision?: number
-  idempotencyKey?: string
-  signal?: AbortSignal
-  /** For login and the like: no token, no renewal. */
-  anonymous?: boolean
+export const http = createClient<paths>({
+  // Outside a browser (tests) there is no page to be relative to.
+  baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin,
+  fetch: (request) => transport(request),
+  credentials: 'same-origin',
+})
+
+interface Answer<T> {
+  data?: T
+  error?: unknown
+  response: Response
 }
 
-export function queryString(query: Query = {}): string {
-  const params = new URLSearchParams()
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && value !== '') params.set(key, String(value))
-  }
-  const text = params.toString()
-  return text ? `?${text}` : ''
+/** The data of an answer; throws an ApiError for every other outcome. */
+export async function take<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await answer
+  if (!response.ok) throw problemOf(response, error)
+  return data as T
 }
 
-export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-  const res = await send(method, path, options)
-  if (!res.ok) throw await problemOf(res)
-  if (res.status === 204 || res.headers.get('Content-Length') === '0') return undefined as T
-  return (await res.json()) as T
+/** Leaves out what is not set, so that it does not become an empty filter. */
+export function present<T extends object>(query: T): T {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')) as T
 }
 
-/** For downloads: the answer's body as a blob. */
-export async function download(path: string): Promise<Blob> {
-  const res = await send('GET', path, {})
-  if (!res.ok) throw await problemOf(res)
-  return res.blob()
-}
-
-async function send(method: string, path: string, options: CallOptions): Promise<Response> {
-  if (!options.anonymous && isExpiring()) await renew()
+async function transport(request: Request): Promise<Response> {
+  if (ANONYMOUS.test(new URL(request.url).pathname)) return once(request)
+  if (isExpiring()) await renew()
+  // Nobody is signed in: the refusal is certain, so it is not asked for.
+  if (!(await ensureSession())) throw new ApiError({ status: 401, code: 'unauthenticated' })
   const used = getSession()?.accessToken
-  const res = await once(method, path, options, used)
-  if (res.status !== 401 || options.anonymous) return res
+  // A body can be sent once only; the copy is for the second try.
+  const res = await once(withToken(request.clone(), used))
+  if (res.status !== 401) return res
   // Another call may have renewed the token while this one was under way.
   const fresh = getSession()?.accessToken
   const next = fresh && fresh !== used ? fresh : (await renew())?.accessToken
   if (!next) return res
-  const again = await once(method, path, options, next)
+  const again = await once(withToken(request, next))
   // A fresh token which is refused as well: the account is gone or disabled.
   if (again.status === 401) setSession(null)
   return again
+}
+
+function withToken(request: Request, token: string | undefined): Request {
+  if (token) request.headers.set('Authorization', `Bearer ${token}`)
+  return request
 }
 
 async function renew() {
@@ -65,25 +69,14 @@ async function renew() {
   }
 }
 
-async function once(method: string, path: string, options: CallOptions, token?: string): Promise<Response> {
-  const headers: Record<string, string> = { Accept: 'application/json' }
-  if (token && !options.anonymous) headers.Authorization = `Bearer ${token}`
-  if (options.body !== undefined) headers['Content-Type'] = 'application/json'
-  if (options.revision !== undefined) headers['If-Match'] = `"${options.revision}"`
-  if (options.idempotencyKey) headers['Idempotency-Key'] = options.idempotencyKey
+async function once(request: Request): Promise<Response> {
   try {
-    const res = await fetch(API_BASE + path + queryString(options.query), {
-      method,
-      headers,
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
-      signal: options.signal,
-      credentials: 'same-origin',
-    })
+    const res = await fetch(request)
     reportReachable(true)
     reportServerDate(res.headers.get('Date'))
     return res
   } catch (err) {
-    if (options.signal?.aborted) throw err
+    if (request.signal.aborted) throw err
     reportReachable(false)
     throw new ApiError({ status: 0, code: 'network', detail: err instanceof Error ? err.message : String(err) })
   }

@@ -1,85 +1,97 @@
 // One function per API operation, named as the operation reads. No caching
 // and no React here: queries.ts has that.
-import { call, download, type CallOptions, type Query } from './client'
+import { http, present, take } from './client'
+import type { paths } from './schema'
 import { setSession } from './session'
 import type * as T from './types'
 
-const get = <R>(path: string, query?: Query, signal?: AbortSignal) => call<R>('GET', path, { query, signal })
-const post = <R>(path: string, body?: unknown, more: CallOptions = {}) =>
-  call<R>('POST', path, { ...more, body: body ?? {} })
-const del = (path: string) => call<void>('DELETE', path)
+type Get<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never
+type Body<P extends keyof paths, M extends 'post' | 'patch'> = paths[P] extends Record<M, { requestBody?: { content: { 'application/json': infer B } } }> ? B : never
+
+export type JobsQuery = Get<'/api/v1/jobs'>
+export type RunsQuery = Get<'/api/v1/runs'>
+export type LogQuery = Get<'/api/v1/runs/{id}/log'>
+export type ExecutorsQuery = Get<'/api/v1/executors'>
+export type InstancesQuery = Get<'/api/v1/executors/{id}/instances'>
+export type DeliveriesQuery = Get<'/api/v1/deliveries'>
+
+const at = (id: T.Id) => ({ path: { id } })
 
 export const api = {
   async login(username: string, password: string, tenant?: string) {
-    const login = await post<T.Login>('/auth/login', { username, password, tenant: tenant || undefined }, { anonymous: true })
+    const login = await take(http.POST('/api/v1/auth/login', { body: { username, password, tenant } }))
     setSession(login)
     return login
   },
   async logout() {
     try {
-      await post<void>('/auth/logout')
+      await take(http.POST('/api/v1/auth/logout'))
     } finally {
       setSession(null)
     }
   },
-  changePassword: (current: string, next: string) => post<void>('/auth/password', { current, new: next }),
+  changePassword: (current: string, next: string) => take(http.POST('/api/v1/auth/password', { body: { current, new: next } })),
   async switchTenant(tenant: string) {
-    const login = await post<T.Login>('/auth/tenant', { tenant })
+    const login = await take(http.POST('/api/v1/auth/tenant', { body: { tenant } }))
     setSession(login)
     return login
   },
-  me: (signal?: AbortSignal) => get<T.Me>('/me', undefined, signal),
+  me: (signal?: AbortSignal) => take(http.GET('/api/v1/me', { signal })),
 
-  apiKeys: (query?: Query, signal?: AbortSignal) => get<T.Page<T.ApiKey>>('/api-keys', query, signal),
-  createApiKey: (body: { name: string; role: T.Role; expiresAt?: string }) =>
-    post<T.ApiKey & { secret: string }>('/api-keys', body),
-  deleteApiKey: (id: T.Id) => del(`/api-keys/${id}`),
+  apiKeys: (signal?: AbortSignal) => take(http.GET('/api/v1/api-keys', { signal })),
+  createApiKey: (body: Body<'/api/v1/api-keys', 'post'>) => take(http.POST('/api/v1/api-keys', { body })),
+  deleteApiKey: (id: T.Id) => take(http.DELETE('/api/v1/api-keys/{id}', { params: at(id) })),
 
-  users: (query?: Query, signal?: AbortSignal) => get<T.Page<T.User>>('/users', query, signal),
-  createUser: (body: { username: string; role: T.Role; password?: string }) =>
-    post<T.User & { password?: string }>('/users', body),
-  updateUser: (id: T.Id, body: { role?: T.Role; disabled?: boolean; password?: string }) =>
-    call<T.User & { password?: string }>('PATCH', `/users/${id}`, { body }),
-  deleteUser: (id: T.Id) => del(`/users/${id}`),
+  users: (signal?: AbortSignal) => take(http.GET('/api/v1/users', { signal })),
+  createUser: (body: Body<'/api/v1/users', 'post'>) => take(http.POST('/api/v1/users', { body })),
+  updateUser: (id: T.Id, body: Body<'/api/v1/users/{id}', 'patch'>) => take(http.PATCH('/api/v1/users/{id}', { params: at(id), body })),
+  deleteUser: (id: T.Id) => take(http.DELETE('/api/v1/users/{id}', { params: at(id) })),
 
-  executors: (query?: Query, signal?: AbortSignal) => get<T.Page<T.Executor>>('/executors', query, signal),
-  createExecutor: (body: { name: string; description?: string }) => post<T.Executor>('/executors', body),
-  executor: (id: T.Id, signal?: AbortSignal) => get<T.ExecutorDetail>(`/executors/${id}`, undefined, signal),
-  instances: (id: T.Id, query?: Query, signal?: AbortSignal) =>
-    get<T.Page<T.Instance>>(`/executors/${id}/instances`, query, signal),
-  joinTokens: (id: T.Id, signal?: AbortSignal) =>
-    get<T.Page<T.JoinToken>>(`/executors/${id}/join-tokens`, undefined, signal),
-  createJoinToken: (id: T.Id, body: { name?: string; expiresAt?: string; maxUses?: number }) =>
-    post<T.JoinToken & { secret: string }>(`/executors/${id}/join-tokens`, body),
-  deleteJoinToken: (id: T.Id, tokenId: T.Id) => del(`/executors/${id}/join-tokens/${tokenId}`),
+  tenants: (signal?: AbortSignal) => take(http.GET('/api/v1/tenants', { signal })),
+  createTenant: (body: Body<'/api/v1/tenants', 'post'>) => take(http.POST('/api/v1/tenants', { body })),
 
-  jobs: (query?: Query, signal?: AbortSignal) => get<T.Page<T.Job>>('/jobs', query, signal),
-  job: (id: T.Id, signal?: AbortSignal) => get<T.Job>(`/jobs/${id}`, undefined, signal),
-  createJob: (body: T.JobWrite) => post<T.Job>('/jobs', body),
-  updateJob: (id: T.Id, revision: number, body: T.JobWrite) => call<T.Job>('PUT', `/jobs/${id}`, { body, revision }),
-  deleteJob: (id: T.Id) => del(`/jobs/${id}`),
-  pauseJob: (id: T.Id, note?: string) => post<T.Job>(`/jobs/${id}/pause`, { note: note || undefined }),
-  resumeJob: (id: T.Id) => post<T.Job>(`/jobs/${id}/resume`),
-  runJob: (id: T.Id, body: { input?: T.Json; instanceId?: T.Id; note?: string }, idempotencyKey: string) =>
-    post<T.Run>(`/jobs/${id}/run`, body, { idempotencyKey }),
-  revisions: (id: T.Id, query?: Query, signal?: AbortSignal) =>
-    get<T.Page<T.Revision>>(`/jobs/${id}/revisions`, query, signal),
-  nextFires: (id: T.Id, n: number, signal?: AbortSignal) => get<T.NextFires>(`/jobs/${id}/next-fires`, { n }, signal),
+  executors: (query: ExecutorsQuery, signal?: AbortSignal) => take(http.GET('/api/v1/executors', { params: { query: present(query) }, signal })),
+  createExecutor: (body: Body<'/api/v1/executors', 'post'>) => take(http.POST('/api/v1/executors', { body })),
+  executor: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/executors/{id}', { params: at(id), signal })),
+  instances: (id: T.Id, query: InstancesQuery, signal?: AbortSignal) =>
+    take(http.GET('/api/v1/executors/{id}/instances', { params: { ...at(id), query: present(query) }, signal })),
+  joinTokens: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/executors/{id}/join-tokens', { params: at(id), signal })),
+  createJoinToken: (id: T.Id, body: Body<'/api/v1/executors/{id}/join-tokens', 'post'>) =>
+    take(http.POST('/api/v1/executors/{id}/join-tokens', { params: at(id), body })),
+  deleteJoinToken: (id: T.Id, tokenId: T.Id) =>
+    take(http.DELETE('/api/v1/executors/{id}/join-tokens/{tokenId}', { params: { path: { id, tokenId } } })),
+
+  jobs: (query: JobsQuery, signal?: AbortSignal) =>
+    take(http.GET('/api/v1/jobs', { params: { query: present(query) }, signal })) as Promise<T.Page<T.Job>>,
+  job: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}', { params: at(id), signal })) as Promise<T.Job>,
+  createJob: (body: T.JobWrite & { state?: T.JobState }, allowUnknownHandler?: boolean) =>
+    take(http.POST('/api/v1/jobs', { params: { query: { allowUnknownHandler } }, body })) as Promise<T.Job>,
+  updateJob: (id: T.Id, revision: number, body: T.JobWrite, allowUnknownHandler?: boolean) =>
+    take(
+      http.PUT('/api/v1/jobs/{id}', {
+        params: { ...at(id), header: { 'If-Match': `"${revision}"` }, query: { allowUnknownHandler } },
+        body,
+      }),
+    ) as Promise<T.Job>,
+  deleteJob: (id: T.Id) => take(http.DELETE('/api/v1/jobs/{id}', { params: at(id) })),
+  pauseJob: (id: T.Id, note?: string) => take(http.POST('/api/v1/jobs/{id}/pause', { params: at(id), body: { note } })) as Promise<T.Job>,
+  resumeJob: (id: T.Id) => take(http.POST('/api/v1/jobs/{id}/resume', { params: at(id) })) as Promise<T.Job>,
+  runJob: (id: T.Id, body: Body<'/api/v1/jobs/{id}/run', 'post'>, idempotencyKey: string) =>
+    take(http.POST('/api/v1/jobs/{id}/run', { params: { ...at(id), header: { 'Idempotency-Key': idempotencyKey } }, body })),
+  revisions: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}/revisions', { params: { ...at(id), query: { limit: 100 } }, signal })),
+  nextFires: (id: T.Id, n: number, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}/next-fires', { params: { ...at(id), query: { n } }, signal })),
   previewSchedule: (schedule: T.ScheduleSpec, n: number, signal?: AbortSignal) =>
-    call<T.Preview>('POST', '/schedules/preview', { body: { schedule, n }, signal }),
+    take(http.POST('/api/v1/schedules/preview', { body: { schedule, n }, signal })),
 
-  runs: (query?: Query, signal?: AbortSignal) => get<T.Page<T.Run>>('/runs', query, signal),
-  run: (id: T.Id, signal?: AbortSignal) => get<T.RunDetail>(`/runs/${id}`, undefined, signal),
-  runLog: (id: T.Id, query: Query, signal?: AbortSignal) => get<T.LogPage>(`/runs/${id}/log`, query, signal),
-  downloadLog: (id: T.Id) => download(`/runs/${id}/log/download`),
-  cancelRun: (id: T.Id, reason?: string) => post<T.Run>(`/runs/${id}/cancel`, { reason: reason || undefined }),
-  retryRun: (id: T.Id, body: { input?: T.Json }) => post<T.Run>(`/runs/${id}/retry`, body),
+  runs: (query: RunsQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs', { params: { query: present(query) }, signal })),
+  run: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}', { params: at(id), signal })) as Promise<T.RunDetail>,
+  runLog: (id: T.Id, query: LogQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}/log', { params: { ...at(id), query }, signal })),
+  downloadLog: (id: T.Id) => take<Blob>(http.GET('/api/v1/runs/{id}/log/download', { params: at(id), parseAs: 'blob' })),
+  cancelRun: (id: T.Id, reason?: string) => take(http.POST('/api/v1/runs/{id}/cancel', { params: at(id), body: { reason } })),
+  retryRun: (id: T.Id, body: Body<'/api/v1/runs/{id}/retry', 'post'>) => take(http.POST('/api/v1/runs/{id}/retry', { params: at(id), body })),
 
-  tenants: (signal?: AbortSignal) => get<T.Page<T.Tenant>>('/tenants', undefined, signal),
-  createTenant: (body: { name: string }) => post<T.Tenant>('/tenants', body),
-
-  overview: (signal?: AbortSignal) => get<T.Overview>('/overview', undefined, signal),
-  deliveries: (query?: Query, signal?: AbortSignal) => get<T.Page<T.Delivery>>('/deliveries', query, signal),
-  nodes: (signal?: AbortSignal) => get<T.Page<T.Node>>('/nodes', undefined, signal),
-  version: (signal?: AbortSignal) => get<T.Version>('/version', undefined, signal),
+  overview: (signal?: AbortSignal) => take(http.GET('/api/v1/overview', { signal })),
+  deliveries: (query: DeliveriesQuery, signal?: AbortSignal) => take(http.GET('/api/v1/deliveries', { params: { query: present(query) }, signal })),
+  nodes: (signal?: AbortSignal) => take(http.GET('/api/v1/nodes', { signal })),
+  version: (signal?: AbortSignal) => take(http.GET('/api/v1/version', { signal })),
 }

@@ -1,5 +1,8 @@
 import type { Job, Problem, ProblemItem } from './types'
 
+/** What an error answer may hold; a proxy in between may say less. */
+export type PartialProblem = Partial<Omit<Problem, 'code'>> & { status: number; code: string }
+
 /**
  * ApiError is the only error that the API layer throws. `code` is stable and
  * translated by the pages (errors.<code>); `detail` is the server's own text.
@@ -11,9 +14,10 @@ export class ApiError extends Error {
   readonly detail: string
   readonly requestId: string
   readonly items: ProblemItem[]
+  /** Only with revision_mismatch: the job as it is now. */
   readonly current: Job | undefined
 
-  constructor(problem: Problem, requestId = '') {
+  constructor(problem: PartialProblem, requestId = '') {
     super(problem.detail ?? problem.title ?? problem.code)
     this.name = 'ApiError'
     this.status = problem.status
@@ -21,31 +25,23 @@ export class ApiError extends Error {
     this.detail = problem.detail ?? problem.title ?? ''
     this.requestId = problem.instance ?? requestId
     this.items = problem.errors ?? []
-    this.current = problem.current
+    this.current = problem.current as Job | undefined
   }
 
-  /** The item that speaks of a field, by the end of its location. */
+  /** The item that speaks of a field, by its location. */
   itemAt(location: string): ProblemItem | undefined {
     return this.items.find((item) => item.location === location || item.location === `body.${location}`)
   }
 }
 
-/** Reads an error answer; tolerates bodies which are not problem+json. */
-export async function problemOf(res: Response): Promise<ApiError> {
+/** Makes an ApiError of an answer and its body, which need not be problem+json. */
+export function problemOf(res: Response, body: unknown): ApiError {
   const requestId = res.headers.get('X-Request-Id') ?? ''
-  const text = await res.text().catch(() => '')
-  try {
-    const body = JSON.parse(text) as Partial<Problem>
-    if (body && typeof body === 'object') {
-      return new ApiError(
-        { ...body, status: body.status ?? res.status, code: body.code ?? codeOf(res.status) },
-        requestId,
-      )
-    }
-  } catch {
-    // Not JSON: a proxy in between answered.
+  if (body && typeof body === 'object') {
+    const problem = body as Partial<Problem>
+    return new ApiError({ ...problem, status: problem.status ?? res.status, code: problem.code ?? codeOf(res.status) }, requestId)
   }
-  return new ApiError({ status: res.status, code: codeOf(res.status), detail: text.slice(0, 300) }, requestId)
+  return new ApiError({ status: res.status, code: codeOf(res.status), detail: typeof body === 'string' ? body.slice(0, 300) : '' }, requestId)
 }
 
 function codeOf(status: number): string {

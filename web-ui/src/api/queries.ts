@@ -2,8 +2,7 @@
 // rest while the tab is hidden (refetchInterval does so by default); a run is
 // polled faster until it has finished.
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
-import type { Query } from './client'
-import { api } from './endpoints'
+import { api, type DeliveriesQuery, type ExecutorsQuery, type InstancesQuery, type JobsQuery, type RunsQuery } from './endpoints'
 import { ApiError } from './problem'
 import type { Id, RunState } from './types'
 import { FINAL_STATES } from '../lib/search'
@@ -40,14 +39,14 @@ export const queries = {
   version: () => queryOptions({ queryKey: ['version'], queryFn: ({ signal }) => api.version(signal), staleTime: Infinity }),
   overview: () => list(['overview'], (signal) => api.overview(signal)),
 
-  jobs: (query: Query) => list(['jobs', query], (signal) => api.jobs(query, signal)),
+  jobs: (query: JobsQuery) => list(['jobs', query], (signal) => api.jobs(query, signal)),
   job: (id: Id) =>
     queryOptions({ queryKey: ['job', id], queryFn: ({ signal }) => api.job(id, signal), refetchInterval: LIST_MS }),
-  revisions: (id: Id, query: Query) => list(['job', id, 'revisions', query], (signal) => api.revisions(id, query, signal), SLOW_MS),
+  revisions: (id: Id) => list(['job', id, 'revisions'], (signal) => api.revisions(id, signal), SLOW_MS),
   nextFires: (id: Id, revision: number, n: number) =>
     list(['job', id, 'next-fires', revision, n], (signal) => api.nextFires(id, n, signal), LIST_MS),
 
-  runs: (query: Query) => list(['runs', query], (signal) => api.runs(query, signal)),
+  runs: (query: RunsQuery) => list(['runs', query], (signal) => api.runs(query, signal)),
   run: (id: Id) =>
     queryOptions({
       queryKey: ['run', id],
@@ -55,15 +54,15 @@ export const queries = {
       refetchInterval: ({ state }) => (state.data && isFinal(state.data.state) ? false : LIVE_MS),
     }),
 
-  executors: (query: Query) => list(['executors', query], (signal) => api.executors(query, signal)),
+  executors: (query: ExecutorsQuery) => list(['executors', query], (signal) => api.executors(query, signal)),
   executor: (id: Id) => list(['executor', id], (signal) => api.executor(id, signal)),
-  instances: (id: Id, query: Query) => list(['executor', id, 'instances', query], (signal) => api.instances(id, query, signal)),
+  instances: (id: Id, query: InstancesQuery) => list(['executor', id, 'instances', query], (signal) => api.instances(id, query, signal)),
   joinTokens: (id: Id) => list(['executor', id, 'tokens'], (signal) => api.joinTokens(id, signal), SLOW_MS),
 
-  deliveries: (query: Query) => list(['deliveries', query], (signal) => api.deliveries(query, signal)),
+  deliveries: (query: DeliveriesQuery) => list(['deliveries', query], (signal) => api.deliveries(query, signal)),
   nodes: () => list(['nodes'], (signal) => api.nodes(signal)),
-  users: (query: Query) => list(['users', query], (signal) => api.users(query, signal), SLOW_MS),
-  apiKeys: (query: Query) => list(['api-keys', query], (signal) => api.apiKeys(query, signal), SLOW_MS),
+  users: () => list(['users'], (signal) => api.users(signal), SLOW_MS),
+  apiKeys: () => list(['api-keys'], (signal) => api.apiKeys(signal), SLOW_MS),
   tenants: () => list(['tenants'], (signal) => api.tenants(signal), SLOW_MS),
 }
 

@@ -10,7 +10,7 @@ import type { Login } from './types'
 export type Session = Login | null
 type Listener = () => void
 
-export const API_BASE = '/api/v1'
+const REFRESH = '/api/v1/auth/refresh'
 const LOCK = 'carillon-refresh'
 // Renew this long before the end, so that a call does not pay for a 401 first.
 const EARLY_MS = 30_000
@@ -67,13 +67,13 @@ export function refreshSession(): Promise<Session> {
 async function requestRefresh(): Promise<Session> {
   let res: Response
   try {
-    res = await fetch(`${API_BASE}/auth/refresh`, { method: 'POST', credentials: 'same-origin' })
+    res = await fetch(REFRESH, { method: 'POST', credentials: 'same-origin' })
   } catch (err) {
     throw new ApiError({ status: 0, code: 'network', detail: String(err) })
   }
   if (res.ok) setSession((await res.json()) as Login)
   else if (res.status === 401 || res.status === 403) setSession(null)
-  else throw await problemOf(res)
+  else throw problemOf(res, await res.json().catch(() => undefined))
   return session
 }
 

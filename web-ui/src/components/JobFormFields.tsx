@@ -5,12 +5,13 @@ import type { Rule } from 'antd/es/form'
 import { useMemo, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
-import type { Handler, ScheduleKind } from '../api/types'
+import type { Handler } from '../api/types'
 import { parseDuration } from '../lib/duration'
-import { splitLabel, type JobFields } from '../lib/jobForm'
+import { scheduleOf, splitLabel, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
+import { CronFault, useCronFault } from './SchedulePreview'
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
@@ -134,7 +135,9 @@ function SchemaHint({ handler, onExample }: { handler: Handler; onExample: (text
 export function WhenSection() {
   const { t } = useTranslation()
   const rules = useRules()
-  const kind = Form.useWatch<ScheduleKind | undefined>(['schedule', 'kind']) ?? 'cron'
+  const schedule = Form.useWatch<ScheduleFields | undefined>('schedule')
+  const kind = schedule?.kind ?? 'cron'
+  const { expr, fault } = useCronFault(scheduleOf(schedule))
   const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
   const picker = <DatePicker showTime style={{ width: '100%' }} />
   return (
@@ -153,7 +156,13 @@ export function WhenSection() {
       <div className="form-fields">
         {kind === 'cron' && (
           <>
-            <Form.Item name={['schedule', 'expr']} label={t('jobs.form.expr')} rules={[rules.required]} extra={t('jobs.form.exprHelp')}>
+            <Form.Item
+              name={['schedule', 'expr']}
+              label={t('jobs.form.expr')}
+              rules={[rules.required]}
+              validateStatus={fault ? 'error' : undefined}
+              extra={fault ? <CronFault expr={expr} item={fault} /> : t('jobs.form.exprHelp')}
+            >
               <Input className="mono" autoComplete="off" spellCheck={false} maxLength={256} placeholder="0 0 2 * * *" />
             </Form.Item>
             <Form.Item name={['schedule', 'dialect']} label={t('jobs.form.dialect')}>
@@ -217,6 +226,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
   const { t } = useTranslation()
   const rules = useRules()
   const duration = [rules.required, rules.duration]
+  const parallel = Form.useWatch<string | undefined>('blocking') === 'parallel'
   const advanced = Form.useWatch((fields: JobFields) => ({ dispatch: fields.dispatchTimeout, onLost: fields.onLost, priority: fields.priority }))
   return (
     <Section title={t('jobs.form.how')}>
@@ -227,6 +237,11 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
         <Form.Item name="blocking" label={t('jobs.form.blocking')}>
           <Select options={(['serial', 'discard_later', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
         </Form.Item>
+        {parallel && (
+          <Form.Item name="parallelism" label={t('jobs.form.parallelism')} extra={t('jobs.form.parallelismHelp')} rules={[rules.needed]}>
+            <InputNumber min={0} precision={0} style={{ width: '100%' }} />
+          </Form.Item>
+        )}
         <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
           <Input className="mono" />
         </Form.Item>

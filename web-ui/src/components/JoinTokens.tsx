@@ -60,10 +60,11 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
     })
   const columns: Column<JoinToken>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => one.name || <span className="mono">{one.id}</span> },
+    { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
     {
       key: 'uses',
       title: t('tokens.uses'),
-      render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses ?? 0, max: one.maxUses }) : (one.uses ?? '—')}</span>,
+      render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses, max: one.maxUses }) : one.uses}</span>,
     },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },
@@ -123,6 +124,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   const expiry = useExpiryOptions()
   const [form] = Form.useForm<Fields>()
   const [secret, setSecret] = useState<string>()
+  const [before] = useState(executor.instancesOnline)
   const [busy, setBusy] = useState(false)
   const submit = async (fields: Fields) => {
     setBusy(true)
@@ -148,7 +150,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
           <h3>{t('tokens.snippet')}</h3>
           <p className="muted">{t('tokens.snippetHelp')}</p>
           <CopyBlock text={goSnippet(executor.name, executorAddress(location.hostname))} label={t('tokens.snippet')} />
-          <Arrival executorId={executor.id} />
+          <Arrival executorId={executor.id} before={before} />
         </div>
       </Modal>
     )
@@ -170,13 +172,13 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   )
 }
 
-/** Ticks itself when the first instance is there. */
-function Arrival({ executorId }: { executorId: string }) {
+/** Ticks itself when an instance arrives that was not there when the token was made. */
+function Arrival({ executorId, before }: { executorId: string; before: number }) {
   const { t } = useTranslation()
   const online = useQuery({ ...queries.executor(executorId), refetchInterval: 2_000 }).data?.instancesOnline ?? 0
   return (
-    <p role="status" className={online > 0 ? 'st-success' : 'muted'}>
-      {online > 0 ? `✓ ${t('tokens.arrived', { count: online })}` : `… ${t('tokens.waiting')}`}
+    <p role="status" className={online > before ? 'st-success' : 'muted'}>
+      {online > before ? `✓ ${t('tokens.arrived', { count: online })}` : `… ${t('tokens.waiting')}`}
     </p>
   )
 }

@@ -9,13 +9,13 @@ import type { LogLine, RunDetail } from '../api/types'
 import { lineOfHash } from '../lib/logFollow'
 import { LEVELS, matchesText, passes } from '../lib/logText'
 import { saveBlob } from '../lib/misc'
+import { whyEmpty } from '../lib/why'
 import { loadFlag, saveFlag } from '../lib/prefs'
 import { useDebounced, useShowError } from './hooks'
 import { LogLines } from './LogLines'
 import { ErrorState } from './States'
 import { useFollow } from './useFollow'
 import { useRunLog } from './useRunLog'
-import { whyEmpty } from './whyEmpty'
 
 const SEARCH_DELAY_MS = 150
 

@@ -14,7 +14,7 @@ import { useDebounced, useErrorText, useLang } from './hooks'
 const FIRES = 10
 const TYPING_MS = 200
 
-export function usePreview(spec: ScheduleSpec | undefined) {
+function usePreview(spec: ScheduleSpec | undefined) {
   const text = JSON.stringify(spec ?? null)
   const settled = useDebounced(text, TYPING_MS)
   const asked = useMemo(() => JSON.parse(settled) as ScheduleSpec | null, [settled])
@@ -25,7 +25,14 @@ export function usePreview(spec: ScheduleSpec | undefined) {
     staleTime: 10_000,
     placeholderData: keepPreviousData,
   })
-  return { query, spec: asked, settled: settled === text && !query.isFetching }
+  return { query, spec: asked }
+}
+
+/** The fault in the cron expression, for the field itself. */
+export function useCronFault(spec: ScheduleSpec | undefined): { expr: string; fault: ProblemItem | undefined } {
+  const { query, spec: asked } = usePreview(spec)
+  const fault = isApiError(query.error, 'invalid_cron') ? query.error.items[0] : undefined
+  return { expr: asked?.expr ?? '', fault: spec?.kind === 'cron' ? fault : undefined }
 }
 
 export function SchedulePreview({ spec }: { spec: ScheduleSpec | undefined }) {
@@ -40,7 +47,6 @@ export function SchedulePreview({ spec }: { spec: ScheduleSpec | undefined }) {
     return (
       <div role="alert" className="stack" style={{ gap: 6 }}>
         <strong className="st-failed">✕ {errorText(query.error)}</strong>
-        {asked.kind === 'cron' && item && <CronFault expr={asked.expr ?? ''} item={item} />}
         {item && <p>{item.message}</p>}
         {item?.hint && <p className="muted">{item.hint}</p>}
       </div>

@@ -83,10 +83,8 @@ function AccountMenu() {
   const onClick = async ({ key }: { key: string }) => {
     try {
       if (key === 'password') await navigate({ to: '/password' })
-      else if (key === 'out') {
-        await api.logout()
-        queryClient.clear()
-      } else if (key.startsWith('tenant:')) {
+      else if (key === 'out') await api.logout()
+      else if (key.startsWith('tenant:')) {
         await api.switchTenant(key.slice('tenant:'.length))
         queryClient.clear()
         await navigate({ to: '/overview' })

@@ -1,6 +1,6 @@
 // Between a job and its form: what the API writes, what the fields hold.
 import dayjs, { type Dayjs } from 'dayjs'
-import type { Blocking, Dialect, Job, JobState, JobWrite, MisfirePolicy, OnLost, ProblemItem, Routing, ScheduleKind, ScheduleSpec } from '../api/types'
+import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec } from '../api/types'
 import { instantToWall, isZone, localZone, wallToInstant } from './time'
 
 export interface ScheduleFields {
@@ -23,16 +23,18 @@ export interface JobFields {
   handler: string
   inputText: string
   schedule: ScheduleFields
-  misfire: { policy: MisfirePolicy; threshold: string }
-  routing: Routing
-  blocking: Blocking
-  retry: { maxAttempts: number; delay: string; backoff: number; maxDelay: string }
+  misfire: JobWrite['misfire']
+  routing: JobWrite['routing']
+  blocking: JobWrite['blocking']
+  parallelism: number
+  retry: JobWrite['retry']
   timeout: string
   dispatchTimeout: string
-  onLost: OnLost
+  onLost: JobWrite['onLost']
   priority: number
-  owner: { name: string; email: string }
+  owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
+  /** When creating only; later there are pause and resume. */
   paused: boolean
 }
 
@@ -49,6 +51,7 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     misfire: { policy: 'skip', threshold: '5s' },
     routing: 'round_robin',
     blocking: 'serial',
+    parallelism: 0,
     retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' },
     timeout: '0s',
     dispatchTimeout: '5m',
@@ -56,7 +59,6 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     priority: 0,
     owner: { name: '', email: '' },
     alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
-    state: 'enabled',
   }
 }
 
@@ -74,6 +76,7 @@ export function writeOf(job: Job): JobWrite {
     misfire: { ...job.misfire },
     routing: job.routing,
     blocking: job.blocking,
+    parallelism: job.parallelism,
     retry: { ...job.retry },
     timeout: job.timeout,
     dispatchTimeout: job.dispatchTimeout,
@@ -81,7 +84,6 @@ export function writeOf(job: Job): JobWrite {
     priority: job.priority,
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
-    state: job.state,
   }
 }
 
@@ -93,7 +95,7 @@ function cleanSchedule(spec: ScheduleSpec): ScheduleSpec {
     out.dialect = spec.dialect ?? 'auto'
   }
   if (spec.kind === 'fixed_rate') out.every = spec.every ?? ''
-  if (spec.kind === 'once') out.at = spec.at ?? null
+  if (spec.kind === 'once') out.at = spec.at
   if (spec.kind === 'cron' || spec.kind === 'fixed_rate') {
     if (spec.startAt) out.startAt = spec.startAt
     if (spec.endAt) out.endAt = spec.endAt
@@ -125,6 +127,7 @@ export function fieldsOf(write: JobWrite): JobFields {
     misfire: { ...write.misfire },
     routing: write.routing,
     blocking: write.blocking,
+    parallelism: write.parallelism,
     retry: { ...write.retry },
     timeout: write.timeout,
     dispatchTimeout: write.dispatchTimeout,
@@ -132,14 +135,14 @@ export function fieldsOf(write: JobWrite): JobFields {
     priority: write.priority,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
-    paused: write.state === 'paused',
+    paused: false,
   }
 }
 
 /** The schedule that the fields describe, or undefined while it is incomplete. */
 export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | undefined {
   if (!fields || !isZone(fields.zone)) return undefined
-  const instant = (wall: Dayjs | null) => (wall ? wallToInstant(wall.format('YYYY-MM-DDTHH:mm:ss'), fields.zone) : null)
+  const instant = (wall: Dayjs | null) => (wall ? wallToInstant(wall.format('YYYY-MM-DDTHH:mm:ss'), fields.zone) : undefined)
   const spec = cleanSchedule({
     ...fields,
     expr: (fields.expr ?? '').trim(),
@@ -154,7 +157,6 @@ export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | u
 
 export function writeOfFields(fields: JobFields): JobWrite {
   const secret = fields.alert.webhookSecret?.trim()
-  const state: JobState = fields.paused ? 'paused' : 'enabled'
   return {
     name: fields.name.trim(),
     description: fields.description.trim(),
@@ -166,6 +168,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     misfire: { policy: fields.misfire.policy, threshold: fields.misfire.threshold.trim() },
     routing: fields.routing,
     blocking: fields.blocking,
+    parallelism: fields.parallelism,
     retry: { ...fields.retry, delay: fields.retry.delay.trim(), maxDelay: fields.retry.maxDelay.trim() },
     timeout: fields.timeout.trim(),
     dispatchTimeout: fields.dispatchTimeout.trim(),
@@ -179,7 +182,6 @@ export function writeOfFields(fields: JobFields): JobWrite {
       includeNoExecutor: fields.alert.includeNoExecutor,
       ...(secret ? { webhookSecret: secret } : {}),
     },
-    state,
   }
 }
 

@@ -1,6 +1,5 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
 import { App, Button, Form, Input, Modal, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -10,7 +9,7 @@ import type { ApiKey, Role } from '../api/types'
 import { useShowError } from '../components/hooks'
 import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
 import { Page } from '../components/Page'
-import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
+import { ResourceTable, type Column } from '../components/ResourceTable'
 import { RoleSelect } from '../components/RoleSelect'
 import { SecretDialog } from '../components/SecretDialog'
 import { Blank } from '../components/States'
@@ -20,11 +19,9 @@ const refresh = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'
 
 export function ApiKeysPage() {
   const { t } = useTranslation()
-  const { cursor } = useSearch({ from: '/app/settings/api-keys' })
-  const navigate = useNavigate()
   const { modal, message } = App.useApp()
   const showError = useShowError()
-  const keys = useQuery(queries.apiKeys({ cursor }))
+  const keys = useQuery(queries.apiKeys())
   const [creating, setCreating] = useState(false)
   const [secret, setSecret] = useState<string>()
   const revoke = (key: ApiKey) =>
@@ -79,7 +76,6 @@ export function ApiKeysPage() {
           error={keys.error}
           onRetry={() => void keys.refetch()}
           empty={<Blank title={t('keys.emptyTitle')} help={t('keys.emptyHelp')} />}
-          pager={<Pager cursor={cursor} nextCursor={keys.data?.nextCursor} onGo={(next) => void navigate({ to: '/settings/api-keys', search: next ? { cursor: next } : {} })} />}
         />
       </div>
       {creating && (

@@ -64,7 +64,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
   const { gone } = useSearch({ from: '/app/executors/$executorId' })
   const navigate = useNavigate()
-  const instances = useQuery(queries.instances(executor.id, { includeGone: gone ? true : undefined, limit: 200 }))
+  const instances = useQuery(queries.instances(executor.id, gone ? { includeGone: true } : {}))
   const columns: Column<Instance>[] = [
     {
       key: 'name',

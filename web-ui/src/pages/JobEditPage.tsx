@@ -96,11 +96,14 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     },
   })
 
-  const save = async () => {
-    const mine = writeOfFields(form.getFieldsValue(true) as JobFields)
+  const save = async (unknownHandler?: true) => {
+    const fields = form.getFieldsValue(true) as JobFields
+    const mine = writeOfFields(fields)
     setBusy(true)
     try {
-      const job = stored ? await api.updateJob(stored.id, base.revision, mine) : await api.createJob(mine)
+      const job = stored
+        ? await api.updateJob(stored.id, base.revision, mine, unknownHandler)
+        : await api.createJob({ ...mine, state: fields.paused ? 'paused' : 'enabled' }, unknownHandler)
       dirty.current = false
       message.success(t('jobs.form.saved', { name: job.name }))
       queryClient.setQueryData(queries.job(job.id).queryKey, job)
@@ -117,6 +120,16 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     if (stored && isApiError(err) && (err.code === 'revision_mismatch' || err.status === 412)) {
       const current = err.current ?? (await api.job(stored.id).catch(() => undefined))
       if (current) return setConflict({ mine, current })
+    }
+    if (isApiError(err, 'unknown_handler')) {
+      const anyway = await modal.confirm({
+        title: t('jobs.form.unknownTitle'),
+        content: t('jobs.form.unknownHelp', { name: mine.handler }),
+        okText: t('jobs.form.saveAnyway'),
+        cancelText: t('action.back'),
+        autoFocusButton: 'cancel',
+      })
+      return anyway ? save(true) : form.scrollToField('handler', { focus: true })
     }
     const items = isApiError(err) ? err.items : []
     const fields = items.flatMap((item) => {

@@ -241,7 +241,10 @@ function JobHow({ job }: { job: Job }) {
       <h2>{t('jobs.detail.how')}</h2>
       <dl className="facts">
         <Fact label={t('jobs.form.routing')}>{t(`jobs.form.routing_${job.routing}`)}</Fact>
-        <Fact label={t('jobs.form.blocking')}>{t(`jobs.form.blocking_${job.blocking}`)}</Fact>
+        <Fact label={t('jobs.form.blocking')}>
+          {t(`jobs.form.blocking_${job.blocking}`)}
+          {job.blocking === 'parallel' && job.parallelism > 0 && <span className="muted"> (≤ {job.parallelism})</span>}
+        </Fact>
         <Fact label={t('jobs.form.attempts')}>
           <span className="num">{retry.maxAttempts}</span>
           {retry.maxAttempts > 1 && (
@@ -278,7 +281,7 @@ export function JobRunsTab() {
 export function JobRevisionsTab() {
   const { t } = useTranslation()
   const jobId = useJobId()
-  const revisions = useQuery(queries.revisions(jobId, { limit: 100 }))
+  const revisions = useQuery(queries.revisions(jobId))
   if (revisions.error && !revisions.data) return <ErrorState error={revisions.error} onRetry={() => void revisions.refetch()} />
   if (!revisions.data) return <PageSkeleton />
   const items = revisions.data.items.toSorted((a, b) => b.revision - a.revision)

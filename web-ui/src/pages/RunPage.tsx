@@ -17,6 +17,7 @@ import { RunTimeline } from '../components/RunTimeline'
 import { RunStateChip } from '../components/StateChip'
 import { ErrorState } from '../components/States'
 import { AbsoluteTime, DurationText } from '../components/TimeText'
+import { reasonText } from '../lib/why'
 import { PageSkeleton } from './JobPage'
 import { RunDuration } from './RunsPage'
 
@@ -88,7 +89,7 @@ function Fact({ label, children }: { label: string; children: ReactNode }) {
 
 function RunFacts({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const why = run.message || run.reason
+  const reason = reasonText(run, t)
   return (
     <section className="card" aria-label={t('runs.detail.why')}>
       <dl className="facts">
@@ -107,7 +108,7 @@ function RunFacts({ run }: { run: RunDetail }) {
         </Fact>
         <Fact label={t('runs.list.attempt')}>
           <span className="num">
-            {run.attempt}/{run.maxAttempts}
+            {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
           </span>
         </Fact>
         <Fact label={t('runs.list.executor')}>
@@ -122,9 +123,14 @@ function RunFacts({ run }: { run: RunDetail }) {
             {run.jobRevision}
           </Link>
         </Fact>
-        {why && <Fact label={t('runs.detail.why')}>{why}</Fact>}
+        {(reason || run.message) && (
+          <Fact label={t('runs.detail.why')}>
+            {reason || run.message}
+            {reason && run.message && <span className="muted small"> · {run.message}</span>}
+          </Fact>
+        )}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
-        {run.notBefore && !isFinal(run.state) && (
+        {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
           <Fact label={t('runs.detail.notBefore')}>
             <AbsoluteTime at={run.notBefore} />
           </Fact>

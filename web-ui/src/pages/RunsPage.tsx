@@ -14,6 +14,7 @@ import { SearchBox } from '../components/SearchBox'
 import { RunStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
+import { reasonText } from '../lib/why'
 import { CAUSES, isFiltered, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
 
 export function RunsPage() {
@@ -188,7 +189,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         title: t('runs.list.attempt'),
         render: (run) => (
           <span className="num nowrap">
-            {run.attempt}/{run.maxAttempts}
+            {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
           </span>
         ),
       },
@@ -197,8 +198,8 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         key: 'why',
         title: t('field.reason'),
         render: (run) => (
-          <span className="muted clip" style={{ maxWidth: 260 }} title={run.error || run.message || run.reason || undefined}>
-            {run.error || run.message || run.reason}
+          <span className="muted clip" style={{ maxWidth: 260 }} title={run.error || run.message || undefined}>
+            {reasonText(run, t) || run.message || run.error}
           </span>
         ),
       },

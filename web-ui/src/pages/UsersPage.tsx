@@ -1,6 +1,5 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
 import { App, Button, Form, Input, Modal } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,7 +8,7 @@ import { queries, queryClient } from '../api/queries'
 import type { Role, User } from '../api/types'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
-import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
+import { ResourceTable, type Column } from '../components/ResourceTable'
 import { RoleSelect } from '../components/RoleSelect'
 import { SecretDialog } from '../components/SecretDialog'
 import { Blank } from '../components/States'
@@ -24,9 +23,7 @@ const refresh = () => void queryClient.invalidateQueries({ queryKey: ['users'] }
 
 export function UsersPage() {
   const { t } = useTranslation()
-  const { cursor } = useSearch({ from: '/app/settings/users' })
-  const navigate = useNavigate()
-  const users = useQuery(queries.users({ cursor }))
+  const users = useQuery(queries.users())
   const [creating, setCreating] = useState(false)
   const [shown, setShown] = useState<Shown>()
   const columns = useUserColumns(setShown)
@@ -48,7 +45,6 @@ export function UsersPage() {
           error={users.error}
           onRetry={() => void users.refetch()}
           empty={<Blank title={t('users.title')} />}
-          pager={<Pager cursor={cursor} nextCursor={users.data?.nextCursor} onGo={(next) => void navigate({ to: '/settings/users', search: next ? { cursor: next } : {} })} />}
         />
       </div>
       {creating && (
@@ -90,8 +86,7 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       autoFocusButton: 'cancel',
       onOk: () => act(() => api.deleteUser(user.id), t('users.deleted', { name: user.username })),
     })
-  const reset = (user: User) => {
-    const password = randomPassword()
+  const reset = (user: User) =>
     modal.confirm({
       title: t('users.resetTitle', { name: user.username }),
       content: t('users.resetHelp'),
@@ -100,11 +95,11 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       autoFocusButton: 'cancel',
       onOk: () =>
         act(async () => {
-          await api.updateUser(user.id, { password })
-          onPassword({ name: user.username, password })
+          // An empty one asks the server to make one.
+          const { password } = await api.updateUser(user.id, { password: '' })
+          if (password) onPassword({ name: user.username, password })
         }, t('users.saved', { name: user.username })),
     })
-  }
   return [
     {
       key: 'name',
@@ -148,22 +143,6 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
         ),
     },
   ]
-}
-
-const PASSWORD_CHARS = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
-const PASSWORD_LENGTH = 20
-
-/** For a reset: the API makes passwords at creation only. No look-alikes. */
-function randomPassword(): string {
-  const out: string[] = []
-  // Values beyond the last full round are thrown away, so no letter is likelier.
-  const limit = 256 - (256 % PASSWORD_CHARS.length)
-  while (out.length < PASSWORD_LENGTH) {
-    for (const byte of crypto.getRandomValues(new Uint8Array(PASSWORD_LENGTH))) {
-      if (byte < limit && out.length < PASSWORD_LENGTH) out.push(PASSWORD_CHARS.charAt(byte % PASSWORD_CHARS.length))
-    }
-  }
-  return out.join('')
 }
 
 interface Fields {

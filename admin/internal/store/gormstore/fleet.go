@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -49,7 +50,7 @@ func (s *Store) CreateExecutor(ctx context.Context, e domain.Executor) error {
 func (t *txn) executorName(tenant domain.TenantID, id domain.ExecutorID) (string, error) {
 	var name string
 	err := t.tx.QueryRowContext(t.ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
-	if err == sql.ErrNoRows {
+	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("executor", id)
 	}
 	return name, err

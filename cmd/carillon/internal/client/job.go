@@ -144,22 +144,14 @@ type RunRequest struct {
 	After      string          `json:"after,omitempty"`
 }
 
-// RunJob asks for a run. With wait it returns the finished run, or the
-// unfinished one and done=false when the time ran out first. The same key
+// RunJob asks for a run and does not wait for it. The same key on the same job
 // never starts a second run.
-func (c *Client) RunJob(ctx context.Context, id string, r RunRequest, key string, wait time.Duration) (d Doc[Run], done bool, err error) {
-	q := url.Values{}
-	if wait > 0 {
-		q.Set("wait", wait.String())
-	}
-	response, err := c.do(ctx, request{
-		method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/run", query: q, body: r,
+func (c *Client) RunJob(ctx context.Context, id string, r RunRequest, key string) (d Doc[Run], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/run", body: r,
 		header: map[string]string{"Idempotency-Key": key},
 	}, &d)
-	if err != nil {
-		return d, false, err
-	}
-	return d, wait > 0 && response.Header.Get("X-Wait") == "" && d.Value.Finished(), nil
+	return d, err
 }
 
 // Fires are a schedule's next fire times.

@@ -42,6 +42,9 @@ func (e *NotLoggedInError) Error() string {
 // not end on the way.
 const renewBefore = 20 * time.Second
 
+// renewTimeout bounds one renewal.
+const renewTimeout = 30 * time.Second
+
 // StoredSession authorizes with the stored session of a server.
 type StoredSession struct {
 	store   *Store
@@ -90,8 +93,10 @@ func (s *StoredSession) Renew(ctx context.Context, expired string) (string, erro
 		return "", &NotLoggedInError{Server: s.server, Ended: true}
 	}
 	// The cookie is used up once the server has seen it: an interrupt must not
-	// lose the answer. The client's own timeouts still bound it.
-	fresh, err := s.refresh.Refresh(context.WithoutCancel(ctx), session.Cookies)
+	// lose the answer.
+	refreshCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTimeout)
+	defer cancel()
+	fresh, err := s.refresh.Refresh(refreshCtx, session.Cookies)
 	if p, refused := errors.AsType[*client.Problem](err); refused && p.Status == 401 {
 		return "", &NotLoggedInError{Server: s.server, Ended: true}
 	}

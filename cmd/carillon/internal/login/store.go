@@ -57,12 +57,14 @@ func (s *Store) Find(server string) (found Session, ok bool, err error) {
 	return found, ok, err
 }
 
-// Save keeps a session and makes its server the default.
+// Save keeps a session.
 func (s *Store) Save(server string, session Session) error {
-	return s.change(func(f *file) {
-		f.Server = server
-		f.Sessions[server] = session
-	})
+	return s.change(func(f *file) { f.Sessions[server] = session })
+}
+
+// Use makes a server the default of commands that name none.
+func (s *Store) Use(server string) error {
+	return s.change(func(f *file) { f.Server = server })
 }
 
 // Remove forgets a session.

@@ -18,7 +18,7 @@ const payWithin = 45 * time.Second
 // called for each new order; it arranges that the order is cancelled when
 // nobody pays.
 func (s *Shop) Customers(ctx context.Context, ordered func(ctx context.Context, order int64) error) error {
-	r := rand.New(rand.NewPCG(uint64(s.now().UnixNano()), 7)) //nolint:gosec // sample data
+	r := rand.New(rand.NewPCG(uint64(s.now().UnixNano()), 7))
 	for {
 		wait := time.Duration(float64(CustomerPace) * (0.3 + 1.4*r.Float64()))
 		select {

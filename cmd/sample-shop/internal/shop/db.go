@@ -88,7 +88,7 @@ func (s *Shop) seed(ctx context.Context) error {
 	if err := s.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM customers").Scan(&n); err != nil || n > 0 {
 		return err
 	}
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // sample data
+	r := rand.New(rand.NewPCG(1, 2))
 	return s.inTx(ctx, func(tx *sql.Tx) error {
 		for i := range seedCustomers {
 			if _, err := tx.ExecContext(ctx, "INSERT INTO customers (id, name) VALUES (?, ?)", i+1, customerName(r)); err != nil {

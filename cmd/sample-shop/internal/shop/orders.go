@@ -194,7 +194,7 @@ func writeCSV(path string, table [][]string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone after the rename
 	if err := csv.NewWriter(tmp).WriteAll(table); err != nil {
 		return errors.Join(err, tmp.Close())
 	}

@@ -6,15 +6,37 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
+// filled is the file of a shop that was filled once, for all tests.
+var filled = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "shop-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := Open(context.Background(), dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil { // writes the log back into the file
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "shop.db"))
+})
+
 func open(t *testing.T) *Shop {
 	t.Helper()
-	s, err := Open(t.Context(), t.TempDir())
+	file, err := filled()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.db"), file, 0o600))
+	s, err := Open(t.Context(), dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

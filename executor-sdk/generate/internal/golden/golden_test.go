@@ -53,7 +53,7 @@ func TestCallbacks(t *testing.T) {
 
 	cancel()
 	var failureCtx context.Context
-	failed := func(ctx context.Context, err error) { failureCtx = ctx; o.Fail(ctx, err) }
+	failed := func(ctx context.Context, err error) { failureCtx = ctx; o.Fail(ctx, err) } //nolint:fatcontext // looked at below
 	cancelOrder := carillonIn(o.Cancel, nil, failed)
 	in := struct {
 		OrderID int64 `json:"orderId"`

@@ -132,6 +132,8 @@ export const jobs = {
     blocking_serial: 'Wait for it',
     blocking_discard_later: 'Discard the new run',
     blocking_parallel: 'Run side by side',
+    parallelism: 'At once, at most',
+    parallelismHelp: '0 = no limit',
     attempts: 'Attempts',
     attemptsHelp: '1 = no retry',
     retryDelay: 'Wait before a retry',
@@ -162,6 +164,9 @@ export const jobs = {
     leaveHelp: 'Your changes on this page would be lost.',
     leave: 'Leave',
     stay: 'Stay',
+    unknownTitle: 'Save with an unknown handler?',
+    unknownHelp: 'No instance of the executor has registered "{{name}}". Runs fail until one does.',
+    saveAnyway: 'Save anyway',
     pickExecutorFirst: 'Choose an executor first',
   },
   preview: {

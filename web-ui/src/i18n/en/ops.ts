@@ -112,6 +112,7 @@ export const ops = {
       run_timed_out: 'Run timed out',
       run_lost: 'Run lost',
       no_executor: 'No instance online',
+      test: 'Test',
     },
     emptyTitle: 'No alert was sent yet',
     emptyHelp: 'When a run finally fails, or is due while no instance is online, its owner is told by mail or webhook. Each telling is listed here.',

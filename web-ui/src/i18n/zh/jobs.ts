@@ -134,6 +134,8 @@ export const jobs: typeof en = {
     blocking_serial: '排队等待',
     blocking_discard_later: '丢弃新的执行',
     blocking_parallel: '并行运行',
+    parallelism: '最多同时运行',
+    parallelismHelp: '0 表示不限',
     attempts: '尝试次数',
     attemptsHelp: '1 表示不重试',
     retryDelay: '重试前等待',
@@ -164,6 +166,9 @@ export const jobs: typeof en = {
     leaveHelp: '此页的修改将会丢失。',
     leave: '离开',
     stay: '留下',
+    unknownTitle: '使用未知的处理器保存？',
+    unknownHelp: '执行器的实例都没有注册“{{name}}”。在注册之前，执行会失败。',
+    saveAnyway: '仍然保存',
     pickExecutorFirst: '请先选择执行器',
   },
   preview: {

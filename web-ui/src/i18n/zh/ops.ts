@@ -114,6 +114,7 @@ export const ops: typeof en = {
       run_timed_out: '执行超时',
       run_lost: '执行失联',
       no_executor: '无在线实例',
+      test: '测试',
     },
     emptyTitle: '还没有发送过告警',
     emptyHelp: '执行最终失败，或到点而没有在线实例时，会通过邮件或 Webhook 通知负责人。每次通知都列在这里。',

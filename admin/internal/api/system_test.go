@@ -1,0 +1,281 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func TestExecutors(t *testing.T) {
+	w := newWorld(t)
+	made := into[Executor](w.call("acme/editor", "POST", "/executors", map[string]any{"name": "shop", "description": "The shop"}).is(201))
+	w.call("acme/editor", "POST", "/executors", map[string]any{"name": "shop"}).problem(409, "conflict")
+	for _, name := range []string{"a b", "a/b", "-a", "ä", "a\n"} {
+		w.call("acme/editor", "POST", "/executors", map[string]any{"name": name}).problem(422, "validation_failed")
+	}
+	e := domain.Executor{ID: mustID[domain.ExecutorID](t, made.ID), TenantID: w.tenants["acme"], Name: "shop"}
+	i := w.instance(e, "one", "reconcile", "report")
+	w.executor("acme", "billing")
+	list := into[Page[Executor]](w.call("acme/viewer", "GET", "/executors", nil).is(200))
+	require.Len(t, list.Items, 2)
+	require.Equal(t, "billing", list.Items[0].Name)
+	require.Equal(t, 1, list.Items[1].InstancesOnline)
+	require.Equal(t, 2, list.Items[1].Handlers)
+	first := into[Page[Executor]](w.call("acme/viewer", "GET", "/executors?limit=1", nil).is(200))
+	second := into[Page[Executor]](w.call("acme/viewer", "GET", "/executors?limit=1&cursor="+*first.NextCursor, nil).is(200))
+	require.Equal(t, "shop", second.Items[0].Name)
+	require.Nil(t, second.NextCursor)
+	require.Len(t, into[Page[Executor]](w.call("acme/viewer", "GET", "/executors?q=bill", nil).is(200)).Items, 1)
+
+	detail := into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+made.ID, nil).is(200).golden("executor"))
+	require.Equal(t, 1, detail.Handlers[0].InstancesOnline)
+	instance := into[Instance](w.call("acme/viewer", "GET", "/instances/"+i.ID.String(), nil).is(200).golden("instance"))
+	require.Equal(t, "online", instance.State)
+
+	path := "/executors/" + made.ID + "/instances"
+	require.NoError(t, w.store.LeaveInstance(t.Context(), i.TenantID, i.ID, "stopped"))
+	require.Empty(t, into[Page[Instance]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
+	gone := into[Page[Instance]](w.call("acme/viewer", "GET", path+"?includeGone=true", nil).is(200)).Items
+	require.Len(t, gone, 1)
+	require.Equal(t, "gone", gone[0].State)
+	require.Zero(t, gone[0].ConnectedNodes)
+}
+
+func TestInstanceState(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	seen := domain.Instance{LastSeenAt: now.Add(-3 * time.Second), LeaseUntil: now.Add(12 * time.Second)}
+	for want, change := range map[string]func(*domain.Instance){
+		"online":   func(*domain.Instance) {},
+		"draining": func(i *domain.Instance) { i.Draining = true },
+		"silent":   func(i *domain.Instance) { i.LastSeenAt = now.Add(-11 * time.Second) },
+		"gone":     func(i *domain.Instance) { i.GoneAt = now },
+	} {
+		i := seen
+		change(&i)
+		require.Equal(t, want, instanceState(i, now))
+	}
+	seen.LeaseUntil = now.Add(-time.Millisecond)
+	require.Equal(t, "silent", instanceState(seen, now), "its lease is over")
+}
+
+func TestOverview(t *testing.T) {
+	w := newWorld(t)
+	shop, billing := w.executor("acme", "shop"), w.executor("acme", "billing")
+	w.executor("acme", "unused")
+	w.instance(shop, "one", "reconcile")
+	good, bad := w.job("acme", "good", shop), w.job("acme", "bad", shop)
+	w.job("acme", "waiting", billing)
+	w.job("acme", "asleep", shop, with("state", "paused"))
+	w.ran("acme", good, domain.Report{Outcome: domain.OutcomeFailed})
+	w.ran("acme", good, domain.Report{Outcome: domain.OutcomeSucceeded})
+	w.ran("acme", bad, domain.Report{Outcome: domain.OutcomeFailed})
+	w.call("acme/operator", "POST", "/jobs/"+good.ID+"/run", map[string]any{"after": "1h"}).is(201)
+	o := into[Overview](w.call("acme/viewer", "GET", "/overview", nil).is(200).golden("overview"))
+	require.Equal(t, RunCounts{Succeeded: 1, Failed: 2, Due: 1}, o.Runs24h)
+	require.Equal(t, JobCounts{Enabled: 3, Paused: 1}, o.Jobs)
+	require.Equal(t, ExecutorCounts{Online: 1, Offline: 2}, o.Executors)
+	require.Len(t, o.NextFires, 3)
+	require.Len(t, o.Attention, 2, "not the job that went well since, nor the executor that nobody needs: %+v", o.Attention)
+}
+
+func TestDeliveries(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop")
+	w.instance(shop, "one", "reconcile")
+	job := w.job("acme", "bad", shop)
+	run := w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
+	_, err := w.store.ExpandAlertEvents(t.Context(), 10, func(c store.AlertContext) []domain.Delivery {
+		var out []domain.Delivery
+		for _, target := range []string{"a@example.com", "b@example.com", "c@example.com"} {
+			out = append(out, domain.Delivery{
+				ID: w.ids.Next(), TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: "email", Target: target,
+				State: domain.DeliveryPending, NextAt: time.Now(), CreatedAt: time.Now(),
+			})
+		}
+		return out
+	})
+	require.NoError(t, err)
+	page := into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
+	require.Len(t, page.Items, 2)
+	require.Equal(t, "run_failed", page.Items[0].Kind)
+	require.Equal(t, job.ID, *page.Items[0].JobID)
+	require.Equal(t, run.ID.String(), *page.Items[0].RunID)
+	require.Equal(t, "pending", page.Items[0].State)
+	rest := into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
+	require.Len(t, rest.Items, 1)
+	require.Nil(t, rest.NextCursor)
+	require.Empty(t, into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
+	require.Len(t, into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
+}
+
+func TestNodesAndVersion(t *testing.T) {
+	w := newWorld(t)
+	nodes := into[Page[Node]](w.call("acme/viewer", "GET", "/nodes", nil).is(200)).Items
+	require.Len(t, nodes, 2)
+	require.True(t, nodes[0].Current)
+	require.False(t, nodes[1].Current)
+	require.Equal(t, "test", into[Version](w.call("acme/viewer", "GET", "/version", nil).is(200)).Version)
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	var fault error
+	w := newWorld(t, func(d *Deps) { d.Ready = func(context.Context) error { return fault } })
+	w.call("", "GET", "///healthz", nil).is(200)
+	w.call("", "GET", "///readyz", nil).is(200)
+	fault = errors.New("cannot reach 10.0.0.7:3306 as carillon")
+	w.call("", "GET", "///healthz", nil).is(200)
+	p := w.call("", "GET", "///readyz", nil).problem(http.StatusServiceUnavailable, "unavailable")
+	require.NotContains(t, p.Detail, "10.0.0.7")
+}
+
+func TestMetrics(t *testing.T) {
+	w := newWorld(t)
+	w.call("acme/viewer", "GET", "/jobs", nil).is(200)
+	w.call("acme/viewer", "GET", "/jobs/1", nil).is(404)
+	w.call("acme/viewer", "GET", "/jobs/2", nil).is(404)
+	w.call("", "BREW", "/jobs", nil)
+	text := string(w.call("", "GET", "///metrics", nil).is(200).body)
+	require.Contains(t, text, `carillon_http_requests_total{method="GET",route="/api/v1/jobs",status="200"} 1`)
+	require.Contains(t, text, `carillon_http_requests_total{method="GET",route="/api/v1/jobs/:id",status="404"} 2`)
+	require.Contains(t, text, `method="other"`)
+	require.NotContains(t, text, "BREW")
+	require.Contains(t, text, "carillon_http_request_seconds_bucket")
+}
+
+func TestUnknownAddresses(t *testing.T) {
+	pages := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Cache-Control", "public")
+		_, _ = rw.Write([]byte("page " + r.URL.Path))
+	})
+	w := newWorld(t, func(d *Deps) { d.UI = pages })
+	for _, path := range []string{"/api/v1/nothing", "/api/v2/jobs", "/api/", "///api"} {
+		w.call("", "GET", path, nil).problem(404, "not_found")
+	}
+	w.call("acme/viewer", "PATCH", "/jobs", nil).problem(http.StatusMethodNotAllowed, "not_found")
+	w.call("acme/viewer", "GET", "/jobs/", nil).problem(404, "not_found")
+	a := w.call("", "GET", "///jobs/5", nil).is(200)
+	require.Equal(t, "page /jobs/5", string(a.body))
+	require.Equal(t, "public", a.header.Get("Cache-Control"), "pages set their own headers")
+	require.Empty(t, a.header.Get("Content-Security-Policy"))
+	require.NotEmpty(t, a.header.Get("X-Request-Id"))
+
+	w = newWorld(t)
+	w.call("", "GET", "///jobs/5", nil).problem(404, "not_found")
+}
+
+func TestHeaders(t *testing.T) {
+	w := newWorld(t)
+	for _, a := range []answer{
+		w.call("acme/viewer", "GET", "/jobs", nil), w.call("", "GET", "/jobs", nil), w.call("", "GET", "/nothing", nil), w.call("", "GET", "///healthz", nil),
+	} {
+		require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
+		require.Equal(t, "no-store", a.header.Get("Cache-Control"))
+		require.Equal(t, "DENY", a.header.Get("X-Frame-Options"))
+		require.Contains(t, a.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
+		require.NotEmpty(t, a.header.Get("X-Request-Id"))
+	}
+	given := w.call("", "GET", "/jobs", nil, header{"X-Request-Id": "trace-0815-abc"})
+	require.Equal(t, "trace-0815-abc", given.problem(401, "unauthenticated").Instance)
+	for _, bad := range []string{"short", strings.Repeat("x", 65), "with space in it", "a\"b<c>d&e"} {
+		got := w.call("", "GET", "/jobs", nil, header{"X-Request-Id": bad}).header.Get("X-Request-Id")
+		require.Regexp(t, "^[0-9a-f]{16}$", got)
+	}
+}
+
+func TestPanicBecomesAnInternalError(t *testing.T) {
+	w := newWorld(t)
+	w.api.plain(public, "GET", "/api/v1/bad", func(*gin.Context) { panic("secret detail") })
+	p := w.call("", "GET", "/bad", nil).problem(500, "internal")
+	require.NotContains(t, p.Detail, "secret detail")
+	require.Contains(t, w.logText(), "secret detail")
+	require.Contains(t, w.logText(), p.Instance)
+}
+
+func TestFaultsAreHidden(t *testing.T) {
+	w := newWorld(t)
+	w.api.deps.Store = brokenStore{w.store}
+	p := w.call("acme/viewer", "GET", "/jobs", nil).problem(500, "internal")
+	require.NotContains(t, p.Detail, "table jobs")
+	require.Contains(t, w.logText(), "no such table jobs")
+	a := w.call("acme/viewer", "GET", "/runs", nil)
+	p = a.problem(503, "unavailable")
+	require.NotContains(t, p.Detail, "10.0.0.7")
+	require.Equal(t, "1", a.header.Get("Retry-After"))
+}
+
+// brokenStore fails in two ways.
+type brokenStore struct{ store.Store }
+
+func (brokenStore) ListJobs(context.Context, store.ListJobsParams) ([]store.JobView, error) {
+	return nil, errors.New("list jobs: no such table jobs")
+}
+
+func (brokenStore) ListExecutions(context.Context, store.ListExecutionsParams) ([]store.ExecutionView, error) {
+	return nil, domain.Errorf(domain.CodeUnavailable, "dial 10.0.0.7:3306: refused")
+}
+
+func TestServerTimeouts(t *testing.T) {
+	var s http.Server
+	ServerTimeouts(&s)
+	require.Equal(t, 5*time.Second, s.ReadHeaderTimeout)
+	require.Zero(t, s.WriteTimeout, "runs are waited for up to five minutes")
+	require.LessOrEqual(t, s.MaxHeaderBytes, 64<<10)
+}
+
+func TestClientAddressIsTheConnections(t *testing.T) {
+	from := func(w *world, forwarded string) {
+		req := httptest.NewRequestWithContext(t.Context(), "POST", base+"/auth/login", strings.NewReader(`{"username":"nobody","password":"x"}`))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Forwarded-For", forwarded)
+		req.RemoteAddr = "198.51.100.9:1234"
+		w.send(req)
+	}
+	w := newWorld(t)
+	from(w, "203.0.113.5")
+	require.Contains(t, w.logText(), "remote_ip=198.51.100.9", "nobody may choose the address that limits count")
+	require.NotContains(t, w.logText(), "203.0.113.5")
+	w = newWorld(t, func(d *Deps) { d.TrustedProxies = []string{"198.51.100.0/24"} })
+	from(w, "203.0.113.5")
+	require.Contains(t, w.logText(), "remote_ip=203.0.113.5")
+}
+
+// TestShortListsHavePagesToo: every list takes limit and cursor.
+func TestShortListsHavePagesToo(t *testing.T) {
+	w := newWorld(t)
+	var seen []string
+	path := "/users?limit=3"
+	for {
+		page := into[Page[User]](w.call("acme/admin", "GET", path, nil).is(200))
+		require.LessOrEqual(t, len(page.Items), 3)
+		for _, u := range page.Items {
+			seen = append(seen, u.Username)
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		path = "/users?limit=3&cursor=" + *page.NextCursor
+	}
+	require.ElementsMatch(t, []string{"acme-viewer", "acme-operator", "acme-editor", "acme-admin"}, seen)
+	far := cursor{List: "users", ID: 1 << 40}.encode()
+	require.Empty(t, into[Page[User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
+
+	e := w.executor("acme", "shop")
+	job := w.job("acme", "nightly", e)
+	for _, list := range []string{
+		"/users", "/api-keys", "/nodes", "/executors", "/jobs", "/runs", "/deliveries",
+		"/executors/" + e.ID.String() + "/instances", "/executors/" + e.ID.String() + "/join-tokens", "/jobs/" + job.ID + "/revisions",
+	} {
+		w.call("acme/admin", "GET", list+"?limit=1", nil).is(200)
+	}
+	w.call("platform", "GET", "/tenants?limit=1", nil).is(200)
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+func TestDurationText(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0s": 0, "30s": 30 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "24h": 24 * time.Hour,
+		"1h0m5s": time.Hour + 5*time.Second, "1.5s": 1500 * time.Millisecond, "250ms": 250 * time.Millisecond, "10m": 10 * time.Minute, "20h": 20 * time.Hour,
+	} {
+		require.Equal(t, want, durationText(d))
+		back, err := time.ParseDuration(want)
+		require.NoError(t, err)
+		require.Equal(t, d, back)
+	}
+}
+
+func TestInstants(t *testing.T) {
+	shanghai := time.FixedZone("", 8*3600)
+	require.Equal(t, "2026-11-21T04:00:00.000Z", instant(time.Date(2026, 11, 21, 12, 0, 0, 999_999, shanghai)))
+	require.Nil(t, instantOrNull(time.Time{}))
+	require.Nil(t, instantOrNull(domain.Never))
+}
+
+func TestCursors(t *testing.T) {
+	c := cursor{List: "jobs/name", Name: "ä", At: 5, ID: 7}
+	back, err := decodeCursor(*c.encode(), "jobs/name")
+	require.NoError(t, err)
+	require.Equal(t, c, back)
+	start, err := decodeCursor("", "jobs/name")
+	require.NoError(t, err)
+	require.Zero(t, start)
+	for name, text := range map[string]string{
+		"another list": *cursor{List: "runs", ID: 1}.encode(), "no position": *cursor{List: "jobs/name"}.encode(),
+		"negative": *cursor{List: "jobs/name", ID: -1}.encode(), "not base64": "***", "not JSON": "aGVsbG8",
+	} {
+		_, err := decodeCursor(text, "jobs/name")
+		require.True(t, domain.Is(err, domain.CodeInvalid), name)
+	}
+}
+
+func FuzzDecodeCursor(f *testing.F) {
+	f.Add(*cursor{List: "jobs/name", Name: "a", ID: 1}.encode())
+	f.Add("e30")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := decodeCursor(text, "jobs/name")
+		if err == nil && text != "" && (c.ID < 0 || c.List != "jobs/name") {
+			t.Fatalf("%q gave %+v", text, c)
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"reconcile-orders", "refund", "daily-report", "cancel-unpaid", "Refund2"}
+	for given, want := range map[string][]string{
+		"reconcile-order": {`"reconcile-orders"`},
+		"REFUND":          {`"refund"`, `"Refund2"`},
+		"rfeund":          {`"refund"`, `"Refund2"`},
+		"report":          {`"daily-report"`},
+		"xyz":             {},
+		"":                {},
+	} {
+		got := nearest(given, names)
+		if given == "" {
+			continue // an empty name never gets here
+		}
+		require.Equal(t, want, got, given)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"abcd", "acbd", 1}, {"same", "same", 0}, {"ca", "abc", 3},
+	} {
+		require.Equal(t, tt.want, distance(tt.a, tt.b), "%s %s", tt.a, tt.b)
+		require.Equal(t, tt.want, distance(tt.b, tt.a), "%s %s", tt.b, tt.a)
+	}
+}

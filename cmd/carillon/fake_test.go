@@ -1,0 +1,323 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fakeServer speaks the API contract, as far as the command line asks, about
+// two jobs, one executor and the runs that tests start.
+type fakeServer struct {
+	url string
+
+	mu       sync.Mutex
+	password string
+	token    string // the access token in force
+	cookie   int    // number of the refresh cookie in force
+	renewed  int
+	revision int
+	state    string
+	deleted  bool
+	runEnd   string            // state that new runs reach; never = they go on
+	runs     map[string]string // id → state
+	bodies   map[string]map[string]any
+	queries  map[string]string
+}
+
+func newFakeServer(t *testing.T) *fakeServer {
+	s := &fakeServer{
+		password: "tower-bell-64", token: "jwt-0", revision: 3, state: "enabled", runEnd: "succeeded",
+		runs: map[string]string{"70": "succeeded"}, bodies: map[string]map[string]any{}, queries: map[string]string{},
+	}
+	mux := http.NewServeMux()
+	s.sessionRoutes(mux)
+	s.jobRoutes(mux)
+	s.runRoutes(mux)
+	s.executorRoutes(mux)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// nextRunEnds sets the state that runs started from now on end in.
+func (s *fakeServer) nextRunEnds(state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runEnd = state
+}
+
+// expire makes the access token in force a stale one.
+func (s *fakeServer) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = fmt.Sprintf("jwt-%d-later", s.cookie)
+}
+
+func (s *fakeServer) renewals() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewed
+}
+
+func (s *fakeServer) lastBody(route string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bodies[route]
+}
+
+func (s *fakeServer) lastQuery(route string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queries[route]
+}
+
+func refuse(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "code": code, "detail": detail, "instance": "req-1"})
+}
+
+// route registers a handler that runs under the lock, after the credentials
+// were checked and the body was kept.
+func (s *fakeServer) route(mux *http.ServeMux, pattern string, handler func(w http.ResponseWriter, r *http.Request, body map[string]any)) {
+	method, path, _ := strings.Cut(pattern, " ")
+	mux.HandleFunc(method+" /api/v1"+path, func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch r.Header.Get("Authorization") {
+		case "Bearer ck_good", "Bearer " + s.token:
+		case "Bearer ck_bad":
+			refuse(w, 401, "unauthenticated", "the API key is not valid")
+			return
+		default:
+			refuse(w, 401, "token_expired", "the token has expired")
+			return
+		}
+		var body map[string]any
+		if len(raw) > 0 {
+			if err := json.Unmarshal(raw, &body); err != nil {
+				refuse(w, 400, "malformed_json", err.Error())
+				return
+			}
+		}
+		s.bodies[pattern], s.queries[pattern] = body, r.URL.RawQuery
+		w.Header().Set("Content-Type", "application/json")
+		handler(w, r, body)
+	})
+}
+
+func (s *fakeServer) sessionRoutes(mux *http.ServeMux) {
+	begin := func(w http.ResponseWriter) {
+		s.cookie++
+		s.token = fmt.Sprintf("jwt-%d", s.cookie)
+		http.SetCookie(w, &http.Cookie{Name: "carillon_refresh", Value: fmt.Sprint(s.cookie), Path: "/api/v1/auth", HttpOnly: true})
+		fmt.Fprintf(w, `{"accessToken":%q,"expiresAt":"2099-01-01T00:00:00.000Z","user":{"id":"1","username":"admin","role":"admin"},"tenant":{"id":"1","name":"default"}}`, s.token)
+	}
+	mux.HandleFunc("POST /api/v1/auth/login", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		var body struct{ Username, Password string }
+		if json.NewDecoder(r.Body).Decode(&body) != nil || body.Username != "admin" || body.Password != s.password {
+			refuse(w, 401, "unauthenticated", "wrong user name or password")
+			return
+		}
+		begin(w)
+	})
+	mux.HandleFunc("POST /api/v1/auth/refresh", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if c, err := r.Cookie("carillon_refresh"); err != nil || c.Value != fmt.Sprint(s.cookie) {
+			refuse(w, 401, "unauthenticated", "the session has ended")
+			return
+		}
+		s.renewed++
+		begin(w)
+	})
+	mux.HandleFunc("POST /api/v1/auth/logout", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
+	s.route(mux, "POST /auth/password", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		if body["current"] != s.password {
+			refuse(w, 401, "unauthenticated", "wrong password")
+			return
+		}
+		s.password = body["new"].(string)
+		s.cookie++
+		s.token = "none"
+		http.SetCookie(w, &http.Cookie{Name: "carillon_refresh", Value: fmt.Sprint(s.cookie)})
+		w.WriteHeader(204)
+	})
+	s.route(mux, "GET /me", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"user":{"id":"1","username":"admin","role":"admin"},"tenant":{"id":"1","name":"default"},"kind":"user"}`)
+	})
+}
+
+// job is close-day (1) or broken (2).
+func (s *fakeServer) job(id string) string {
+	name := "close-day"
+	if id == "2" {
+		name = "broken"
+	}
+	return fmt.Sprintf(`{"id":%q,"name":%q,"description":"","labels":{},"handler":"close-day","input":{"day":"2026-11-20"},
+		"schedule":{"kind":"cron","expr":"0 0 2 * * *","dialect":"seconds","zone":"Asia/Shanghai","text":{"en":"At 02:00","zh":"每天 02:00"}},
+		"timeout":"5m","executor":{"id":"5","name":"shop"},"state":%q,"pauseNote":"","source":"console","revision":%d,
+		"nextFireAt":"2026-11-21T18:00:00.000Z","neverFires":false,"lastRun":{"id":"70","state":"succeeded"},"executorOnline":1,
+		"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","updatedBy":"admin"}`,
+		id, name, s.state, s.revision)
+}
+
+func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
+	s.route(mux, "GET /jobs", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		var items []string
+		for id, name := range map[string]string{"1": "close-day", "2": "broken"} {
+			if strings.Contains(name, r.URL.Query().Get("q")) && !(s.deleted && id == "1") {
+				items = append(items, s.job(id))
+			}
+		}
+		if len(items) == 2 && strings.Contains(items[0], `"broken"`) {
+			items[0], items[1] = items[1], items[0]
+		}
+		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, strings.Join(items, ","))
+	})
+	s.route(mux, "GET /jobs/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if id := r.PathValue("id"); id == "1" || id == "2" {
+			fmt.Fprint(w, s.job(id))
+			return
+		}
+		refuse(w, 404, "not_found", "there is no job "+r.PathValue("id"))
+	})
+	s.route(mux, "POST /jobs", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		expr, _ := body["schedule"].(map[string]any)["expr"].(string)
+		if at := strings.Index(expr, "25"); at >= 0 {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(422)
+			fmt.Fprintf(w, `{"status":422,"code":"invalid_cron","detail":"body.schedule.expr: 25 is outside 0-23","errors":[
+				{"location":"body.schedule.expr","message":"25 is outside 0-23","value":%q,"position":%d,"length":2}]}`, expr, at)
+			return
+		}
+		w.WriteHeader(201)
+		fmt.Fprint(w, strings.Replace(s.job("1"), "close-day", body["name"].(string), 1))
+	})
+	s.route(mux, "PUT /jobs/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if r.Header.Get("If-Match") != fmt.Sprintf(`"%d"`, s.revision) {
+			refuse(w, 412, "revision_mismatch", "the job was changed meanwhile")
+			return
+		}
+		s.revision++
+		fmt.Fprint(w, s.job(r.PathValue("id")))
+	})
+	s.route(mux, "DELETE /jobs/{id}", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		s.deleted = true
+		w.WriteHeader(204)
+	})
+	for action, state := range map[string]string{"pause": "paused", "resume": "enabled"} {
+		s.route(mux, "POST /jobs/{id}/"+action, func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+			if r.PathValue("id") == "2" {
+				refuse(w, 500, "internal", "something went wrong")
+				return
+			}
+			s.state = state
+			fmt.Fprint(w, s.job("1"))
+		})
+	}
+	s.route(mux, "GET /jobs/{id}/next-fires", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"fires":[{"at":"2026-11-21T18:00:00.000Z","zoned":"2026-11-22T02:00:00+08:00"},
+			{"at":"2026-11-22T18:00:00.000Z","zoned":"2026-11-23T02:00:00+08:00","note":"dst_gap"}],"neverFires":false}`)
+	})
+	s.route(mux, "POST /jobs/{id}/run", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		id := fmt.Sprint(70 + len(s.runs))
+		s.runs[id] = "due"
+		w.WriteHeader(201)
+		fmt.Fprint(w, run1(id, "due"))
+	})
+}
+
+func run1(id, state string) string {
+	return fmt.Sprintf(`{"id":%q,"jobId":"1","jobName":"close-day","executor":{"id":"5","name":"shop"},"handler":"close-day","cause":"manual",
+		"fireAt":"2026-11-21T04:00:00.000Z","state":%q,"reason":"","message":"","attempt":1,"maxAttempts":1,"instance":null,
+		"latenessMs":3,"durationMs":4,"input":null,"output":{"rows":3},"attempts":[]}`, id, state)
+}
+
+func (s *fakeServer) runRoutes(mux *http.ServeMux) {
+	s.route(mux, "GET /runs/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		id := r.PathValue("id")
+		state, ok := s.runs[id]
+		if !ok {
+			refuse(w, 404, "not_found", "there is no run "+id)
+			return
+		}
+		fmt.Fprint(w, run1(id, state))
+		// The next question finds it one step further.
+		switch {
+		case state == "due":
+			s.runs[id] = "running"
+		case state == "running" && s.runEnd != "never":
+			s.runs[id] = s.runEnd
+		}
+	})
+	s.route(mux, "POST /runs/{id}/cancel", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		refuse(w, 409, "already_finished", "run "+r.PathValue("id")+" is succeeded already")
+	})
+	lines := []string{
+		`{"n":1,"at":"2026-11-21T04:00:00.001Z","attempt":1,"level":"INFO","msg":"begin","attrs":{"day":"2026-11-20","rows":3}}`,
+		`{"n":2,"at":"2026-11-21T04:00:00.002Z","attempt":1,"level":"WARN","msg":"odd \u001b[31m","attrs":{"name":"a b"}}`,
+		`{"n":3,"at":"2026-11-21T04:00:00.003Z","attempt":1,"level":"INFO","msg":"end"}`,
+	}
+	// One line per question; the first says complete too early, as a server may
+	// that has more lines than fit into one answer.
+	s.route(mux, "GET /runs/{id}/log", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		var after int
+		_, _ = fmt.Sscan(r.URL.Query().Get("after"), &after)
+		var page string
+		if after < len(lines) {
+			page = lines[after]
+			after++
+		}
+		fmt.Fprintf(w, `{"lines":[%s],"lastLine":3,"next":%d,"complete":true,"truncated":false}`, page, after)
+	})
+}
+
+func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
+	const shop = `"id":"5","name":"shop","description":"","instancesOnline":1,"instancesTotal":1,"createdAt":"2026-11-01T00:00:00.000Z"`
+	s.route(mux, "GET /executors", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		item := ""
+		if strings.Contains("shop", r.URL.Query().Get("q")) {
+			item = "{" + shop + `,"handlers":1}`
+		}
+		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, item)
+	})
+	s.route(mux, "GET /executors/{id}", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, "{"+shop+`,"handlers":[{"name":"close-day","description":"","idempotent":true,"instancesOnline":1,"lastSeenAt":"2026-11-01T00:00:00.000Z"}]}`)
+	})
+	s.route(mux, "POST /executors", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		if body["name"] == "secret" {
+			refuse(w, 403, "permission_denied", "the role viewer may not edit")
+			return
+		}
+		refuse(w, 409, "conflict", "the executor exists already")
+	})
+	s.route(mux, "GET /executors/{id}/instances", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{"id":"9","name":"pod-1","host":"h","pid":1,"state":"online","slots":8,"running":1,"lastHeartbeatAt":"2026-11-21T04:00:00.000Z"}],"nextCursor":null}`)
+	})
+	const token = `"id":"12","name":"shop","prefix":"cjt_fr","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","expiresAt":null,"maxUses":null,"uses":0`
+	s.route(mux, "POST /executors/{id}/join-tokens", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		w.WriteHeader(201)
+		fmt.Fprint(w, "{"+token+`,"secret":"cjt_fresh"}`)
+	})
+	s.route(mux, "GET /executors/{id}/join-tokens", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{`+token+`}],"nextCursor":null}`)
+	})
+	s.route(mux, "DELETE /executors/{id}/join-tokens/{token}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if r.PathValue("token") != "12" {
+			refuse(w, 404, "not_found", "there is no token "+r.PathValue("token"))
+			return
+		}
+		w.WriteHeader(204)
+	})
+}

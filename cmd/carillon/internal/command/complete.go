@@ -1,0 +1,56 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+)
+
+// completeWithin bounds the wait for live completions: a shell that hangs is
+// worse than one that knows nothing.
+const completeWithin = 300 * time.Millisecond
+
+func (a *App) completeJobs(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, func(ctx context.Context, s *session) (names []string, err error) {
+		jobs, err := s.Jobs(ctx, client.JobFilter{Query: typed, Limit: 50})
+		for _, j := range jobs {
+			names = append(names, j.Value.Name)
+		}
+		return names, err
+	})
+}
+
+func (a *App) completeExecutors(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && !cmd.Flags().Changed("executor") {
+		return nil, cobra.ShellCompDirectiveNoFileComp // the second argument is no executor
+	}
+	return a.complete(cmd, func(ctx context.Context, s *session) (names []string, err error) {
+		list, err := s.Executors(ctx, typed, 50)
+		for _, e := range list {
+			names = append(names, e.Value.Name)
+		}
+		return names, err
+	})
+}
+
+func (a *App) complete(cmd *cobra.Command, list func(context.Context, *session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	s, err := a.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, err := list(ctx, s)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *App) completeFlag(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	// Completion is best effort: without it the user types.
+	_ = cmd.RegisterFlagCompletionFunc(flag, f)
+}

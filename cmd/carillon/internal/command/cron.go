@@ -1,0 +1,204 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/admin/schedule"
+)
+
+var dialects = []string{"auto", "standard", "seconds", "quartz"}
+
+func (a *App) cronCommand() *cobra.Command {
+	return group("cron", "Try cron expressions, without a server",
+		"  carillon cron next '0 0 2 * * *' --tz Asia/Shanghai -n 3\n  carillon cron explain '0 0 2 ? * 6L'",
+		a.cronNext(), a.cronExplain(), a.cronCheck())
+}
+
+// cronFlags are the flags that the cron commands share.
+type cronFlags struct {
+	dialect, zone, from string
+	n                   int
+}
+
+func (f *cronFlags) add(cmd *cobra.Command, n int) {
+	cmd.Flags().StringVar(&f.dialect, "dialect", "auto", "auto, standard (5 fields), seconds (6) or quartz (6 or 7)")
+	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "IANA time zone")
+	cmd.Flags().StringVar(&f.from, "from", "", "after this instant, RFC 3339 (default: now)")
+	cmd.Flags().IntVarP(&f.n, "count", "n", n, "how many fire times")
+	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialects, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// parse reads the expression as the server does; a mistake in it is shown with
+// a caret below.
+func parseCron(expr, dialect string) (*schedule.Cron, error) {
+	d := schedule.Dialect(dialect)
+	if !d.Valid() {
+		return nil, usagef("--dialect %q is none of %s", dialect, strings.Join(dialects, ", "))
+	}
+	c, err := schedule.Parse(expr, d)
+	if e, ok := errors.AsType[*schedule.ParseError](err); ok {
+		return nil, errors.New(e.Detail())
+	}
+	return c, err
+}
+
+// fires writes the next fire times, and "none" when there are fewer.
+func (a *App) fires(expr string, f cronFlags) error {
+	if f.n < 0 || f.n > 10_000 {
+		return usagef("--count must be from 0 to 10000")
+	}
+	zone, err := loadZone(f.zone)
+	if err != nil {
+		return err
+	}
+	at := a.now()
+	if f.from != "" {
+		if at, err = time.Parse(time.RFC3339, f.from); err != nil {
+			return usagef("--from %q is no instant such as 2026-11-21T04:00:00Z", f.from)
+		}
+	}
+	s, err := schedule.Compile(schedule.Spec{
+		Kind: schedule.KindCron, Expr: expr, Dialect: schedule.Dialect(f.dialect), Zone: zone.String(),
+	})
+	if err != nil {
+		return err
+	}
+	list := s.NextN(at, f.n)
+	for _, fire := range list {
+		if _, err := fmt.Fprintln(a.out, fire.Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
+	if len(list) < f.n {
+		_, err = fmt.Fprintln(a.out, "none")
+	}
+	return err
+}
+
+func loadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, usagef("--tz: name the zone, for example Asia/Shanghai or UTC")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, usagef("--tz %q is not known; use an IANA name, for example Asia/Shanghai", name)
+	}
+	return zone, nil
+}
+
+func (a *App) cronNext() *cobra.Command {
+	var f cronFlags
+	cmd := &cobra.Command{
+		Use: "next EXPRESSION", Short: "Print the next fire times, one per line, or none", Args: cobra.ExactArgs(1),
+		Example: "  carillon cron next '0 0 2 * * *' --tz Asia/Shanghai\n  carillon cron next '0 0 12 L * ?' --from 2027-01-01T00:00:00Z -n 12",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if _, err := parseCron(args[0], f.dialect); err != nil {
+				return err
+			}
+			return a.fires(args[0], f)
+		},
+	}
+	f.add(cmd, 10)
+	return cmd
+}
+
+func (a *App) cronExplain() *cobra.Command {
+	var f cronFlags
+	var lang string
+	cmd := &cobra.Command{
+		Use: "explain EXPRESSION", Short: "Say an expression in words, or show where it is wrong", Args: cobra.ExactArgs(1),
+		Example: "  carillon cron explain '0 */15 9-17 * * MON-FRI'\n  carillon cron explain '0 0 2 ? * 6L' --lang zh -n 3 --tz Asia/Shanghai",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if lang != "en" && lang != "zh" {
+				return usagef("--lang %q is neither en nor zh", lang)
+			}
+			c, err := parseCron(args[0], f.dialect)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(a.out, c.Explain(lang)); err != nil {
+				return err
+			}
+			if f.dialect == "auto" || f.dialect == "" {
+				a.say("dialect: %s", c.Dialect())
+			}
+			for _, w := range c.Warnings() {
+				a.say("warning: %s", w.Text(lang))
+			}
+			if f.n == 0 {
+				return nil
+			}
+			return a.fires(args[0], f)
+		},
+	}
+	f.add(cmd, 0)
+	cmd.Flags().StringVar(&lang, "lang", a.language(), "en or zh (default: by LANG)")
+	return cmd
+}
+
+// language is what the environment asks for, in the order of POSIX.
+func (a *App) language() string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v := a.getenv(name); v != "" {
+			if strings.HasPrefix(strings.ToLower(v), "zh") {
+				return "zh"
+			}
+			return "en"
+		}
+	}
+	return "en"
+}
+
+func (a *App) cronCheck() *cobra.Command {
+	var dialect string
+	cmd := &cobra.Command{
+		Use: "check FILE", Short: "Compare the engine with a file of expected fire times", Args: cobra.ExactArgs(1),
+		Long: `Compares the engine with a file of expected fire times and prints every
+mismatch; exits 1 if there is one. Lines have four fields, separated by tabs:
+
+  expression   time zone   start (exclusive)   fire times, separated by spaces
+
+The last fire time may be "none": it does not fire any more. Lines that begin
+with # are comments. - is standard input.`,
+		Example: "  carillon cron check vectors.tsv\n  carillon cron check --dialect standard crontab.tsv",
+		RunE: func(_ *cobra.Command, args []string) error {
+			in := a.in
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return usagef("%w", err)
+				}
+				defer file.Close()
+				in = file
+			}
+			return a.checkCron(in, dialect)
+		},
+	}
+	cmd.Flags().StringVar(&dialect, "dialect", "quartz", "dialect of the expressions")
+	return cmd
+}
+
+func (a *App) checkCron(in io.Reader, dialect string) error {
+	if !schedule.Dialect(dialect).Valid() {
+		return usagef("--dialect %q is none of %s", dialect, strings.Join(dialects, ", "))
+	}
+	checked, mismatches, err := checkVectors(in, schedule.Dialect(dialect), a.out)
+	if err != nil {
+		return err
+	}
+	a.say("%d expressions checked, %d mismatches", checked, mismatches)
+	switch {
+	case mismatches > 0:
+		return &exitError{exitFailed, nil}
+	case checked == 0:
+		return errors.New("the file has no expressions")
+	}
+	return nil
+}

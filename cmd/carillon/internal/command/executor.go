@@ -1,0 +1,189 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) executorCommand() *cobra.Command {
+	tokens := group("token", "Make, list and revoke join tokens, which let processes register",
+		"  carillon executor token create shop\n  carillon executor token list shop",
+		a.tokenCreate(), a.tokenList(), a.tokenRevoke())
+	return a.serverFlags(group("executor", "Look at executors and their instances, and admit new ones",
+		"  carillon executor list\n  carillon executor get shop",
+		a.executorList(), a.executorGet(), a.executorCreate(), tokens))
+}
+
+var executorView = output.View[client.ExecutorSummary]{
+	Name: func(e client.ExecutorSummary) string { return e.Name },
+	Columns: []output.Column[client.ExecutorSummary]{
+		{Title: "ID", Value: func(e client.ExecutorSummary) string { return e.ID }, Wide: true},
+		{Title: "NAME", Value: func(e client.ExecutorSummary) string { return e.Name }},
+		{Title: "ONLINE", Value: func(e client.ExecutorSummary) string { return strconv.Itoa(e.InstancesOnline) }, Right: true},
+		{Title: "INSTANCES", Value: func(e client.ExecutorSummary) string { return strconv.Itoa(e.InstancesTotal) }, Right: true, Drop: 2},
+		{Title: "HANDLERS", Value: func(e client.ExecutorSummary) string { return strconv.Itoa(e.Handlers) }, Right: true, Drop: 1},
+		{Title: "DESCRIPTION", Value: func(e client.ExecutorSummary) string { return e.Description }, Drop: 3},
+		{Title: "CREATED", Value: func(e client.ExecutorSummary) string { return output.Stamp(e.CreatedAt) }, Wide: true},
+	},
+}
+
+func (a *App) executorList() *cobra.Command {
+	var query string
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List executors", Args: cobra.NoArgs,
+		Example: "  carillon executor list\n  carillon executor list -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			list, err := s.Executors(cmd.Context(), query, 0)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.say("No executors. Make one with: carillon executor create NAME")
+			}
+			return output.List(s.Printer, executorView, list)
+		},
+	}
+	cmd.Flags().StringVarP(&query, "query", "q", "", "part of the name")
+	return cmd
+}
+
+func instanceColumns(now time.Time) []output.Column[client.Instance] {
+	return []output.Column[client.Instance]{
+		{Title: "INSTANCE", Value: func(i client.Instance) string { return i.ID }},
+		{Title: "NAME", Value: func(i client.Instance) string { return i.Name }},
+		{Title: "STATE", Value: func(i client.Instance) string { return i.State }},
+		{Title: "BUSY", Value: func(i client.Instance) string { return fmt.Sprintf("%d/%d", i.Running, i.Slots) }, Right: true},
+		{Title: "HOST", Value: func(i client.Instance) string { return i.Host }, Drop: 2},
+		{Title: "PID", Value: func(i client.Instance) string { return strconv.Itoa(i.PID) }, Drop: 3, Right: true},
+		{Title: "VERSION", Value: func(i client.Instance) string { return i.Version }, Drop: 4},
+		{Title: "HEARTBEAT", Value: func(i client.Instance) string { return output.When(&i.LastHeartbeatAt, now) }, Drop: 1},
+		{Title: "SDK", Value: func(i client.Instance) string { return i.SDKVersion }, Wide: true},
+	}
+}
+
+var handlerColumns = []output.Column[client.Handler]{
+	{Title: "HANDLER", Value: func(h client.Handler) string { return h.Name }},
+	{Title: "ONLINE", Value: func(h client.Handler) string { return strconv.Itoa(h.InstancesOnline) }, Right: true},
+	{Title: "IDEMPOTENT", Value: func(h client.Handler) string { return strconv.FormatBool(h.Idempotent) }, Drop: 1},
+	{Title: "DESCRIPTION", Value: func(h client.Handler) string { return h.Description }, Drop: 2},
+}
+
+func (a *App) executorGet() *cobra.Command {
+	var gone bool
+	cmd := &cobra.Command{
+		Use: "get EXECUTOR", Short: "Show an executor, its instances and handlers",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
+		Example: "  carillon executor get shop\n  carillon executor get shop -o json | jq '.handlers[].name'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.getExecutor(cmd.Context(), args[0], gone)
+		},
+	}
+	cmd.Flags().BoolVar(&gone, "include-gone", false, "also instances that have left or died")
+	return cmd
+}
+
+func (a *App) getExecutor(ctx context.Context, word string, gone bool) error {
+	s, err := a.connect()
+	if err != nil {
+		return err
+	}
+	found, err := findExecutor(ctx, s, word)
+	if err != nil {
+		return err
+	}
+	e, err := s.Executor(ctx, found.ID)
+	if err != nil {
+		return err
+	}
+	if done, err := output.Machine(s.Printer, e); done {
+		return err
+	}
+	if s.Format == output.Name {
+		_, err := fmt.Fprintln(a.out, output.Clean(e.Value.Name))
+		return err
+	}
+	instances, err := s.Instances(ctx, found.ID, gone)
+	if err != nil {
+		return err
+	}
+	values := make([]client.Instance, len(instances))
+	for i, d := range instances {
+		values[i] = d.Value
+	}
+	err = s.Fields("Name", e.Value.Name, "Id", e.Value.ID, "Description", e.Value.Description,
+		"Online", fmt.Sprintf("%d of %d", e.Value.InstancesOnline, e.Value.InstancesTotal))
+	if err != nil {
+		return err
+	}
+	if len(values) == 0 {
+		a.say("No instances. Start your application with a token: carillon executor token create %s", output.Clean(e.Value.Name))
+	} else if err := blankThen(a, func() error { return output.Rows(s.Printer, instanceColumns(a.now()), values) }); err != nil {
+		return err
+	}
+	if len(e.Value.Handlers) == 0 {
+		return nil
+	}
+	return blankThen(a, func() error { return output.Rows(s.Printer, handlerColumns, e.Value.Handlers) })
+}
+
+// blankThen puts an empty line before a further table.
+func blankThen(a *App, write func() error) error {
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	return write()
+}
+
+func (a *App) executorCreate() *cobra.Command {
+	var description string
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make an executor; its processes then need a join token", Args: cobra.ExactArgs(1),
+		Example: "  carillon executor create shop\n  carillon executor create shop --description 'Orders and stock'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			e, err := s.CreateExecutor(cmd.Context(), args[0], description)
+			if err != nil {
+				return err
+			}
+			a.say("Created executor %s. Next: carillon executor token create %s", e.Value.Name, e.Value.Name)
+			summary := client.Doc[client.ExecutorSummary]{Value: client.ExecutorSummary{Executor: e.Value}, Raw: e.Raw}
+			return output.One(s.Printer, executorView, summary)
+		},
+	}
+	cmd.Flags().StringVar(&description, "description", "", "what it is for")
+	return cmd
+}
+
+// findExecutor takes a name or an id.
+func findExecutor(ctx context.Context, s *session, word string) (client.Executor, error) {
+	list, err := s.Executors(ctx, word, 0)
+	if err != nil {
+		return client.Executor{}, err
+	}
+	near := []string{}
+	for _, e := range list {
+		if e.Value.Name == word {
+			return e.Value.Executor, nil
+		}
+		near = append(near, e.Value.Name)
+	}
+	if isID(word) {
+		e, err := s.Executor(ctx, word)
+		return e.Value.Executor, err
+	}
+	return client.Executor{}, notFound("executor", word, near)
+}

@@ -1,0 +1,179 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/login"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+// The exit codes of package documentation.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitDenied      = 4
+	exitConflict    = 5
+	exitTimedOut    = 124
+	exitInterrupted = 130
+)
+
+// exitError ends the program with a code. A nil Err prints nothing: what is to
+// be said has been said.
+type exitError struct {
+	Code int
+	Err  error
+}
+
+func (e *exitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// Execute runs the root command, tells about its error on stderr and returns
+// the exit code.
+func Execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
+	started := false // mistakes before that are mistakes of usage
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.SilenceErrors, root.SilenceUsage = true, true
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	code := codeOf(err)
+	if !started {
+		code = exitUsage
+	}
+	if ctx.Err() != nil && code == exitFailed {
+		code = exitInterrupted
+	}
+	if e, ok := errors.AsType[*exitError](err); ok && e.Err == nil {
+		return code
+	}
+	tell(stderr, cmd, err, code)
+	return code
+}
+
+// codeOf is the one table from errors to exit codes.
+func codeOf(err error) int {
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.Code
+	}
+	if _, ok := errors.AsType[*login.NotLoggedInError](err); ok {
+		return exitDenied
+	}
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok {
+		return exitFailed
+	}
+	switch {
+	case p.Code == client.CodeWaitTimedOut:
+		return exitTimedOut
+	case p.Status == http.StatusNotFound && p.Code != "":
+		return exitNotFound
+	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
+		return exitDenied
+	case p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed:
+		return exitConflict
+	}
+	return exitFailed
+}
+
+// tell says what, why, and what to do next.
+func tell(w io.Writer, cmd *cobra.Command, err error, code int) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Error: %s\n", output.CleanLines(err.Error()))
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		tellProblem(&b, p)
+	}
+	if next := nextStep(err, cmd); next != "" {
+		b.WriteString(next + "\n")
+	}
+	if code == exitUsage {
+		fmt.Fprintf(&b, "See: %s --help\n", cmd.CommandPath())
+	}
+	_, _ = io.WriteString(w, b.String()) // nowhere left to complain
+}
+
+// tellProblem lists wrong fields; a cron expression gets a caret.
+func tellProblem(b *strings.Builder, p *client.Problem) {
+	for _, item := range p.Errors {
+		if len(p.Errors) > 1 || !strings.Contains(p.Detail, item.Message) {
+			fmt.Fprintf(b, "  %s: %s\n", output.Clean(item.Location), output.Clean(item.Message))
+		}
+		text, isText := item.Value.(string)
+		if item.Position != nil && isText && *item.Position >= 0 && *item.Position <= len(text) {
+			length := 1
+			if item.Length != nil {
+				length = max(*item.Length, 1)
+			}
+			b.WriteString(caret(text, *item.Position, length))
+		}
+		if item.Hint != "" {
+			fmt.Fprintf(b, "  hint: %s\n", output.Clean(item.Hint))
+		}
+	}
+	if p.Instance != "" && p.Status >= http.StatusInternalServerError {
+		fmt.Fprintf(b, "  request id for the server's log: %s\n", output.Clean(p.Instance))
+	}
+}
+
+// caret shows text with marks below the bytes from position on.
+func caret(text string, position, length int) string {
+	before := len([]rune(text[:position]))
+	marks := len([]rune(text[position:min(position+length, len(text))]))
+	return fmt.Sprintf("    %s\n    %s%s\n", output.Clean(text), strings.Repeat(" ", before), strings.Repeat("^", max(marks, 1)))
+}
+
+// nextStep proposes a command.
+func nextStep(err error, cmd *cobra.Command) string {
+	if e, ok := errors.AsType[*login.NotLoggedInError](err); ok {
+		return "Log in with: carillon login --url " + e.Server + "   (or set CARILLON_API_KEY)"
+	}
+	if e, ok := errors.AsType[*client.TransportError](err); ok && !errors.Is(err, context.Canceled) {
+		return "Is the server running there? Name another one with --url or CARILLON_URL (now " + e.Host + ")."
+	}
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok {
+		return ""
+	}
+	switch p.Code {
+	case client.CodeUnauthenticated, client.CodeTokenExpired:
+		return "The server did not take the credentials. Log in again with: carillon login (or check CARILLON_API_KEY)"
+	case client.CodeDenied:
+		return "Your role does not allow this, or your password must be changed first (carillon password). Who you are: carillon whoami"
+	case client.CodeRevisionMismatch:
+		return "Somebody changed the job. Get it again with: carillon job get JOB -o yaml"
+	case client.CodeUnknownHandler:
+		return "See what is registered with: carillon executor get EXECUTOR   (or pass --allow-unknown-handler)"
+	case client.CodeExecutorOffline:
+		return "See who is connected with: carillon executor list"
+	case client.CodeInvalidCron:
+		return "Try expressions with: carillon cron explain 'EXPRESSION'"
+	case client.CodeNotFound:
+		if parent := cmd.Parent(); parent != nil && parent.Name() != "carillon" {
+			for _, c := range parent.Commands() {
+				if c.Name() == "list" {
+					return "See what there is with: " + c.CommandPath()
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,245 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) runCommand() *cobra.Command {
+	return a.serverFlags(group("run", "Look at runs, read their logs, stop and repeat them",
+		"  carillon run list --state failed,lost --since 24h\n  carillon run logs 7301 --follow",
+		a.runList(), a.runGet(), a.runLogs(), a.runCancel(), a.runRetry()))
+}
+
+func runView(now time.Time) output.View[client.Run] {
+	return output.View[client.Run]{
+		Name: func(r client.Run) string { return r.ID },
+		Columns: []output.Column[client.Run]{
+			{Title: "RUN", Value: func(r client.Run) string { return r.ID }},
+			{Title: "JOB", Value: func(r client.Run) string { return r.JobName }},
+			{Title: "STATE", Value: func(r client.Run) string { return r.State }},
+			{Title: "FIRE TIME", Value: func(r client.Run) string { return output.Stamp(r.FireAt) }, Drop: 2},
+			{Title: "WHEN", Value: func(r client.Run) string { return output.When(&r.FireAt, now) }, Drop: 6},
+			{Title: "LATE", Value: func(r client.Run) string { return output.Millis(r.LatenessMS) }, Drop: 5, Right: true},
+			{Title: "TOOK", Value: func(r client.Run) string { return output.Millis(r.DurationMS) }, Drop: 3, Right: true},
+			{Title: "TRY", Value: func(r client.Run) string { return fmt.Sprintf("%d/%d", r.Attempt, r.MaxAttempts) }, Drop: 7, Right: true},
+			{Title: "INSTANCE", Value: instanceCell, Drop: 8},
+			{Title: "CAUSE", Value: func(r client.Run) string { return r.Cause }, Drop: 9},
+			{Title: "BY", Value: func(r client.Run) string { return r.RequestedBy }, Wide: true},
+			{Title: "HANDLER", Value: func(r client.Run) string { return r.Handler }, Wide: true},
+			{Title: "REASON", Value: func(r client.Run) string { return r.Reason }, Drop: 4},
+			{Title: "MESSAGE", Value: func(r client.Run) string { return r.Message }, Wide: true},
+		},
+	}
+}
+
+func instanceCell(r client.Run) string {
+	if r.Instance == nil {
+		return ""
+	}
+	return r.Instance.Name
+}
+
+func (a *App) runList() *cobra.Command {
+	var f client.RunFilter
+	var job, executor, since string
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List runs, newest first", Args: cobra.NoArgs,
+		Example: "  carillon run list --job close-day\n  carillon run list --state failed,timed_out,lost --since 24h",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if since != "" {
+				if f.From, err = a.instantBefore(since); err != nil {
+					return err
+				}
+			}
+			if job != "" {
+				j, err := findJob(cmd.Context(), s, job)
+				if err != nil {
+					return err
+				}
+				f.JobID = j.Value.ID
+			}
+			if executor != "" {
+				e, err := findExecutor(cmd.Context(), s, executor)
+				if err != nil {
+					return err
+				}
+				f.ExecutorID = e.ID
+			}
+			runs, err := s.Runs(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			if len(runs) == 0 {
+				a.say("No runs match.")
+			} else if len(runs) == f.Limit {
+				a.say("Showing the newest %d; more with --limit (0 = all).", f.Limit)
+			}
+			return output.List(s.Printer, runView(a.now()), runs)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&job, "job", "", "job by name or id")
+	flags.StringVar(&executor, "executor", "", "executor by name or id")
+	flags.StringVar(&f.InstanceID, "instance", "", "instance by id")
+	flags.StringVar(&f.States, "state", "", "states, separated by commas")
+	flags.StringVar(&f.Cause, "cause", "", "schedule, misfire, manual, api, retry or parent")
+	flags.StringVar(&since, "since", "", "planned in this span before now (24h), or from this RFC 3339 instant")
+	flags.StringVar(&f.To, "until", "", "planned before this RFC 3339 instant")
+	flags.StringVarP(&f.Query, "query", "q", "", "part of the job's name")
+	flags.IntVarP(&f.Limit, "limit", "n", 50, "at most this many (0 = all)")
+	a.completeFlag(cmd, "job", a.completeJobs)
+	a.completeFlag(cmd, "executor", a.completeExecutors)
+	return cmd
+}
+
+// instantBefore reads a span before now, or an instant.
+func (a *App) instantBefore(text string) (string, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return output.Stamp(a.now().Add(-d)), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "", usagef("--since %q is neither a span such as 24h nor an instant such as 2026-11-21T04:00:00Z", text)
+	}
+	return output.Stamp(t), nil
+}
+
+func (a *App) runGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get RUN", Short: "Show one run with its attempts", Args: cobra.ExactArgs(1),
+		Example: "  carillon run get 7301\n  carillon run get 7301 -o json | jq .output",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			run, err := s.Run(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.describeRun(s, run)
+		},
+	}
+}
+
+// describeRun tells all that is known of a run, in the format asked for.
+func (a *App) describeRun(s *session, run client.Doc[client.Run]) error {
+	if s.Format != output.Table {
+		return output.One(s.Printer, runView(a.now()), run)
+	}
+	r := run.Value
+	err := s.Fields(
+		"Run", r.ID, "Job", r.JobName, "State", r.State, "Message", r.Message, "Error", r.Error,
+		"Cause", strings.TrimSpace(r.Cause+" "+r.RequestedBy), "Note", r.Note,
+		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMS), "Took", output.Millis(r.DurationMS),
+		"Executor", r.Executor.Name, "Instance", instanceCell(r), "Handler", r.Handler,
+		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts),
+		"Input", jsonCell(r.Input), "Output", jsonCell(r.Output))
+	if err != nil || len(r.Attempts) < 1 {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	return output.Rows(s.Printer, attemptColumns, r.Attempts)
+}
+
+func jsonCell(raw []byte) string {
+	if string(raw) == "null" {
+		return ""
+	}
+	return string(raw)
+}
+
+var attemptColumns = []output.Column[client.Attempt]{
+	{Title: "TRY", Value: func(t client.Attempt) string { return fmt.Sprint(t.Number) }, Right: true},
+	{Title: "STATE", Value: func(t client.Attempt) string { return t.State }},
+	{Title: "STARTED", Value: func(t client.Attempt) string { return stampOrEmpty(t.StartedAt) }, Drop: 3},
+	{Title: "TOOK", Value: attemptTook, Drop: 2, Right: true},
+	{Title: "INSTANCE", Value: func(t client.Attempt) string {
+		if t.Instance == nil {
+			return ""
+		}
+		return t.Instance.Name
+	}, Drop: 4},
+	{Title: "ERROR", Value: func(t client.Attempt) string { return t.Error }},
+}
+
+func attemptTook(t client.Attempt) string {
+	if t.StartedAt == nil || t.FinishedAt == nil {
+		return ""
+	}
+	return output.Span(t.FinishedAt.Sub(*t.StartedAt))
+}
+
+func stampOrEmpty(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return output.Stamp(*t)
+}
+
+func (a *App) runCancel() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel RUN", Short: "Stop a run; a running handler is asked to stop", Args: cobra.ExactArgs(1),
+		Example: "  carillon run cancel 7301\n  carillon run cancel 7301 --reason 'wrong input'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			run, err := s.CancelRun(cmd.Context(), args[0], reason)
+			if err != nil {
+				return err
+			}
+			return output.One(s.Printer, runView(a.now()), run)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; the handler sees it")
+	return cmd
+}
+
+func (a *App) runRetry() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "retry RUN", Short: "Run a finished run again, with its input or another one", Args: cobra.ExactArgs(1),
+		Example: "  carillon run retry 7301 --follow\n  carillon run retry 7301 --input '{\"day\":\"2026-11-20\"}' --wait",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.jsonInput(f.input)
+			if err != nil {
+				return err
+			}
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			run, err := s.RetryRun(cmd.Context(), args[0], input)
+			if err != nil {
+				return err
+			}
+			if !f.wait && !f.follow && f.waitTimeout == 0 {
+				return output.One(s.Printer, runView(a.now()), run)
+			}
+			a.say("Run %s repeats run %s.", run.Value.ID, args[0])
+			return a.await(cmd.Context(), s, run.Value.ID, f.follow, f.waitTimeout)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "", "input as JSON, @FILE or @- for standard input (default: that run's own)")
+	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit by the run's result")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "show the log while it grows; waits too")
+	flags.DurationVar(&f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")
+	return cmd
+}

@@ -1,0 +1,108 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) runLogs() *cobra.Command {
+	var q client.LogQuery
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs RUN", Aliases: []string{"log"}, Short: "Print a run's log", Args: cobra.ExactArgs(1),
+		Long: `Prints what the handler logged, one line each: time, level, message, attributes.
+With -o json one JSON object per line, as the API has it.`,
+		Example: "  carillon run logs 7301 --follow\n  carillon run logs 7301 --level WARN -o json | jq .msg",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			q.Level = strings.ToUpper(q.Level)
+			if follow {
+				q.Wait = logWait
+			}
+			return a.followLog(cmd.Context(), s, args[0], &q)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	flags.IntVar(&q.Attempt, "attempt", 0, "only this attempt (0 = all)")
+	flags.StringVar(&q.Level, "level", "", "this level and above: DEBUG, INFO, WARN or ERROR")
+	flags.StringVarP(&q.Text, "query", "q", "", "only lines with this text")
+	return cmd
+}
+
+// followLog prints a log. With q.Wait it goes on until no line can come any
+// more; without, until the lines stored so far are printed.
+func (a *App) followLog(ctx context.Context, s *session, id string, q *client.LogQuery) error {
+	for {
+		before := q.After
+		page, err := retried(ctx, func() (client.LogPage, error) { return s.Log(ctx, id, q) })
+		if err != nil {
+			return err
+		}
+		if err := writeLines(a.out, s.Format, page.Lines); err != nil {
+			return err
+		}
+		atEnd := len(page.Lines) == 0 && q.After == before || page.LastLine > 0 && q.After >= page.LastLine
+		if page.Complete && atEnd || q.Wait == 0 && atEnd {
+			if page.Truncated {
+				a.say("Some lines are missing: the handler wrote more than is kept.")
+			}
+			return nil
+		}
+	}
+}
+
+func writeLines(w io.Writer, format output.Format, lines []client.Doc[client.LogLine]) error {
+	var b bytes.Buffer
+	for _, line := range lines {
+		if format == output.JSON {
+			if err := json.Compact(&b, line.Raw); err != nil {
+				return fmt.Errorf("log line: %w", err)
+			}
+			b.WriteByte('\n')
+			continue
+		}
+		l := line.Value
+		fmt.Fprintf(&b, "%s %-5s %s", l.At.UTC().Format("2006-01-02T15:04:05.000Z"), output.Clean(l.Level), output.CleanLines(l.Msg))
+		writeAttrs(&b, l.Attrs)
+		b.WriteByte('\n')
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// writeAttrs writes a JSON object as key=value pairs in its own order.
+func writeAttrs(b *bytes.Buffer, raw json.RawMessage) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return
+		}
+		text := string(value)
+		var plain string
+		if json.Unmarshal(value, &plain) == nil && !strings.ContainsAny(plain, " \"=\n\t") && plain != "" {
+			text = plain
+		}
+		fmt.Fprintf(b, " %s=%s", output.Clean(fmt.Sprint(key)), output.Clean(text))
+	}
+}

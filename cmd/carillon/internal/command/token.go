@@ -1,0 +1,128 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+var tokenView = output.View[client.JoinToken]{
+	Name: func(t client.JoinToken) string { return t.ID },
+	Columns: []output.Column[client.JoinToken]{
+		{Title: "TOKEN", Value: func(t client.JoinToken) string { return t.ID }},
+		{Title: "NAME", Value: func(t client.JoinToken) string { return t.Name }},
+		{Title: "BEGINS", Value: func(t client.JoinToken) string { return t.Prefix }},
+		{Title: "USES", Value: usesCell, Right: true},
+		{Title: "EXPIRES", Value: func(t client.JoinToken) string {
+			if t.ExpiresAt == nil {
+				return "never"
+			}
+			return output.Stamp(*t.ExpiresAt)
+		}, Drop: 1},
+		{Title: "CREATED", Value: func(t client.JoinToken) string { return output.Stamp(t.CreatedAt) }, Drop: 2},
+		{Title: "BY", Value: func(t client.JoinToken) string { return t.CreatedBy }, Drop: 3},
+	},
+}
+
+func usesCell(t client.JoinToken) string {
+	if t.MaxUses == nil {
+		return strconv.Itoa(t.Uses)
+	}
+	return fmt.Sprintf("%d/%d", t.Uses, *t.MaxUses)
+}
+
+func (a *App) tokenCreate() *cobra.Command {
+	var r client.TokenRequest
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use: "create EXECUTOR", Short: "Make a join token and print its secret", ValidArgsFunction: a.completeExecutors,
+		Long: `Makes a join token and prints its secret, which cannot be read again, on standard
+output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
+		Example: "  carillon executor token create shop\n  carillon executor token create shop --name ci --expires 24h --max-uses 10 > token.txt",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if expires < 0 || r.MaxUses < 0 {
+				return usagef("--expires and --max-uses must not be negative")
+			}
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			e, err := findExecutor(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			if expires > 0 {
+				r.ExpiresAt = output.Stamp(a.now().Add(expires))
+			}
+			token, err := s.CreateToken(cmd.Context(), e.ID, r)
+			if err != nil {
+				return err
+			}
+			if done, err := output.Machine(s.Printer, token); done {
+				return err
+			}
+			a.say("Token %s of executor %s. The secret is shown only now:", token.Value.ID, output.Clean(e.Name))
+			_, err = fmt.Fprintln(a.out, token.Value.Secret)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&r.Name, "name", "", "what it is for (default: the executor's name)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
+	cmd.Flags().IntVar(&r.MaxUses, "max-uses", 0, "processes that may register with it (0 = no limit)")
+	return cmd
+}
+
+func (a *App) tokenList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list EXECUTOR", Aliases: []string{"ls"}, Short: "List an executor's join tokens",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
+		Example: "  carillon executor token list shop\n  carillon executor token list shop -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			e, err := findExecutor(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			tokens, err := s.Tokens(cmd.Context(), e.ID)
+			if err != nil {
+				return err
+			}
+			if len(tokens) == 0 {
+				a.say("No tokens. Make one with: carillon executor token create %s", output.Clean(e.Name))
+			}
+			return output.List(s.Printer, tokenView, tokens)
+		},
+	}
+}
+
+func (a *App) tokenRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke EXECUTOR TOKEN", Short: "Revoke a join token; who is connected stays so",
+		Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeExecutors,
+		Example: "  carillon executor token revoke shop 12\n  carillon executor token list shop -o name | xargs -n1 carillon executor token revoke shop",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			e, err := findExecutor(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.RevokeToken(cmd.Context(), e.ID, args[1]); err != nil {
+				return err
+			}
+			a.say("Revoked token %s of executor %s.", args[1], output.Clean(e.Name))
+			return nil
+		},
+	}
+}

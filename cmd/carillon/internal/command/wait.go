@@ -1,0 +1,126 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+// Pace of asking while a run goes on. The log is asked with a long poll, so
+// the server sets the pace; states are asked in growing steps.
+const (
+	logWait      = 20 * time.Second
+	firstPoll    = 200 * time.Millisecond
+	slowestPoll  = 3 * time.Second
+	brokenTries  = 5
+	brokenPauses = 2 * time.Second
+)
+
+// await waits for a run's end, shows its log meanwhile if follow is set, and
+// returns the run's result as the exit code.
+func (a *App) await(ctx context.Context, s *session, id string, follow bool, timeout time.Duration) error {
+	waitCtx := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	var err error
+	if follow {
+		err = a.followLog(waitCtx, s, id, &client.LogQuery{Wait: logWait})
+	}
+	var run client.Doc[client.Run]
+	if err == nil {
+		run, err = a.pollRun(waitCtx, s, id)
+	}
+	switch {
+	case err == nil:
+		return a.conclude(s, run, follow)
+	case ctx.Err() != nil:
+		a.say("Interrupted; the run goes on. Stop it with: carillon run cancel %s", id)
+		return &exitError{exitInterrupted, nil}
+	case waitCtx.Err() != nil:
+		a.say("Waited %s; the run goes on. See: carillon run get %s", timeout, id)
+		return &exitError{exitTimedOut, nil}
+	default:
+		return err
+	}
+}
+
+// pollRun asks until the run has ended. A server that does not answer for a
+// moment (a restart, a failover) does not end the wait.
+func (a *App) pollRun(ctx context.Context, s *session, id string) (client.Doc[client.Run], error) {
+	pause := firstPoll
+	for {
+		run, err := retried(ctx, func() (client.Doc[client.Run], error) { return s.Run(ctx, id) })
+		if err != nil || run.Value.Finished() {
+			return run, err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return run, err
+		}
+		pause = min(pause*3/2, slowestPoll)
+	}
+}
+
+// retried asks again when no answer came or the server was not available.
+func retried[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	for try := 1; ; try++ {
+		value, err := ask()
+		if err == nil || try == brokenTries || !transient(err) {
+			return value, err
+		}
+		if sleepErr := sleep(ctx, brokenPauses); sleepErr != nil {
+			return value, err
+		}
+	}
+}
+
+func transient(err error) bool {
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		return p.Status == 429 || p.Status >= 500
+	}
+	_, ok := errors.AsType[*client.TransportError](err)
+	return ok
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// conclude prints the finished run. With follow standard output holds the log
+// alone, so the end is talk.
+func (a *App) conclude(s *session, run client.Doc[client.Run], follow bool) error {
+	r := run.Value
+	text := fmt.Sprintf("Run %s %s", r.ID, r.State)
+	if r.DurationMS != nil {
+		text += " after " + output.Millis(r.DurationMS)
+	}
+	if r.State != client.StateSucceeded && r.Message != "" {
+		text += ": " + output.Clean(r.Message)
+	}
+	if r.State != client.StateSucceeded && r.Error != "" {
+		text += ": " + output.Clean(r.Error)
+	}
+	a.say("%s", text)
+	if !follow {
+		if err := a.describeRun(s, run); err != nil {
+			return err
+		}
+	}
+	if r.State == client.StateSucceeded {
+		return nil
+	}
+	return &exitError{exitFailed, nil}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// keyed is a terminal with an API key for the server.
+func keyed(t *testing.T, server *fakeServer) *terminal {
+	return newTerminal(t, "CARILLON_URL="+server.url, "CARILLON_API_KEY=ck_good")
+}
+
+func TestJobList(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	r := term.run("job", "list")
+	require.Equal(t, 0, r.code)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, "NAME STATE SCHEDULE ZONE NEXT LAST EXECUTOR ONLINE", strings.Join(strings.Fields(lines[0]), " "))
+	require.Contains(t, lines[1], "0 0 2 * * *")
+	require.NotContains(t, r.stdout, "\x1b", "no colours in a pipe")
+
+	r = term.run("job", "list", "--executor", "shop", "--state", "paused", "-l", "team:pay", "-q", "x", "-n", "7")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, "executorId=5&label=team%3Apay&limit=7&q=x&state=paused", server.lastQuery("GET /jobs"))
+}
+
+// A job can be got, edited and put back; a newer revision is not overwritten.
+func TestJobRoundTrip(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+
+	r := term.run("job", "get", "close-day", "-o", "yaml")
+	require.Equal(t, 0, r.code)
+	edited := strings.Replace(r.stdout, "timeout: 5m", "timeout: 9m", 1)
+	require.NotEqual(t, r.stdout, edited)
+	require.NoError(t, os.WriteFile(file, []byte(edited), 0o600))
+
+	r = term.run("job", "edit", "-f", file)
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "revision 4")
+	sent := server.lastBody("PUT /jobs/{id}")
+	require.Equal(t, "9m", sent["timeout"])
+	require.Equal(t, map[string]any{"day": "2026-11-20"}, sent["input"])
+	for _, field := range []string{"id", "revision", "nextFireAt", "state"} {
+		require.NotContains(t, sent, field)
+	}
+
+	r = term.run("job", "edit", "-f", file)
+	require.Equal(t, 5, r.code, "the file still has revision 3")
+	require.Contains(t, r.stderr, "carillon job get JOB -o yaml")
+	require.Equal(t, 0, term.run("job", "edit", "-f", file, "--force").code)
+}
+
+func TestJobCreate(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	const job = `{name: hello, executor: {name: shop}, handler: hello, schedule: {kind: cron, expr: "0 0 25 * * *"}}`
+
+	r := term.pipe(job, "job", "create", "-f", "-")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "    0 0 25 * * *\n        ^^\n", "the caret stands below the mistake")
+
+	r = term.pipe(strings.Replace(job, "25", "2", 1), "job", "create", "-f", "-", "-o", "json")
+	require.Equal(t, 0, r.code, r.stderr)
+	var created map[string]any
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &created), "standard output is JSON and nothing else")
+	require.Equal(t, "hello", created["name"])
+
+	for text, want := range map[string]string{
+		strings.Replace(job, "name: hello", "nmae: hello", 1): `a job has no field "nmae"`,
+		job + "\n---\n" + job: "more than one document",
+		"- a":                 "cannot unmarshal",
+	} {
+		r = term.pipe(text, "job", "create", "-f", "-")
+		require.Equal(t, 2, r.code, text)
+		require.Contains(t, r.stderr, want)
+	}
+}
+
+func TestJobStates(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	r := term.run("job", "pause", "close-day", "--note", "why", "-o", "json")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout, `"state": "paused"`)
+	require.Equal(t, "why", server.lastBody("POST /jobs/{id}/pause")["note"])
+
+	// Several at once: what works is done, the first failure gives the code.
+	r = term.run("job", "pause", "nope", "close-day", "broken", "-o", "name")
+	require.Equal(t, 3, r.code)
+	require.Equal(t, "close-day\n", r.stdout)
+	require.Contains(t, r.stderr, "job nope")
+	require.Contains(t, r.stderr, "job broken")
+
+	require.Equal(t, 0, term.run("job", "resume", "close-day").code)
+	require.Equal(t, "2026-11-22T02:00:00+08:00\n2026-11-23T02:00:00+08:00 dst_gap\n", term.run("job", "next", "close-day").stdout)
+	require.Equal(t, 0, term.run("job", "delete", "close-day", "--yes").code)
+	require.Equal(t, 3, term.run("job", "get", "close-day").code)
+}
+
+// run --wait exits by the result of the run.
+func TestRunWait(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	tests := []struct {
+		end  string
+		code int
+	}{
+		{"succeeded", 0}, {"failed", 1}, {"timed_out", 1}, {"cancelled", 1}, {"lost", 1}, {"missed", 1}, {"discarded", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.end, func(t *testing.T) {
+			server.nextRunEnds(test.end)
+			r := term.run("job", "run", "close-day", "--wait", "-o", "json")
+			require.Equal(t, test.code, r.code, r.stderr)
+			require.Contains(t, r.stdout, `"state": "`+test.end+`"`)
+			require.Contains(t, r.stderr, test.end)
+		})
+	}
+	server.nextRunEnds("never")
+	r := term.run("job", "run", "close-day", "--wait-timeout", "300ms")
+	require.Equal(t, 124, r.code)
+	require.Contains(t, r.stderr, "the run goes on")
+}
+
+func TestRunRequest(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	r := term.pipe(`{"orderId":7}`, "job", "run", "close-day", "--after", "30m", "--input", "@-", "--note", "n", "-o", "name")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Regexp(t, `^\d+\n$`, r.stdout)
+	require.Equal(t, map[string]any{"after": "30m", "note": "n", "input": map[string]any{"orderId": 7.0}},
+		server.lastBody("POST /jobs/{id}/run"))
+}
+
+// --follow: standard output is the log alone, while it grows.
+func TestFollow(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	server.nextRunEnds("failed")
+	r := term.run("job", "run", "close-day", "--follow")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "2026-11-21T04:00:00.001Z INFO  begin day=2026-11-20 rows=3\n"+
+		"2026-11-21T04:00:00.002Z WARN  odd �[31m name=\"a b\"\n"+
+		"2026-11-21T04:00:00.003Z INFO  end\n", r.stdout)
+	require.Contains(t, r.stderr, "failed")
+
+	r = term.run("run", "logs", "70", "-o", "json", "--level", "warn")
+	require.Equal(t, 0, r.code)
+	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "level=WARN")
+	for line := range strings.Lines(r.stdout) {
+		require.True(t, json.Valid([]byte(line)), line)
+	}
+}
+
+// Ctrl-C ends the wait, not the run, and says so.
+func TestInterrupt(t *testing.T) {
+	server := newFakeServer(t)
+	server.nextRunEnds("never")
+	cmd := keyed(t, server).command(t.Context(), "job", "run", "close-day", "--wait")
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(stderr)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "of job close-day")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "the run goes on. Stop it with: carillon run cancel")
+	for lines.Scan() { // Wait closes the pipe, so it is read to its end first
+	}
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+}
+
+func TestExecutors(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	require.Contains(t, term.run("executor", "list").stdout, "shop")
+	r := term.run("executor", "get", "shop")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout, "pod-1")
+	require.Contains(t, r.stdout, "close-day")
+
+	r = term.run("executor", "token", "create", "shop", "--expires", "24h", "--max-uses", "3")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, "cjt_fresh\n", r.stdout, "the secret alone, for > token.txt")
+	require.EqualValues(t, 3, server.lastBody("POST /executors/{id}/join-tokens")["maxUses"])
+	require.Equal(t, "12\n", term.run("executor", "token", "list", "shop", "-o", "name").stdout)
+	require.Equal(t, 0, term.run("executor", "token", "revoke", "shop", "12").code)
+	require.Equal(t, 3, term.run("executor", "token", "revoke", "shop", "13").code)
+}
+
+// Completion answers from the server, and is silent when it cannot.
+func TestLiveCompletion(t *testing.T) {
+	server := newFakeServer(t)
+	require.Contains(t, keyed(t, server).run("__complete", "job", "run", "cl").stdout, "close-day\n")
+	r := newTerminal(t).run("__complete", "job", "run", "cl")
+	require.Equal(t, 0, r.code)
+	require.Equal(t, ":4\n", r.stdout)
+}
