@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,7 @@ type rig struct {
 
 	mu                    sync.Mutex
 	later, cancels, ended []seen // guarded by mu
+	partitions            []int  // guarded by mu
 }
 
 func (r *rig) record(list *[]seen, executions ...domain.Execution) {
@@ -55,29 +57,40 @@ func (r *rig) took(list *[]seen) []seen {
 	return out
 }
 
+// Job makes a job whose partition is swept from now on.
+func (r *rig) Job(change func(*domain.JobSpec)) domain.Job {
+	job := r.World.Job(change)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.partitions = append(slices.Clone(r.partitions), job.Partition)
+	return job
+}
+
+func newRig(t *testing.T) *rig {
+	// Ids hold times from 2026 on.
+	time.Sleep(time.Until(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)))
+	o := gormstore.Options{
+		Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+		NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
+	}
+	require.NoError(t, gormstore.Migrate(t.Context(), o))
+	s, err := gormstore.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := &rig{World: storetest.NewWorld(t, s)}
+	r.sweeper = New(Options{
+		Store: s, Logger: slog.New(slog.DiscardHandler),
+		Partitions: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.partitions },
+		Later:      func(e ...domain.Execution) { r.record(&r.later, e...) },
+		Cancel:     func(e domain.Execution) { r.record(&r.cancels, e) },
+		Ended:      func(e []domain.Execution) { r.record(&r.ended, e...) },
+	})
+	return r
+}
+
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		// Ids hold times from 2026 on.
-		time.Sleep(time.Until(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)))
-		o := gormstore.Options{
-			Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
-			NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
-		}
-		require.NoError(t, gormstore.Migrate(t.Context(), o))
-		s, err := gormstore.Open(t.Context(), o)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		r := &rig{World: storetest.NewWorld(t, s)}
-		partitions := make([]int, domain.Partitions)
-		for i := range partitions {
-			partitions[i] = i
-		}
-		r.sweeper = New(Options{
-			Store: s, Partitions: func() []int { return partitions }, Logger: slog.New(slog.DiscardHandler),
-			Later:  func(e ...domain.Execution) { r.record(&r.later, e...) },
-			Cancel: func(e domain.Execution) { r.record(&r.cancels, e) },
-			Ended:  func(e []domain.Execution) { r.record(&r.ended, e...) },
-		})
+		r := newRig(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.sweeper.Run(ctx) }()
@@ -192,8 +205,9 @@ func TestLostAttemptsThatMayBeRepeatedAre(t *testing.T) {
 
 func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		run := r.Run(r.Job(nil), time.Now())
-		time.Sleep(domain.DefaultDispatchTimeout + sweepHold + 2*sweepEvery)
+		// Planned long ago; no node has looked since.
+		run := r.Run(r.Job(nil), time.Now().Add(5*time.Second-domain.DefaultDispatchTimeout))
+		time.Sleep(5*time.Second + sweepHold + 2*sweepEvery)
 		got := one(t, r.took(&r.ended))
 		require.Equal(t, domain.Missed, got.e.State)
 		require.Equal(t, domain.ReasonNoExecutor, got.e.Reason)
@@ -313,40 +327,57 @@ func TestOldLogsAreDeletedNowAndThen(t *testing.T) {
 	})
 }
 
-func TestLogRetention(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+func TestLogsAreDeletedByTheAgeOfTheirRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
 		r.sweeper.opt.LogRetention = time.Hour
 		job := r.Job(nil)
-		write := func(chunks int) domain.ExecutionID {
-			now := time.Now()
+		write := func() domain.ExecutionID {
 			e := domain.Execution{
-				ID: domain.ExecutionID(domain.IDFloor(now)) + 1, TenantID: r.Tenant, JobID: job.ID, Cause: domain.CauseManual,
-				FireAt: now, NotBefore: now, State: domain.Due, MaxAttempts: 1, LogLines: -1,
-				WakeAt: now.Add(24 * time.Hour), ExpireAt: now.Add(24 * time.Hour),
+				ID: domain.ExecutionID(domain.IDFloor(time.Now())) + 1, TenantID: r.Tenant, JobID: job.ID, Cause: domain.CauseManual,
+				FireAt: time.Now(), NotBefore: time.Now(), State: domain.Due, MaxAttempts: 1, LogLines: -1, WakeAt: time.Now(),
 			}
 			run, created, err := r.S.CreateExecution(t.Context(), e)
 			require.NoError(t, err)
 			require.True(t, created)
-			list := make([]domain.LogChunk, chunks)
-			for i := range list {
-				list[i] = domain.LogChunk{TenantID: r.Tenant, ExecutionID: run.ID, Attempt: 1, FirstLine: int64(i + 1), Lines: []domain.LogLine{{Number: int64(i + 1), Attempt: 1, At: now, Message: "line"}}}
+			var chunks []domain.LogChunk
+			for n := range int64(3) {
+				chunks = append(chunks, domain.LogChunk{
+					TenantID: r.Tenant, ExecutionID: run.ID, Attempt: 1, FirstLine: n + 1,
+					Lines: []domain.LogLine{{Number: n + 1, Attempt: 1, At: time.Now(), Message: "line"}},
+				})
 			}
-			dropped, err := r.S.AppendLogChunks(t.Context(), r.Tenant, r.Executor, list)
+			dropped, err := r.S.AppendLogChunks(t.Context(), r.Tenant, r.Executor, chunks)
 			require.NoError(t, err)
 			require.Zero(t, dropped)
 			return run.ID
 		}
 		lines := func(id domain.ExecutionID) int {
-			page, err := r.S.ReadLog(t.Context(), store.ReadLogParams{Tenant: r.Tenant, Execution: id, Attempt: 1, Limit: 5000})
+			page, err := r.S.ReadLog(t.Context(), store.ReadLogParams{Tenant: r.Tenant, Execution: id, Attempt: 1, Limit: 10})
 			require.NoError(t, err)
 			return len(page.Lines)
 		}
-		old := write(deleteLimit + 1) // more than one transaction
+		old := write()
 		time.Sleep(time.Minute)
-		young := write(2)
+		young := write()
 		time.Sleep(time.Hour - time.Second)
 		require.NoError(t, r.sweeper.deleteLogs(t.Context()))
 		require.Zero(t, lines(old))
-		require.Equal(t, 2, lines(young))
+		require.Equal(t, 3, lines(young))
 	})
+}
+
+func TestManyOldLogsAreDeletedInSteps(t *testing.T) {
+	left, calls := int64(2*deleteLimit+1), 0
+	s := New(Options{
+		Store: fake{delete: func(_ time.Time, limit int) (int64, error) {
+			calls++
+			n := min(left, int64(limit))
+			left -= n
+			return n, nil
+		}}, Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, s.deleteLogs(t.Context()))
+	require.Zero(t, left)
+	require.Equal(t, 3, calls)
 }
