@@ -30,7 +30,7 @@ export function launch() {
 
 /** A page that remembers its console errors, except those a step announces as expected. */
 export async function newPage(browser, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: 'en-US', timezoneId: 'America/New_York', ...options })
+  const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: 'en-US', timezoneId: 'America/New_York', reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   page.setDefaultTimeout(15_000)
   const errors = []

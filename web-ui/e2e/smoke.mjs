@@ -53,9 +53,9 @@ async function choose(name, ...texts) {
   for (const text of texts) await popup.locator('.ant-select-item-option', text ? { hasText: text } : undefined).first().click()
 }
 
-async function signIn(target, password) {
+async function signIn(target, password, user = env.user) {
   await target.goto(`${env.url}/login`)
-  await target.getByLabel('User name').fill(env.user)
+  await target.getByLabel('User name').fill(user)
   await target.getByLabel('Password', { exact: true }).fill(password)
   await target.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
@@ -278,6 +278,48 @@ test('a join token is shown once, with a program to copy', async () => {
   await settled(page) // a click on a dialog that still moves may miss
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await page.getByRole('button', { name: `Revoke: ${jobName}` }).waitFor({ state: 'detached' })
+})
+
+test('a new user must choose a password, and a viewer sees no controls', async () => {
+  await go('/settings/users')
+  await page.getByRole('button', { name: 'New user' }).click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('User name').fill(jobName)
+  await form.getByRole('button', { name: 'Create' }).click()
+  const secret = page.getByRole('dialog').locator('pre')
+  await secret.waitFor()
+  const first = (await secret.innerText()).trim()
+  await settled(page)
+  await shot(page, 'user-created')
+  assert.deepEqual(await axe(page), [])
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+
+  const viewer = await newPage(browser)
+  viewer.expect(/401.*\/auth\/refresh/)
+  await signIn(viewer.page, first, jobName)
+  await viewer.page.waitForURL('**/password**')
+  await viewer.page.getByLabel('Current password').fill(first)
+  await viewer.page.getByLabel('New password', { exact: true }).fill('a password of my own')
+  await viewer.page.getByLabel('New password again').fill('a password of my own')
+  await settled(viewer.page)
+  await shot(viewer.page, 'password')
+  assert.deepEqual(await axe(viewer.page), [])
+  await viewer.page.getByRole('button', { name: 'Change password' }).click()
+  await viewer.page.waitForURL('**/overview')
+  await viewer.page.goto(`${env.url}/jobs`)
+  await viewer.page.getByRole('row').nth(1).waitFor()
+  for (const name of [/^Run now/, /^Pause/, /^More actions/, 'New job']) {
+    assert.equal(await viewer.page.getByRole('button', { name }).count(), 0, String(name))
+  }
+  assert.equal(await viewer.page.getByRole('link', { name: 'Users' }).count(), 0)
+  await viewer.page.goto(`${env.url}/jobs/new`)
+  await viewer.page.getByText('Your role does not allow this').waitFor()
+  assert.deepEqual(viewer.errors, [])
+  await viewer.context.close()
+
+  await page.getByRole('button', { name: `Delete: ${jobName}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('button', { name: `Delete: ${jobName}` }).waitFor({ state: 'detached' })
 })
 
 const PAGES = ['/overview', '/jobs', '/jobs/new', '/runs', '/executors', '/executors?view=table', '/deliveries', '/nodes', '/settings/users', '/settings/api-keys']

@@ -12,7 +12,7 @@ import { antdTheme } from './theme'
 export function CarillonApp() {
   const theme = useThemeState()
   const { i18n } = useTranslation()
-  const config = useMemo(() => antdTheme(theme.mode), [theme.mode])
+  const config = useMemo(() => antdTheme(theme.mode, theme.calm), [theme.mode, theme.calm])
   return (
     <ThemeContext.Provider value={theme}>
       <ConfigProvider theme={config} locale={antdLocale(i18n.language)} button={{ autoInsertSpace: false }}>

@@ -65,6 +65,8 @@ const dark: ThemeConfig = {
   },
 }
 
-export function antdTheme(mode: 'light' | 'dark'): ThemeConfig {
-  return mode === 'dark' ? dark : light
+/** `calm` switches the library's motion off. */
+export function antdTheme(mode: 'light' | 'dark', calm: boolean): ThemeConfig {
+  const base = mode === 'dark' ? dark : light
+  return calm ? { ...base, token: { ...base.token, motion: false } } : base
 }

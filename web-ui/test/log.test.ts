@@ -120,13 +120,22 @@ describe('LogStore', () => {
     expect(numbers(store)).toEqual(Array.from({ length: 4_000 }, (_, i) => 26_001 + i))
   })
 
-  it('opens a long log at the linked line', async () => {
+  it.each([100, 12_000, 29_999])('opens a long log at the linked line %d', async (target) => {
     const server = new FakeLog()
     server.grow(30_000, true)
-    const store = new LogStore(server.fetch, 12_000)
+    const store = new LogStore(server.fetch, target)
     await store.run(new AbortController().signal)
-    expect(numbers(store)).toContain(12_000)
+    expect(numbers(store)).toContain(target)
     expect(numbers(store).at(-1)).toBe(30_000)
+  })
+
+  it('keeps the linked line when the log is longer than a page can hold', async () => {
+    const server = new FakeLog()
+    server.grow(300_000, true)
+    const store = new LogStore(server.fetch, 100)
+    await store.run(new AbortController().signal)
+    expect(numbers(store)[99]).toBe(100)
+    expect(store.get().lines.length).toBeLessThan(300_000)
   })
 })
 

@@ -8,6 +8,9 @@ import { attrsText, levelRank, LINE_LIMIT, piecesOf } from '../lib/logText'
 import { formatClock, formatWithZone } from '../lib/time'
 import type { Follow } from './useFollow'
 
+/** Fewer lines not loaded yet than this are simply on their way. */
+const BEHIND = 5_000
+
 /** As .log-scroll in styles.css. */
 const MAX_HEIGHT_PX = 560
 
@@ -31,6 +34,7 @@ export function LogLines(props: Props) {
   const { t } = useTranslation()
   const { log, lines, follow, target } = props
   const [loading, setLoading] = useState(false)
+  const last = log.lines.at(-1)?.n ?? log.first
   const shown = useRef(false)
 
   // The linked line comes into view once, when it has been loaded.
@@ -50,12 +54,14 @@ export function LogLines(props: Props) {
   }
   return (
     <div className="log-box">
-      {log.first > 1 && (
+      {(log.first > 1 || last + BEHIND < log.lastLine) && (
         <div className="log-bar small">
-          <span className="muted">{t('runs.log.partial', { first: log.first, last: log.lines.at(-1)?.n ?? log.first })}</span>
-          <Button size="small" loading={loading} onClick={() => void earlier()}>
-            {t('runs.log.loadEarlier')}
-          </Button>
+          <span className="muted">{t('runs.log.partial', { first: log.first, last })}</span>
+          {log.first > 1 && (
+            <Button size="small" loading={loading} onClick={() => void earlier()}>
+              {t('runs.log.loadEarlier')}
+            </Button>
+          )}
         </div>
       )}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/no-noninteractive-tabindex -- a scrolling region must be reachable by keyboard; the handlers only note that a person scrolls */}

@@ -55,7 +55,7 @@ export function LogView({ run }: { run: RunDetail }) {
   const all = minRank === 0 && attempt === undefined
   const lines = useMemo(() => (all ? log.lines : log.lines.filter((line) => passes(line, { minRank, attempt }))), [log.lines, all, minRank, attempt])
   const { matches, current, setCurrent } = useMatches(lines, needle)
-  const follow = useFollow(lines.length, target === undefined)
+  const follow = useFollow(lines.length, target === undefined, log.loaded && (log.lines.at(-1)?.n ?? 0) >= log.lastLine)
 
   const step = (by: number) => {
     if (matches.length === 0) return
@@ -77,7 +77,7 @@ export function LogView({ run }: { run: RunDetail }) {
   }
   const hidden = log.lines.length - lines.length
   return (
-    <section className="card flush" aria-label={t('runs.log.title')}>
+    <section className="card flush" aria-label={t('runs.log.title')} aria-busy={!log.loaded}>
       <div className="card-head" style={{ margin: 0 }}>
         <h2>{t('runs.log.title')}</h2>
         <span className="muted small" role="status">

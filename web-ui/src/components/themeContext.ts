@@ -7,23 +7,31 @@ export type Mode = 'light' | 'dark'
 export interface ThemeState {
   choice: ThemeChoice
   mode: Mode
+  /** The person asked for less motion. */
+  calm: boolean
   setChoice: (choice: ThemeChoice) => void
 }
 
-export const ThemeContext = createContext<ThemeState>({ choice: 'system', mode: 'light', setChoice: () => {} })
+export const ThemeContext = createContext<ThemeState>({ choice: 'system', mode: 'light', calm: false, setChoice: () => {} })
 
 export const useTheme = () => useContext(ThemeContext)
 export const useThemeMode = () => useContext(ThemeContext).mode
 
-export function useThemeState(): ThemeState {
-  const [choice, setStored] = useState(loadTheme)
-  const [systemDark, setSystemDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches)
+function useMedia(text: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(text).matches)
   useEffect(() => {
-    const query = matchMedia('(prefers-color-scheme: dark)')
-    const listen = (event: MediaQueryListEvent) => setSystemDark(event.matches)
+    const query = matchMedia(text)
+    const listen = (event: MediaQueryListEvent) => setMatches(event.matches)
     query.addEventListener('change', listen)
     return () => query.removeEventListener('change', listen)
-  }, [])
+  }, [text])
+  return matches
+}
+
+export function useThemeState(): ThemeState {
+  const [choice, setStored] = useState(loadTheme)
+  const systemDark = useMedia('(prefers-color-scheme: dark)')
+  const calm = useMedia('(prefers-reduced-motion: reduce)')
   const mode: Mode = choice === 'system' ? (systemDark ? 'dark' : 'light') : choice
   useEffect(() => {
     document.documentElement.dataset.theme = mode
@@ -34,5 +42,5 @@ export function useThemeState(): ThemeState {
     saveTheme(next)
     setStored(next)
   }
-  return { choice, mode, setChoice }
+  return { choice, mode, calm, setChoice }
 }

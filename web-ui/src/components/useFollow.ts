@@ -22,11 +22,16 @@ export interface Follow {
   onIntent: () => void
 }
 
-export function useFollow(count: number, initially: boolean): Follow {
+/**
+ * Couples `count` lines with the box. `caughtUp` says that all lines stored so
+ * far are among them: what comes later is new, what came before was only
+ * being loaded.
+ */
+export function useFollow(count: number, initially: boolean, caughtUp: boolean): Follow {
   const box = useRef<HTMLDivElement>(null)
   const intentAt = useRef(0)
   const lastTop = useRef(0)
-  const lastCount = useRef(count)
+  const last = useRef({ count, caughtUp })
   const [state, send] = useReducer(follow, { following: initially, unseen: 0 })
   const virtual = useVirtualizer<HTMLDivElement, Element>({
     count,
@@ -36,10 +41,11 @@ export function useFollow(count: number, initially: boolean): Follow {
   })
 
   useEffect(() => {
-    const added = count - lastCount.current
-    lastCount.current = count
-    if (added > 0) send({ type: 'lines', added })
-  }, [count])
+    const added = count - last.current.count
+    const isNew = last.current.caughtUp
+    last.current = { count, caughtUp }
+    if (added > 0 && isNew) send({ type: 'lines', added })
+  }, [count, caughtUp])
 
   const total = virtual.getTotalSize()
   useLayoutEffect(() => {

@@ -27,6 +27,8 @@ const BIG_PAGE = 5_000
 /** A longer log opens near its end instead of at its start. */
 const OPEN_WHOLE = 5_000
 const TAIL = 2_000
+/** Lines shown before a linked one. */
+const CONTEXT = 500
 /** Lines held at most; the oldest go first. About 60 MB of plain lines. */
 const KEEP = 200_000
 const WAIT = '20s'
@@ -76,6 +78,9 @@ export class LogStore {
   async run(signal: AbortSignal): Promise<void> {
     let failures = 0
     while (!signal.aborted && !this.snapshot.complete) {
+      // With a linked line the window grows to its limit and stays with it;
+      // dropping the oldest lines would take away what the link shows.
+      if (this.target !== undefined && this.snapshot.lines.length >= KEEP) return
       try {
         await (this.snapshot.loaded ? this.next(signal) : this.open(signal))
         failures = 0
@@ -96,9 +101,9 @@ export class LogStore {
     const page = await this.fetchPage({ after: 0, limit: PAGE }, signal)
     // Another run() may have begun meanwhile; its answers count.
     if (signal.aborted) return
-    const around = this.target && this.target > PAGE ? this.target - TAIL / 4 : undefined
     if (page.lastLine <= OPEN_WHOLE) return this.append(page, 0)
-    const after = Math.max(0, Math.min(around ?? page.lastLine - TAIL, page.lastLine - TAIL / 4))
+    const tail = page.lastLine - TAIL
+    const after = this.target === undefined ? tail : Math.max(0, Math.min(this.target - CONTEXT, tail))
     this.set({ first: after + 1, lastLine: page.lastLine, loaded: true, truncated: page.truncated })
   }
 
