@@ -59,6 +59,7 @@ lint-go: $(GOLANGCI)
 	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
 	@status=0; for module in $(MODULES); do \
 		echo "golangci-lint $$module"; \
+		(cd $$module && go mod tidy -diff) || status=1; \
 		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || status=1; \
 	done; exit $$status
 

@@ -33,6 +33,7 @@ const password = "a long test password"
 type node struct {
 	t     *testing.T
 	admin *admin.Admin
+	dir   string // the data directory
 	token string
 	stop  func()
 }
@@ -54,7 +55,7 @@ func startNode(t *testing.T, change func(*admin.Config)) *node {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	n := &node{t: t, admin: a}
+	n := &node{t: t, admin: a, dir: config.DataDir}
 	var once sync.Once
 	n.stop = func() {
 		once.Do(func() {
@@ -117,11 +118,11 @@ func (n *node) do(method, path string, in, out any, status int) {
 
 // run is what the tests look at in a run.
 type run struct {
-	ID, State, Reason, Message, Cause, ErrorKind, Error string
-	FireAt                                              time.Time
-	Attempt                                             int
-	Output                                              json.RawMessage
-	Attempts                                            []struct {
+	ID, JobID, State, Reason, Message, Cause, ErrorKind, Error string
+	FireAt                                                     time.Time
+	Attempt                                                    int
+	Output                                                     json.RawMessage
+	Attempts                                                   []struct {
 		Number int
 		State  string
 		Error  string

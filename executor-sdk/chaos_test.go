@@ -44,7 +44,7 @@ func TestConnectionsCutAtRandom(t *testing.T) {
 		admin := admins[random.IntN(2)]
 		sessions := admin.Sessions()
 		if len(sessions) == 0 {
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 			continue
 		}
 		s := sessions[len(sessions)-1]
@@ -61,7 +61,7 @@ func TestConnectionsCutAtRandom(t *testing.T) {
 			o.Granted = random.IntN(2) == 0
 			_ = s.Offer(o, o) // the session may just have been cut
 		}
-		time.Sleep(100 * time.Microsecond)
+		<-time.After(100 * time.Microsecond)
 	}
 	for _, admin := range admins {
 		admin.HoldAcks.Store(false)

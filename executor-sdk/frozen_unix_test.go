@@ -22,7 +22,7 @@ func TestFrozenProcess(t *testing.T) {
 	require.NoError(t, s.Offer(offer(1, "slow", granted)))
 	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 1 })
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
-	time.Sleep(1500 * time.Millisecond) // the lease counts as lost after one second
+	<-time.After(1500 * time.Millisecond) // the lease counts as lost after one second
 	require.NoError(t, s.Offer(offer(2, "quick", granted), offer(3, "quick")))
 	woken := time.Now()
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))

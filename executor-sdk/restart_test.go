@@ -42,7 +42,7 @@ func registerVictims(ex *executor.Executor) {
 		}
 		defer f.Close()
 		if _, err = fmt.Fprintln(f, executor.TaskFrom(ctx).Key()); err == nil {
-			time.Sleep(time.Millisecond) // give the killer a chance
+			<-time.After(time.Millisecond) // give the killer a chance
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,15 +15,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary is the program too: with this variable it is carillon, so
-// that exit codes, signals and streams are those of a real process.
-const asProgram = "CARILLON_TEST_AS_PROGRAM"
+// program is the real binary, so that exit codes, signals and streams are
+// those of a real process. It is built without the race detector, also when
+// the tests have it: that makes a start ten times slower, and there are a
+// hundred of them.
+var program string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		os.Exit(run())
+	dir, err := os.MkdirTemp("", "carillon-test-*")
+	if err == nil {
+		program = filepath.Join(dir, "carillon")
+		var output []byte
+		if output, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+			err = fmt.Errorf("build the program: %w\n%s", err, output)
+		}
 	}
-	os.Exit(m.Run())
+	code := 1
+	if err == nil {
+		code = m.Run()
+	}
+	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // terminal is one user's shell: an environment and a folder of their own.
@@ -35,7 +51,7 @@ func newTerminal(t *testing.T, env ...string) *terminal {
 	t.Helper()
 	home := t.TempDir()
 	return &terminal{t: t, env: append([]string{
-		asProgram + "=1", "HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "PATH=" + os.Getenv("PATH"),
+		"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "PATH=" + os.Getenv("PATH"),
 	}, env...)}
 }
 
@@ -46,7 +62,7 @@ type result struct {
 }
 
 func (term *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = term.env
 	return cmd
 }
@@ -161,7 +177,7 @@ func TestLogin(t *testing.T) {
 	require.Equal(t, 4, term.run("logout").code)
 }
 
-func homeOf(term *terminal) string { return strings.TrimPrefix(term.env[1], "HOME=") }
+func homeOf(term *terminal) string { return strings.TrimPrefix(term.env[0], "HOME=") }
 
 func TestPassword(t *testing.T) {
 	server := newFakeServer(t)

@@ -275,6 +275,7 @@ test('a join token is shown once, with a program to copy', async () => {
   assert.deepEqual(await axe(page), [])
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
   await page.getByRole('button', { name: `Revoke: ${jobName}` }).click()
+  await settled(page) // a click on a dialog that still moves may miss
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await page.getByRole('button', { name: `Revoke: ${jobName}` }).waitFor({ state: 'detached' })
 })

@@ -11,6 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
+//go:generate go test -run ^TestDocumentIsCheckedIn$ -update .
+
 // APIVersion is the version of the document, apart from the server's.
 const APIVersion = "1.0.0"
 

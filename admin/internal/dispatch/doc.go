@@ -10,5 +10,5 @@
 // Everything goes in batches: while one transaction is under way, the next
 // batch piles up (package batch). What finds no instance waits here until one
 // joins or has room; the database knows too (RecordWaits), so that another
-// node can take it.
+// node can take it, and that no later run of a serial job overtakes it.
 package dispatch

@@ -1624,7 +1624,7 @@ export interface components {
             dialect?: "auto" | "standard" | "seconds" | "quartz";
             /**
              * Format: date-time
-             * @description No fire at or after
+             * @description No fire after
              */
             endAt?: string;
             /** @description For fixed_rate, at least 1s */
@@ -1716,7 +1716,11 @@ export type $defs = Record<string, never>;
 export interface operations {
     "list-api-keys": {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1743,6 +1747,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2761,6 +2774,9 @@ export interface operations {
     "list-instances": {
         parameters: {
             query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
                 /** @description Also those that have left or died */
                 includeGone?: boolean;
             };
@@ -2848,7 +2864,11 @@ export interface operations {
     };
     "list-join-tokens": {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 id: string;
@@ -4028,6 +4048,8 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -4301,7 +4323,11 @@ export interface operations {
     };
     "list-nodes": {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4328,6 +4354,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5117,7 +5152,11 @@ export interface operations {
     };
     "list-tenants": {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5144,6 +5183,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5287,7 +5335,11 @@ export interface operations {
     };
     "list-users": {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5314,6 +5366,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

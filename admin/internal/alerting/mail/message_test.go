@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -59,7 +60,7 @@ func parse(t *testing.T, data string) received {
 	parts := multipart.NewReader(m.Body, params["boundary"])
 	for {
 		part, err := parts.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return r
 		}
 		require.NoError(t, err)

@@ -43,14 +43,13 @@ func testLostAnswers(t *testing.T, s *Store, commit func(*sql.Tx) error) {
 		}
 	}
 	s.commit = (*sql.Tx).Commit
-	w := &world{tb: t, s: s}
 	if tenant, err := s.FindTenantByName(ctx, "world"); err == nil {
 		_, err := s.write.ExecContext(ctx, "UPDATE tenants SET name = 'former' WHERE id = ?", int64(tenant.ID))
 		require.NoError(t, err)
 		_, err = s.write.ExecContext(ctx, "UPDATE triggers SET next_fire_at = ?", millis(domain.Never))
 		require.NoError(t, err)
 	}
-	w = newWorld(t, s, 3, domain.BlockSerial)
+	w := newWorld(t, s, 3, domain.BlockSerial)
 
 	lose()
 	claimed := w.plan(1)

@@ -62,7 +62,7 @@ func TestForeignAnswers(t *testing.T) {
 		{"proxy error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
 			"did not answer like a Carillon server: 502 Bad Gateway"},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "https://sso.example/x?state=s", 302)
+			http.Redirect(w, r, "https://sso.example/x?state=s", http.StatusFound)
 		},
 			"it redirects to https://sso.example/x"},
 		{"broken problem", func(w http.ResponseWriter, _ *http.Request) {

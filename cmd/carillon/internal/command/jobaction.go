@@ -123,9 +123,9 @@ func (a *App) confirm(question string) error {
 
 // runFlags are the flags of job run.
 type runFlags struct {
-	input, inputFile, note, at, after, instance, key string
-	wait, follow                                     bool
-	waitTimeout                                      time.Duration
+	input, note, at, after, instance, key string
+	wait, follow                          bool
+	waitTimeout                           time.Duration
 }
 
 func (a *App) jobRun() *cobra.Command {

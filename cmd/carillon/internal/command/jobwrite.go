@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +74,7 @@ func yamlToJSON(raw []byte) (map[string]json.RawMessage, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("read YAML: %w", err)
 	}
-	if err := decoder.Decode(new(any)); err != io.EOF {
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read YAML: more than one document")
 	}
 	out := make(map[string]json.RawMessage, len(value))

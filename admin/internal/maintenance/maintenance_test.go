@@ -1,0 +1,383 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// seen is something that the Sweeper handed over, with the instant.
+type seen struct {
+	e  domain.Execution
+	at time.Time
+}
+
+// rig is a running Sweeper on a real database in virtual time.
+type rig struct {
+	*storetest.World
+	sweeper *Sweeper
+
+	mu                    sync.Mutex
+	later, cancels, ended []seen // guarded by mu
+	partitions            []int  // guarded by mu
+}
+
+func (r *rig) record(list *[]seen, executions ...domain.Execution) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range executions {
+		*list = append(*list, seen{e, time.Now().UTC()})
+	}
+}
+
+// took returns what was handed over since the last call.
+func (r *rig) took(list *[]seen) []seen {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := *list
+	*list = nil
+	return out
+}
+
+// Job makes a job whose partition is swept from now on.
+func (r *rig) Job(change func(*domain.JobSpec)) domain.Job {
+	job := r.World.Job(change)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.partitions = append(slices.Clone(r.partitions), job.Partition)
+	return job
+}
+
+func newRig(t *testing.T) *rig {
+	// Ids hold times from 2026 on.
+	time.Sleep(time.Until(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)))
+	o := gormstore.Options{
+		Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+		NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
+	}
+	require.NoError(t, gormstore.Migrate(t.Context(), o))
+	s, err := gormstore.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := &rig{World: storetest.NewWorld(t, s)}
+	r.sweeper = New(Options{
+		Store: s, Logger: slog.New(slog.DiscardHandler),
+		Partitions: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.partitions },
+		Later:      func(e ...domain.Execution) { r.record(&r.later, e...) },
+		Cancel:     func(e domain.Execution) { r.record(&r.cancels, e) },
+		Ended:      func(e []domain.Execution) { r.record(&r.ended, e...) },
+	})
+	return r
+}
+
+func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.sweeper.Run(ctx) }()
+		defer func() { cancel(); require.NoError(t, <-done) }()
+		synctest.Wait()
+		test(t, r)
+	})
+}
+
+// within requires that something happened at or after an instant, and not more
+// than two sweeps later.
+func within(t *testing.T, at, from time.Time) {
+	t.Helper()
+	require.False(t, at.Before(from), "%s too early", from.Sub(at))
+	require.Less(t, at.Sub(from), 2*sweepEvery)
+}
+
+func one(t *testing.T, list []seen) seen {
+	t.Helper()
+	require.Len(t, list, 1)
+	return list[0]
+}
+
+// TestDueRunsOfADeadNodeAreTakenOver: nobody's timer holds them.
+func TestDueRunsOfADeadNodeAreTakenOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		at := time.Now().Truncate(time.Millisecond).Add(2 * time.Second)
+		run := r.Run(r.Job(nil), at)
+		time.Sleep(2*time.Second + domain.PickupGrace - time.Millisecond)
+		require.Empty(t, r.took(&r.later), "the node that planned it has a second")
+		time.Sleep(sweepHold)
+		got := one(t, r.took(&r.later))
+		require.Equal(t, run.ID, got.e.ID)
+		require.Equal(t, domain.Due, got.e.State)
+		within(t, got.at, at.Add(domain.PickupGrace))
+		require.Equal(t, got.at.Add(sweepHold), r.Find(run.ID).WakeAt, "left to this node for a while")
+		time.Sleep(sweepHold)
+		require.NotEmpty(t, r.took(&r.later), "and looked at again when nothing happened")
+		require.Empty(t, r.took(&r.ended))
+	})
+}
+
+func TestExpiredOffersComeBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		_, err := r.S.OfferExecutions(t.Context(), []store.Offer{{Tenant: r.Tenant, ID: run.ID, Node: 1, Instance: r.Instance("boot", time.Minute)}})
+		require.NoError(t, err)
+		offered := time.Now()
+		time.Sleep(domain.OfferTTL - time.Millisecond)
+		require.Empty(t, r.took(&r.later))
+		time.Sleep(2 * sweepEvery)
+		got := one(t, r.took(&r.later))
+		require.Equal(t, domain.Due, got.e.State)
+		require.Equal(t, domain.ReasonOfferExpired, got.e.Reason)
+		require.Equal(t, int64(1), got.e.Fence)
+		within(t, got.at, offered.Add(domain.OfferTTL))
+	})
+}
+
+func TestAttemptsOfASilentInstanceAreLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		instance := r.Instance("boot", domain.LeaseTTL)
+		leaseEnd := time.Now().Add(domain.LeaseTTL)
+		e := r.Start(instance, r.Run(r.Job(nil), time.Now()))[0]
+		time.Sleep(10 * time.Second) // it is heard of once more
+		_, renewed, err := r.S.RenewInstances(t.Context(), []store.InstanceRenewal{{ID: instance, Running: 1, Slots: 10}}, domain.LeaseTTL)
+		require.NoError(t, err)
+		require.Len(t, renewed, 1)
+		leaseEnd = leaseEnd.Add(10 * time.Second)
+
+		time.Sleep(time.Until(leaseEnd.Add(domain.LeaseMargin)))
+		require.Empty(t, r.took(&r.ended))
+		time.Sleep(2 * sweepEvery)
+		got := one(t, r.took(&r.ended))
+		require.Equal(t, domain.Lost, got.e.State)
+		require.Equal(t, domain.ReasonLeaseExpired, got.e.Reason)
+		within(t, got.at, leaseEnd.Add(domain.LeaseMargin))
+		require.Equal(t, got.e, r.Find(e.ID))
+		alerts := r.Alerts()
+		require.Len(t, alerts, 1)
+		require.Equal(t, domain.AlertRunLost, alerts[0].Kind)
+		require.Equal(t, e.ID, alerts[0].ExecutionID)
+		time.Sleep(instanceEvery)
+		synctest.Wait()
+		i, err := r.S.FindInstance(t.Context(), r.Tenant, instance)
+		require.NoError(t, err)
+		require.False(t, i.GoneAt.IsZero())
+		require.Empty(t, r.took(&r.later))
+	})
+}
+
+func TestLostAttemptsThatMayBeRepeatedAre(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		e := r.Start(r.Instance("boot", domain.LeaseTTL), r.Run(r.Job(func(s *domain.JobSpec) {
+			s.OnLost, s.Retry = domain.OnLostRetry, domain.Retry{MaxAttempts: 2, Delay: 5 * time.Second}
+		}), time.Now()))[0]
+		time.Sleep(domain.LeaseTTL + domain.LeaseMargin + 2*sweepEvery)
+		got := one(t, r.took(&r.later))
+		require.Equal(t, domain.RetryWait, got.e.State)
+		require.Equal(t, got.e.NotBefore, got.at.Add(5*time.Second), "the timer waits for its delay")
+		require.Equal(t, got.e, one(t, r.took(&r.ended)).e, "whoever looks at attempts hears of it")
+		require.Empty(t, r.Alerts(), "it has not failed for good")
+
+		// Nobody offered it: the sweep brings it again after its time.
+		time.Sleep(5*time.Second + domain.PickupGrace + 2*sweepEvery)
+		again := one(t, r.took(&r.later))
+		within(t, again.at, got.e.NotBefore.Add(domain.PickupGrace))
+		require.Equal(t, domain.RetryWait, r.Find(e.ID).State)
+		require.Empty(t, r.took(&r.ended), "once per attempt")
+	})
+}
+
+func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		// Planned long ago; no node has looked since.
+		run := r.Run(r.Job(nil), time.Now().Add(5*time.Second-domain.DefaultDispatchTimeout))
+		time.Sleep(5*time.Second + sweepHold + 2*sweepEvery)
+		got := one(t, r.took(&r.ended))
+		require.Equal(t, domain.Missed, got.e.State)
+		require.Equal(t, domain.ReasonNoExecutor, got.e.Reason)
+		require.Equal(t, got.e, r.Find(run.ID))
+		require.False(t, got.at.Before(run.FireAt.Add(domain.DefaultDispatchTimeout)))
+	})
+}
+
+func TestUnansweredCancelsAreSentAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		e := r.Start(r.Instance("boot", domain.LeaseTTL), r.Run(r.Job(nil), time.Now()))[0]
+		_, err := r.S.RequestCancel(t.Context(), r.Tenant, e.ID, domain.ReasonKilled, "enough")
+		require.NoError(t, err)
+		asked := time.Now()
+		time.Sleep(domain.CancelResend - time.Millisecond)
+		require.Empty(t, r.took(&r.cancels))
+		time.Sleep(4*domain.CancelResend + 2*sweepEvery)
+		got := r.took(&r.cancels)
+		require.GreaterOrEqual(t, len(got), 3)
+		within(t, got[0].at, asked.Add(domain.CancelResend))
+		for i := 1; i < len(got); i++ {
+			require.GreaterOrEqual(t, got[i].at.Sub(got[i-1].at), domain.CancelResend)
+		}
+		require.Equal(t, "enough", got[0].e.Message)
+		time.Sleep(domain.LeaseTTL) // and when its instance dies, it is cancelled by force
+		ended := one(t, r.took(&r.ended))
+		require.Equal(t, domain.Cancelled, ended.e.State)
+		require.Equal(t, domain.ReasonCancelForced, ended.e.Reason)
+	})
+}
+
+func TestPassedDeadlinesEndRunsAndCancelThem(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		e := r.Start(r.Instance("boot", time.Hour), r.Run(r.Job(func(s *domain.JobSpec) { s.Timeout = 10 * time.Second }), time.Now()))[0]
+		time.Sleep(time.Until(e.Deadline) - time.Millisecond)
+		require.Empty(t, r.took(&r.ended))
+		time.Sleep(2 * sweepEvery)
+		got := one(t, r.took(&r.ended))
+		require.Equal(t, domain.TimedOut, got.e.State)
+		require.Equal(t, e.ID, one(t, r.took(&r.cancels)).e.ID, "its handler may still be running")
+		require.Len(t, r.Alerts(), 1)
+	})
+}
+
+// TestMoreThanOneBatchIsSweptAtOnce: a backlog does not wait for ticks.
+func TestMoreThanOneBatchIsSweptAtOnce(t *testing.T) {
+	var calls int
+	batches := []int{sweepLimit, sweepLimit, 3, 0}
+	s := New(Options{
+		Store: fake{sweep: func() (store.Swept, error) { calls++; return store.Swept{Seen: batches[calls-1]}, nil }}, Logger: slog.New(slog.DiscardHandler),
+		Partitions: func() []int { return []int{1} }, Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
+	})
+	require.NoError(t, s.sweep(t.Context()))
+	require.Equal(t, 3, calls)
+}
+
+// fake is a Store with function fields, for errors and for hours.
+type fake struct {
+	Store
+	sweep  func() (store.Swept, error)
+	delete func(before time.Time, limit int) (int64, error)
+}
+
+func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, error) {
+	return f.sweep()
+}
+func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
+func (f fake) Now(context.Context) (time.Time, error)                          { return time.Now(), nil }
+func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete(before, limit)
+}
+
+func TestSweepingGoesOnAfterErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		var logged logs
+		s := New(Options{
+			Store: fake{sweep: func() (store.Swept, error) {
+				if n := calls.Add(1); n >= 3 && n <= 6 {
+					return store.Swept{}, errors.New("the database is down")
+				}
+				return store.Swept{}, nil
+			}},
+			Logger: slog.New(slog.NewTextHandler(&logged, nil)), Partitions: func() []int { return []int{1} },
+			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*sweepEvery-time.Millisecond)
+		defer cancel()
+		require.NoError(t, s.Run(ctx))
+		require.EqualValues(t, 10, calls.Load())
+		require.Equal(t, 2, logged.lines, "told when it changes, not at each try")
+	})
+}
+
+type logs struct{ lines int }
+
+func (l *logs) Write(p []byte) (int, error) { l.lines++; return len(p), nil }
+
+func TestOldLogsAreDeletedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var deletions atomic.Int32
+		s := New(Options{
+			Store: fake{delete: func(before time.Time, limit int) (int64, error) {
+				deletions.Add(1)
+				if before != time.Now().Add(-48*time.Hour) || limit != deleteLimit {
+					t.Errorf("asked to delete %d before %s", limit, before)
+				}
+				return 0, nil
+			}},
+			Logger: slog.New(slog.DiscardHandler), Partitions: func() []int { return nil }, LogRetention: 48 * time.Hour,
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		require.NoError(t, s.Run(ctx))
+		require.GreaterOrEqual(t, deletions.Load(), int32(2))
+		require.LessOrEqual(t, deletions.Load(), int32(4))
+	})
+}
+
+func TestLogsAreDeletedByTheAgeOfTheirRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.sweeper.opt.LogRetention = time.Hour
+		job := r.Job(nil)
+		write := func() domain.ExecutionID {
+			e := domain.Execution{
+				ID: domain.ExecutionID(domain.IDFloor(time.Now())) + 1, TenantID: r.Tenant, JobID: job.ID, Cause: domain.CauseManual,
+				FireAt: time.Now(), NotBefore: time.Now(), State: domain.Due, MaxAttempts: 1, LogLines: -1, WakeAt: time.Now(),
+			}
+			run, created, err := r.S.CreateExecution(t.Context(), e)
+			require.NoError(t, err)
+			require.True(t, created)
+			var chunks []domain.LogChunk
+			for n := range int64(3) {
+				chunks = append(chunks, domain.LogChunk{
+					TenantID: r.Tenant, ExecutionID: run.ID, Attempt: 1, FirstLine: n + 1,
+					Lines: []domain.LogLine{{Number: n + 1, Attempt: 1, At: time.Now(), Message: "line"}},
+				})
+			}
+			dropped, err := r.S.AppendLogChunks(t.Context(), r.Tenant, r.Executor, chunks)
+			require.NoError(t, err)
+			require.Zero(t, dropped)
+			return run.ID
+		}
+		lines := func(id domain.ExecutionID) int {
+			page, err := r.S.ReadLog(t.Context(), store.ReadLogParams{Tenant: r.Tenant, Execution: id, Attempt: 1, Limit: 10})
+			require.NoError(t, err)
+			return len(page.Lines)
+		}
+		old := write()
+		time.Sleep(time.Minute)
+		young := write()
+		time.Sleep(time.Hour - time.Second)
+		require.NoError(t, r.sweeper.deleteLogs(t.Context()))
+		require.Zero(t, lines(old))
+		require.Equal(t, 3, lines(young))
+	})
+}
+
+func TestManyOldLogsAreDeletedInSteps(t *testing.T) {
+	left, calls := int64(2*deleteLimit+1), 0
+	s := New(Options{
+		Store: fake{delete: func(_ time.Time, limit int) (int64, error) {
+			calls++
+			n := min(left, int64(limit))
+			left -= n
+			return n, nil
+		}}, Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, s.deleteLogs(t.Context()))
+	require.Zero(t, left)
+	require.Equal(t, 3, calls)
+}
