@@ -211,7 +211,7 @@ function readLog(id, query, req) {
   const limit = Math.min(Number(query.get('limit') ?? 1000), 5000)
   const answer = () => {
     const lines = entry.lines.slice(after, after + limit)
-    return { lines, lastLine: entry.lines.length, complete: entry.complete, truncated: false }
+    return { lines, lastLine: entry.lines.length, complete: entry.complete, truncated: false, next: lines.at(-1)?.n ?? after }
   }
   if (entry.lines.length > after || entry.complete || !query.get('wait')) return answer()
   return new Promise((resolve) => {
