@@ -21,9 +21,16 @@ UI_SOURCES := $(shell find web-ui -type f -not -path 'web-ui/node_modules/*' \
 	-not -path 'web-ui/dist/*' -not -path 'web-ui/e2e/*' -not -name '*.go')
 
 ##@ Use
+# On a machine without caches the libraries are compiled while npm downloads
+# and builds the pages, which only the last step needs.
 .PHONY: build
-build: ui ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
+build: ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
+	@$(MAKE) --no-print-directory -j2 ui libraries
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
+
+.PHONY: libraries
+libraries:
+	@CGO_ENABLED=0 go build -trimpath ./admin/... ./cmd/sample-shop
 
 .PHONY: demo
 demo: build ## an admin on SQLite and a sample application, until Ctrl-C; ARGS="--http 127.0.0.1:9000"
