@@ -4,6 +4,10 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# gin can bind MessagePack, which nothing here uses; the codec for it alone
+# took a sixth of the time of a build without caches.
+export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack)
+
 # One repository, three modules (docs/adr/0001).
 MODULES := . proto executor-sdk
 
@@ -58,7 +62,7 @@ test-ui: ## the web UI's half of test: unit tests, then a real browser on bin/ca
 	@build/test.sh ui
 
 .PHONY: lint
-lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint
+lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types
 
 .PHONY: lint-go
 lint-go: $(GOLANGCI)
@@ -73,6 +77,7 @@ lint-go: $(GOLANGCI)
 .PHONY: lint-ui
 lint-ui: $(NPM_STAMP)
 	@npm --prefix web-ui run --silent lint
+	@npm --prefix web-ui run --silent typecheck
 
 .PHONY: generate-check
 generate-check: $(PROTOC_GEN_GO) $(NPM_STAMP) ## fails if a generated file is not what generate writes
