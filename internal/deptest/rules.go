@@ -23,6 +23,7 @@ const (
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
 	proof          = "internal/proof"
+	lab            = "internal/lab"
 )
 
 const (
@@ -79,7 +80,8 @@ func rooms() []Room {
 		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule}, whyCmd},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{lab, []string{"executor-sdk"}, "it sets up processes from outside: it may know no more than a user"},
+		{proof, []string{"executor-sdk", testenv, lab}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
