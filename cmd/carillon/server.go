@@ -70,7 +70,8 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("executors-tls-key", "", "its key")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
-	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h)")
+	f.Duration("run-retention", 0, "how long ended runs and alerts are kept (default 2160h, 90 days)")
+	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
 	f.String("mail-host", "", "SMTP server for alerts")
 	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
 	f.String("mail-from", "", "sender of alert mails")
@@ -105,6 +106,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"),
 		// A secret is no flag: flags are seen by every user of the machine.
 		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
+		RunRetention:  k.Duration("run-retention"),
 		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
 	}
 	if config.Mail, err = mailConfig(k); err != nil {
