@@ -13,6 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
@@ -38,10 +39,16 @@ func newServerCommand() *cobra.Command {
 				return err
 			}
 			printFirstLogin(cmd.ErrOrStderr(), node)
-			return node.Run(ctx)
+			group, ctx := errgroup.WithContext(ctx)
+			if profiles, _ := cmd.Flags().GetString("profiles"); profiles != "" {
+				group.Go(func() error { return admin.ServeProfiles(ctx, profiles) })
+			}
+			group.Go(func() error { return node.Run(ctx) })
+			return group.Wait()
 		},
 	}
 	serverFlags(cmd.Flags())
+	cmd.Flags().String("profiles", "", "address that serves pprof profiles of this process, loopback only, for example 127.0.0.1:6060 (default: none)")
 	return cmd
 }
 
