@@ -23,6 +23,7 @@ const (
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
 	proof          = "internal/proof"
+	lab            = "internal/lab"
 	verify         = "admin/verify"
 	expand         = verify + "/expand"
 )
@@ -84,7 +85,8 @@ func rooms() []Room {
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{proof, []string{"executor-sdk", testenv, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{lab, []string{"executor-sdk"}, "it sets up processes from outside: it may know no more than a user"},
+		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }

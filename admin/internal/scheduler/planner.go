@@ -157,7 +157,7 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 	}
 	e := domain.Execution{
 		ID: id, TenantID: t.TenantID, JobID: t.JobID, Revision: t.Revision, Executor: t.Executor,
-		Partition: t.Partition, Cause: domain.CauseSchedule, FireAt: f.At, State: domain.Due,
+		Partition: t.Partition, Cause: domain.CauseSchedule, Priority: spec.Priority, FireAt: f.At, State: domain.Due,
 		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: f.At, PlannedAt: now, LogLines: -1,
 		WakeAt: start.Add(domain.PickupGrace), ExpireAt: start.Add(wait),
 	}

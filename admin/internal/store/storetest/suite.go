@@ -55,7 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogRetention", testLogRetention},
+		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
 		{"TenantWall", testTenantWall},
 	}
