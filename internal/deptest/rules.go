@@ -23,6 +23,7 @@ const (
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
 	proof          = "internal/proof"
+	lab            = "internal/lab"
 )
 
 const (
@@ -79,7 +80,8 @@ func rooms() []Room {
 		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule}, whyCmd},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{lab, []string{testenv}, "it drives real processes from outside: it may know no more than a user"},
+		{proof, []string{"executor-sdk", testenv, lab}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -92,8 +94,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, lab, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, testenv, lab, proof, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
