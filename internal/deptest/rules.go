@@ -23,6 +23,9 @@ const (
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
 	proof          = "internal/proof"
+	lab            = "internal/lab"
+	verify         = "admin/verify"
+	expand         = verify + "/expand"
 )
 
 const (
@@ -76,10 +79,14 @@ func rooms() []Room {
 			alerting, mailChannel, webhookChannel, auth, api,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule, verify}, whyCmd},
+
+		{expand, nil, "the second cron: it must not see the first one"},
+		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{lab, []string{"executor-sdk"}, "it sets up processes from outside: it may know no more than a user"},
+		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }

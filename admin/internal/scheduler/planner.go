@@ -145,6 +145,9 @@ func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobS
 		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f))
 		out.LastFireAt = f.At
 	}
+	if planned.AwaitsFinish && len(out.Executions) > 0 {
+		out.Awaits = out.Executions[len(out.Executions)-1].ID
+	}
 	return out
 }
 
@@ -163,7 +166,7 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 	}
 	e := domain.Execution{
 		ID: id, TenantID: t.TenantID, JobID: t.JobID, Revision: t.Revision, Executor: t.Executor,
-		Partition: t.Partition, Cause: domain.CauseSchedule, FireAt: f.At, State: domain.Due,
+		Partition: t.Partition, Cause: domain.CauseSchedule, Priority: spec.Priority, FireAt: f.At, State: domain.Due,
 		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: runAt, PlannedAt: now, LogLines: -1,
 		WakeAt: domain.FirstWake(now, start), ExpireAt: start.Add(wait),
 	}
