@@ -24,7 +24,7 @@ import (
 type Store interface {
 	store.Store
 	// Age makes everything planned for the execution (wake, not before, expiry,
-	// deadline) come sooner by d: tests do not wait for the database's clock.
+	// end of the offer, deadline) come sooner by d: tests do not wait for the database's clock.
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
 }
 
