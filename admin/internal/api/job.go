@@ -103,6 +103,7 @@ type Job struct {
 	Revision       int64    `json:"revision"`
 	NextFireAt     *string  `json:"nextFireAt" format:"date-time"`
 	NeverFires     bool     `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
+	AwaitsRun      *string  `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun `json:"lastRun"`
 	ExecutorOnline int      `json:"executorOnline" doc:"Instances online"`
 	CreatedAt      string   `json:"createdAt" format:"date-time"`
@@ -165,7 +166,8 @@ func jobOf(v store.JobView, online int) Job {
 	}
 	if v.State == domain.JobEnabled {
 		j.NextFireAt = instantOrNull(v.NextFireAt)
-		j.NeverFires = j.NextFireAt == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
+		j.AwaitsRun = idOrNull(v.AwaitsRun)
+		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}
 	if v.LastRun != nil {
 		j.LastRun = &LastRun{
