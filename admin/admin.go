@@ -203,7 +203,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	k.dispatch = a.dispatcher
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel,
+		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, LogRetention: a.config.LogRetention, Logger: a.log,
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)

@@ -28,7 +28,7 @@ func (s *Session) Reserve(execution, fence int64) bool {
 	if s.draining || s.cause != nil || max(len(s.inflight), s.reported) >= s.slots {
 		return false
 	}
-	s.inflight[attemptKey{execution, fence}] = time.Now().UnixMilli()
+	s.inflight[attemptKey{execution, fence}] = false
 	return true
 }
 
@@ -43,9 +43,25 @@ func (s *Session) Holds(execution, fence int64) bool {
 // Release gives reserved slots back.
 func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
 
+// Granted reports whether the attempt was offered here in one step.
+func (s *Session) Granted(execution, fence int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inflight[attemptKey{execution, fence}]
+}
+
 // SendOffers sends offers in frames of bounded size. Their slots have been
 // reserved under the fences they carry.
 func (s *Session) SendOffers(offers []*proto.Offer) {
+	s.mu.Lock()
+	for _, o := range offers {
+		if k := (attemptKey{o.ExecutionId, o.Fence}); o.Granted {
+			if _, reserved := s.inflight[k]; reserved {
+				s.inflight[k] = true
+			}
+		}
+	}
+	s.mu.Unlock()
 	for len(offers) > 0 {
 		n, size := 0, 0
 		for n < len(offers) && n < proto.MaxBatch && size < proto.MaxFrame/2 {

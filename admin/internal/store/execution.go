@@ -113,6 +113,7 @@ type GrantRequest struct {
 	Instance domain.InstanceID
 }
 
+// GrantResult: Granted is true as well for an attempt that had its grant.
 type GrantResult struct {
 	Granted   bool
 	Execution domain.Execution
@@ -126,6 +127,8 @@ type GiveBack struct {
 	Reason   domain.Reason
 	Message  string
 	Wait     time.Duration
+	// Refused: the instance said no, which holds for one-step offers too.
+	Refused bool
 }
 
 type Wait struct {
@@ -181,6 +184,7 @@ type Swept struct {
 	Seen     int                // rows looked at; Limit means that there may be more
 	Dispatch []domain.Execution // due now or soon, including woken slot waiters
 	Cancel   []domain.Execution // a cancel has to be sent (again)
+	Resend   []OfferResult      // a one-step offer has to be sent again
 	Ended    []domain.Execution // became terminal or wait for a retry
 }
 
