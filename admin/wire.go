@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/completer"
@@ -112,6 +113,10 @@ func (k *sink) Left(s *gateway.Session) {
 		offered[domain.ExecutionID(id)] = fence
 	}
 	k.dispatch.Left(s.Tenant, s.Instance, offered)
+}
+
+func (k *sink) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
+	return k.dispatch.SettleInventory(ctx, p)
 }
 
 // These answers move nothing. rejectVoid is said of grants that start nothing

@@ -150,6 +150,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		s.idempotent[h.Name] = h.Idempotent
 	}
 	out := &proto.Registered{
+		Verdicts:   g.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
 		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(),
 	}
@@ -206,7 +207,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, control, command n
 	}
 	run("write control", s.control.run)
 	run("write commands", s.command.run)
-	run("read control", func() error { return g.readControl(s, reader) })
+	run("read control", func() error { return g.readControl(ctx, s, reader) })
 	run("read commands", func() error { return g.readCommands(s, command) })
 	run("watch", func() error { return s.watch(ctx) })
 	g.opt.Sink.Joined(s)

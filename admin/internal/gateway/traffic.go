@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net"
 	"time"
@@ -95,7 +96,7 @@ func (s *Session) SendCancel(c *proto.Cancel) {
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{Cancels: []*proto.Cancel{c}}}})
 }
 
-func (g *Gateway) readControl(s *Session, reader *proto.Reader) error {
+func (g *Gateway) readControl(ctx context.Context, s *Session, reader *proto.Reader) error {
 	for {
 		var m proto.ControlToAdmin
 		if err := reader.Next(&m); err != nil {
@@ -104,6 +105,8 @@ func (g *Gateway) readControl(s *Session, reader *proto.Reader) error {
 		switch body := m.Body.(type) {
 		case *proto.ControlToAdmin_Heartbeat:
 			g.heartbeat(s, body.Heartbeat)
+		case *proto.ControlToAdmin_Inventory:
+			g.inventory(ctx, s, body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:
 			s.mu.Lock()
 			s.draining = true

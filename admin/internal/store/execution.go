@@ -56,6 +56,10 @@ type Executions interface {
 	// GrantOffers lets accepted offers start (arrow 4); an offer that may not
 	// start has Granted=false, which is no error.
 	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
+	// SettleInventory compares what an instance holds with the executions of
+	// its executor (arrows 4 and 5), in the order of the items. Executions of
+	// others, and those that do not exist, are to be dropped.
+	SettleInventory(ctx context.Context, p SettleInventoryParams) ([]SettledItem, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// RecordWaits notes why due executions wait, and until when. They keep their

@@ -46,7 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
-		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts},
+		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
