@@ -204,7 +204,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	k.dispatch = a.dispatcher
 	a.sweeper = maintenance.New(maintenance.Options{
 		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel,
-		Ended: a.completer.Ended, LogRetention: a.config.LogRetention, Logger: a.log,
+		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)

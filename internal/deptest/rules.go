@@ -86,7 +86,7 @@ func rooms() []Room {
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{lab, []string{testenv}, "it drives real processes from outside: it may know no more than a user"},
+		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
 		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},

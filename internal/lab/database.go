@@ -7,13 +7,15 @@ import (
 	"regexp"
 
 	"github.com/go-sql-driver/mysql"
-
-	"github.com/carillon-sched/carillon/internal/testenv"
 )
+
+// Server is a MariaDB of our own: its DSN is that of a user who may do
+// everything, without a database (testenv.MariaDBServer).
+type Server interface{ DSN() string }
 
 // Database is one database on a private MariaDB.
 type Database struct {
-	Server *testenv.MariaDBServer
+	Server Server
 	Name   string
 }
 
@@ -21,7 +23,7 @@ var plainName = regexp.MustCompile(`^[a-z0-9_]+$`)
 
 // CreateDatabase makes an empty database. Its name is made of small letters,
 // digits and underscores.
-func CreateDatabase(ctx context.Context, server *testenv.MariaDBServer, name string) (*Database, error) {
+func CreateDatabase(ctx context.Context, server Server, name string) (*Database, error) {
 	if !plainName.MatchString(name) {
 		return nil, fmt.Errorf("database name %q", name)
 	}

@@ -121,8 +121,40 @@ func TestShortTimeoutIsCheckedBeforeTheLease(t *testing.T) {
 	p := noRetry
 	p.Timeout = time.Second
 	require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))
-	require.Equal(t, t0.Add(time.Second+DeadlineGrace), e.WakeAt)
 	require.Equal(t, t0, e.GrantedAt)
+	require.Equal(t, t0.Add(PickupGrace), e.WakeAt, "the look that was set at planning stays")
+	_, _, err := e.Sweep(e.WakeAt, t0.Add(time.Hour), time.Second, p)
+	require.NoError(t, err)
+	require.Equal(t, t0.Add(time.Second+DeadlineGrace), e.WakeAt)
+}
+
+// The look set at planning stays when it is early enough; one that is past, or
+// too late, is set anew.
+func TestOfferAndGrantKeepAnEarlyLook(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		wake    time.Duration
+		offered time.Duration
+	}{
+		{"early", PickupGrace, PickupGrace},
+		{"past", 0, OfferTTL},
+		{"too late", OfferTTL + time.Millisecond, OfferTTL},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := newExecution(1)
+			e.WakeAt = t0.Add(row.wake)
+			require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
+			require.Equal(t, t0.Add(row.offered), e.WakeAt)
+			require.NoError(t, e.Grant(t0.Add(time.Millisecond), 1, testInstance, noRetry))
+			require.Equal(t, t0.Add(row.offered), e.WakeAt)
+		})
+	}
+	// Whatever WakeAt says, the offer's time counts from the offer.
+	e := newExecution(1)
+	e.WakeAt = t0.Add(time.Hour)
+	require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
+	e.WakeAt = t0.Add(time.Hour)
+	require.Equal(t, CodeIllegalMove, CodeOf(e.Grant(t0.Add(OfferTTL), 1, testInstance, noRetry)))
 }
 
 func TestSweepActions(t *testing.T) {
@@ -139,7 +171,9 @@ func TestSweepActions(t *testing.T) {
 		{"due now", Due, 2 * time.Second, 0, SweepDispatch, Due, 7 * time.Second},
 		{"due, last millisecond of the wait", Due, time.Minute - time.Millisecond, 0, SweepDispatch, Due, 65*time.Second - time.Millisecond},
 		{"due, wait is over", Due, time.Minute, 0, SweepNothing, Missed, 0},
+		{"offer open", Offered, OfferTTL - time.Millisecond, time.Hour, SweepNothing, Offered, OfferTTL},
 		{"offer unanswered", Offered, OfferTTL, time.Hour, SweepDispatch, Due, OfferTTL + hold},
+		{"running, looked at early", Running, time.Second, 15 * time.Second, SweepNothing, Running, 17 * time.Second},
 		{"running, lease renewed", Running, 17 * time.Second, 30 * time.Second, SweepNothing, Running, 32 * time.Second},
 		{"running, within the margin", Running, 32 * time.Second, 30 * time.Second, SweepNothing, Running, 32 * time.Second},
 		{"running, silent", Running, 32*time.Second + time.Millisecond, 30 * time.Second, SweepNothing, Lost, 0},

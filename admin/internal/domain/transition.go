@@ -126,11 +126,25 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	e.Node, e.Instance, e.Idempotent = node, instance, idempotent
 	e.OfferedAt, e.GrantedAt, e.StartedAt, e.FinishedAt = now, time.Time{}, time.Time{}, time.Time{}
 	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = nil, "", "", "", -1
-	e.WakeAt = now.Add(OfferTTL)
 	if granted {
 		e.start(now, p)
+	} else {
+		e.lookBy(now, e.offerEnd())
 	}
 	return nil
+}
+
+// offerEnd is when the offer's time is over.
+func (e *Execution) offerEnd() time.Time { return e.OfferedAt.Add(OfferTTL) }
+
+// lookBy lets somebody look at the execution at t at the latest. An earlier
+// look that is still to come stays: most runs are over by then, and moving it
+// would cost them an entry of the index that the sweep reads. A sweep that
+// comes early finds the right instant by itself (docs/adr/0010).
+func (e *Execution) lookBy(now, t time.Time) {
+	if !e.WakeAt.After(now) || e.WakeAt.After(t) {
+		e.WakeAt = t
+	}
 }
 
 // Grant lets the offered attempt start (arrow 4). It fails once the offer's
@@ -139,7 +153,7 @@ func (e *Execution) Grant(now time.Time, fence int64, instance InstanceID, p Pol
 	if e.Fence != fence || e.Instance != instance {
 		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
 	}
-	if e.State != Offered || !now.Before(e.WakeAt) {
+	if e.State != Offered || !now.Before(e.offerEnd()) {
 		return e.illegal("grant it")
 	}
 	e.start(now, p)
@@ -154,7 +168,7 @@ func (e *Execution) start(now time.Time, p Policy) {
 	if p.Timeout > 0 {
 		e.Deadline = now.Add(p.Timeout + DeadlineGrace)
 	}
-	e.WakeAt = e.nextCheck(now.Add(LeaseTTL + LeaseMargin))
+	e.lookBy(now, e.nextCheck(now.Add(LeaseTTL+LeaseMargin)))
 }
 
 // nextCheck returns the earlier of t and the deadline.
@@ -456,6 +470,10 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 		}
 		return SweepDispatch, Effects{}, nil
 	case Offered:
+		if now.Before(e.offerEnd()) {
+			e.WakeAt = e.offerEnd()
+			return SweepNothing, Effects{}, nil
+		}
 		err := e.GiveBack(now, e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", 0)
 		e.WakeAt = now.Add(hold)
 		return SweepDispatch, Effects{}, err

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
-
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -24,14 +22,13 @@ const (
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold     = 3 * time.Second
 	instanceEvery = 2 * time.Second
-	deleteLimit   = 1000
 )
 
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
-	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	store.Retention
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -45,7 +42,10 @@ type Options struct {
 	Cancel func(domain.Execution)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
-	// LogRetention is how long handlers' logs are kept; 0 = 30 days.
+	// RunRetention is how long ended runs and alerts are kept; 0 = 90 days.
+	RunRetention time.Duration
+	// LogRetention is how long handlers' logs are kept; 0 = 30 days. Logs never
+	// outlive their run.
 	LogRetention time.Duration
 	Logger       *slog.Logger
 }
@@ -58,9 +58,13 @@ type Sweeper struct {
 
 // New returns a Sweeper; it starts nothing.
 func New(opt Options) *Sweeper {
+	if opt.RunRetention <= 0 {
+		opt.RunRetention = 90 * 24 * time.Hour
+	}
 	if opt.LogRetention <= 0 {
 		opt.LogRetention = 30 * 24 * time.Hour
 	}
+	opt.LogRetention = min(opt.LogRetention, opt.RunRetention)
 	return &Sweeper{opt: opt, log: opt.Logger.With("component", "maintenance")}
 }
 
@@ -76,21 +80,6 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
 	wg.Wait()
 	return housekeeping.Shutdown()
-}
-
-// housekeeping is the admin's own small timetable; nothing on a trigger's way
-// depends on it.
-func (s *Sweeper) housekeeping(ctx context.Context) (gocron.Scheduler, error) {
-	cron, err := gocron.NewScheduler()
-	if err != nil {
-		return nil, err
-	}
-	_, err = cron.NewJob(gocron.DurationRandomJob(50*time.Minute, 70*time.Minute), gocron.NewTask(func() {
-		if err := s.deleteLogs(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("old logs could not be deleted", "err", err)
-		}
-	}))
-	return cron, err
 }
 
 // every runs f at once and then at each tick; an error is told when it changes.
@@ -155,26 +144,4 @@ func (s *Sweeper) expireInstances(ctx context.Context) error {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
 	}
 	return err
-}
-
-func (s *Sweeper) deleteLogs(ctx context.Context) error {
-	now, err := s.opt.Store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	total := int64(0)
-	for ctx.Err() == nil {
-		n, err := s.opt.Store.DeleteLogsBefore(ctx, now.Add(-s.opt.LogRetention), deleteLimit)
-		total += n
-		if err != nil {
-			return err
-		}
-		if n < deleteLimit {
-			break
-		}
-	}
-	if total > 0 {
-		s.log.Info("old logs deleted", "chunks", total)
-	}
-	return nil
 }

@@ -1703,6 +1703,8 @@ export interface components {
         };
         Version: {
             commit?: string;
+            /** @description Where executors connect, host:port, this node's first */
+            executorAddresses: string[];
             version: string;
         };
     };

@@ -95,6 +95,7 @@ func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
 	if len(specs) == 0 {
 		return now, domain.Errorf(domain.CodeNotFound, "job %s has no revision %d", e.JobID, e.Revision)
 	}
+	e.Priority = specs[revisionKey{e.JobID, e.Revision}].spec.Priority
 	return instant(at), nil
 }
 

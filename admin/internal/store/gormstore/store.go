@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,10 @@ type Options struct {
 	Logger *slog.Logger
 	// MaxOpenConns bounds the connections; 0 = 16 for mysql, 4 readers for sqlite.
 	MaxOpenConns int
+	// Connector may wrap the connections, for measurements that watch the
+	// statements; nil = none. Wrapped connections must keep all of the driver's
+	// optional interfaces.
+	Connector func(driver.Connector) driver.Connector
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 }
@@ -107,6 +112,13 @@ func connect(o Options) (*Store, error) {
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
 	s.refs = newRefCache(65536)
 	return s, nil
+}
+
+func (o Options) connector(c driver.Connector) driver.Connector {
+	if o.Connector != nil {
+		return o.Connector(c)
+	}
+	return c
 }
 
 func orDefault(n, otherwise int) int {

@@ -24,7 +24,7 @@ import (
 type Store interface {
 	store.Store
 	// Age makes everything planned for the execution (wake, not before, expiry,
-	// deadline) come sooner by d: tests do not wait for the database's clock.
+	// end of the offer, deadline) come sooner by d: tests do not wait for the database's clock.
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
 }
 
@@ -55,7 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogRetention", testLogRetention},
+		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
 		{"TenantWall", testTenantWall},
 	}
