@@ -44,7 +44,7 @@ func (r Run) summary() Text {
 	case domain.Failed, domain.TimedOut:
 		return Text{
 			fmt.Sprintf("It ended as %s after %s, because %s.", e.State, attempts(e.Attempt).En, reason.En),
-			fmt.Sprintf("经过%s后以“%s”结束：%s。", attempts(e.Attempt).Zh, e.State, reason.Zh),
+			fmt.Sprintf("经过%s后以“%s”结束：%s。", attempts(e.Attempt).Zh, states[e.State], reason.Zh),
 		}
 	case domain.Cancelled:
 		if e.Attempt == 0 {
@@ -165,10 +165,10 @@ func (r Run) current() []domain.Attempt {
 
 func ended(a domain.Attempt) Text {
 	if a.Reason == "" {
-		return Text{"The attempt ended as " + a.State.String() + ".", "该次尝试结束：" + a.State.String() + "。"}
+		return Text{"The attempt ended as " + a.State.String() + ".", "该次尝试结束：" + states[a.State] + "。"}
 	}
 	return Text{"The attempt ended as " + a.State.String() + ", because " + because(a.Reason).En + ".",
-		"该次尝试结束：" + a.State.String() + "，" + because(a.Reason).Zh + "。"}
+		"该次尝试结束：" + states[a.State] + "，" + because(a.Reason).Zh + "。"}
 }
 
 func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
