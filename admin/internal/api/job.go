@@ -30,13 +30,13 @@ type JobSpec struct {
 	Schedule        Schedule          `json:"schedule"`
 	Misfire         Misfire           `json:"misfire"`
 	Routing         string            `json:"routing" enum:"first,round_robin,random"`
-	Blocking        string            `json:"blocking" enum:"serial,discard_later,parallel"`
+	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel"`
 	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
 	Retry           Retry             `json:"retry"`
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
-	Priority        int               `json:"priority"`
+	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
 }

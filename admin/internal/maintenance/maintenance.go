@@ -42,8 +42,9 @@ type Options struct {
 	Partitions func() []int
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
-	// Cancel sends a cancel again.
+	// Cancel sends a cancel again, Resend one-step offers.
 	Cancel func(domain.Execution)
+	Resend func([]store.OfferResult)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
 	// RunRetention is how long ended runs and alerts are kept; 0 = 90 days.
@@ -134,6 +135,9 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 		s.opt.Later(swept.Dispatch...)
 		for _, e := range swept.Cancel {
 			s.opt.Cancel(e)
+		}
+		if len(swept.Resend) > 0 {
+			s.opt.Resend(swept.Resend)
 		}
 		s.opt.Ended(swept.Ended)
 		if swept.Seen < sweepLimit {
