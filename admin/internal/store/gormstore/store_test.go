@@ -67,7 +67,7 @@ func TestMigrateByFourAtOnce(t *testing.T) {
 			before, err := PendingSQL(t.Context(), o)
 			require.NoError(t, err)
 			require.Contains(t, before, "CREATE TABLE")
-			require.Equal(t, 7, strings.Count(before, "-- 0000"))
+			require.Equal(t, 8, strings.Count(before, "-- 0000"))
 			errs := make(chan error)
 			for range 4 {
 				go func() { errs <- Migrate(context.Background(), o) }()
