@@ -219,15 +219,12 @@ func (k *Keeper) adopt(ctx context.Context, partitions []int) {
 }
 
 func (k *Keeper) tell(c Changed) {
-	for _, list := range []struct {
-		what string
-		part []domain.PartitionTerm
-	}{{"partitions gained", c.Gained}, {"partitions lost", c.Lost}} {
-		if len(list.part) > 0 {
-			k.log.Info(list.what, "count", len(list.part), "held", len(k.Held()))
-		}
+	held := len(k.Held())
+	if len(c.Lost) > 0 {
+		k.log.Info("partitions given up", "count", len(c.Lost), "held", held)
 	}
 	if len(c.Gained) > 0 {
+		k.log.Info("partitions taken", "count", len(c.Gained), "held", held)
 		k.opt.Gained()
 	}
 }
