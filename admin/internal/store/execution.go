@@ -14,12 +14,15 @@ type Triggers interface {
 	// others are skipped), asks Plan for each, inserts the planned executions
 	// and advances the triggers, all in one transaction. An execution whose
 	// fire time exists already is left out of the result (UNIQUE job, fire
-	// time, key).
+	// time, key). CodeStaleTerm: nothing was planned, because somebody has
+	// taken over one of the partitions, or its lease has run out.
 	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
 }
 
 type ClaimDueTriggersParams struct {
-	Partitions []int
+	// Partitions are those that the caller holds, with their terms: the claim
+	// commits only while these are the highest.
+	Partitions []domain.PartitionTerm
 	Horizon    time.Duration
 	Limit      int
 	// Plan is pure and quick; it is called inside the transaction.
@@ -186,6 +189,8 @@ type SweepParams struct {
 	Partitions []int
 	Limit      int
 	Hold       time.Duration
+	// Overdue leaves out what woke less than this ago.
+	Overdue time.Duration
 }
 
 type Swept struct {

@@ -59,11 +59,12 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		ids = ids[:0]
+		until := s.d.clockNow() + fmt.Sprintf(" - %d", p.Overdue.Milliseconds())
 		terms := []string{"SELECT 0 AS id, " + s.d.clockNow() + " AS wake_at"}
 		for _, part := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
 				"SELECT id, wake_at FROM executions%s WHERE part = %d AND wake_at <= %s ORDER BY wake_at LIMIT %d",
-				s.d.byIndex("ix_executions_wake"), part, s.d.clockNow(), p.Limit)))
+				s.d.byIndex("ix_executions_wake"), part, until, p.Limit)))
 		}
 		type found struct {
 			id domain.ExecutionID
