@@ -48,7 +48,11 @@ type Config struct {
 	// default: a file in DataDir, made at the first start. Nodes that share a
 	// database need the same key.
 	SealingKeyFile string
-	// LogRetention is how long handlers' logs are kept; default 30 days.
+	// RunRetention is how long ended runs and alerts are kept; default 90 days,
+	// at least one day.
+	RunRetention time.Duration
+	// LogRetention is how long handlers' logs are kept; default 30 days. Logs
+	// never outlive their run.
 	LogRetention time.Duration
 	Mail         MailConfig
 	Webhook      WebhookConfig
@@ -96,6 +100,11 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Mail.Language, "en")
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	for name, keep := range map[string]time.Duration{"run retention": c.RunRetention, "log retention": c.LogRetention} {
+		if keep != 0 && keep < 24*time.Hour {
+			return c, fmt.Errorf("%s: %s is less than a day", name, keep)
+		}
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
 		return c, errors.New("tls: certificate and key have to be given together")

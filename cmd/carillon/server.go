@@ -13,6 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
@@ -38,10 +39,16 @@ func newServerCommand() *cobra.Command {
 				return err
 			}
 			printFirstLogin(cmd.ErrOrStderr(), node)
-			return node.Run(ctx)
+			group, ctx := errgroup.WithContext(ctx)
+			if profiles, _ := cmd.Flags().GetString("profiles"); profiles != "" {
+				group.Go(func() error { return admin.ServeProfiles(ctx, profiles) })
+			}
+			group.Go(func() error { return node.Run(ctx) })
+			return group.Wait()
 		},
 	}
 	serverFlags(cmd.Flags())
+	cmd.Flags().String("profiles", "", "address that serves pprof profiles of this process, loopback only, for example 127.0.0.1:6060 (default: none)")
 	return cmd
 }
 
@@ -70,7 +77,8 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("executors-tls-key", "", "its key")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
-	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h)")
+	f.Duration("run-retention", 0, "how long ended runs and alerts are kept (default 2160h, 90 days)")
+	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
 	f.String("mail-host", "", "SMTP server for alerts")
 	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
 	f.String("mail-from", "", "sender of alert mails")
@@ -105,6 +113,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"),
 		// A secret is no flag: flags are seen by every user of the machine.
 		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
+		RunRetention:  k.Duration("run-retention"),
 		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
 	}
 	if config.Mail, err = mailConfig(k); err != nil {

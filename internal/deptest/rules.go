@@ -23,6 +23,10 @@ const (
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
 	proof          = "internal/proof"
+	lab            = "internal/lab"
+	faults         = "internal/faults"
+	verify         = "admin/verify"
+	expand         = verify + "/expand"
 )
 
 const (
@@ -76,10 +80,17 @@ func rooms() []Room {
 			alerting, mailChannel, webhookChannel, auth, api,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule, verify}, whyCmd},
+
+		{expand, nil, "the second cron: it must not see the first one"},
+		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{proof, []string{"executor-sdk", testenv}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
+		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
+		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
+		{faults, []string{"executor-sdk", testenv, lab, verify, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -92,8 +103,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},

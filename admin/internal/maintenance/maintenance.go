@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
-
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -24,14 +22,17 @@ const (
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold     = 3 * time.Second
 	instanceEvery = 2 * time.Second
-	deleteLimit   = 1000
+	// delayEvery bounds how long a fixed delay may stand still whose run ended
+	// without setting it, which is not known to happen.
+	delayEvery = 10 * time.Second
 )
 
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
-	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	RearmDelays(ctx context.Context, limit int) (int, error)
+	store.Retention
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -41,11 +42,15 @@ type Options struct {
 	Partitions func() []int
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
-	// Cancel sends a cancel again.
+	// Cancel sends a cancel again, Resend one-step offers.
 	Cancel func(domain.Execution)
+	Resend func([]store.OfferResult)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
-	// LogRetention is how long handlers' logs are kept; 0 = 30 days.
+	// RunRetention is how long ended runs and alerts are kept; 0 = 90 days.
+	RunRetention time.Duration
+	// LogRetention is how long handlers' logs are kept; 0 = 30 days. Logs never
+	// outlive their run.
 	LogRetention time.Duration
 	Logger       *slog.Logger
 }
@@ -58,9 +63,13 @@ type Sweeper struct {
 
 // New returns a Sweeper; it starts nothing.
 func New(opt Options) *Sweeper {
+	if opt.RunRetention <= 0 {
+		opt.RunRetention = 90 * 24 * time.Hour
+	}
 	if opt.LogRetention <= 0 {
 		opt.LogRetention = 30 * 24 * time.Hour
 	}
+	opt.LogRetention = min(opt.LogRetention, opt.RunRetention)
 	return &Sweeper{opt: opt, log: opt.Logger.With("component", "maintenance")}
 }
 
@@ -74,23 +83,9 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
+	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
 	wg.Wait()
 	return housekeeping.Shutdown()
-}
-
-// housekeeping is the admin's own small timetable; nothing on a trigger's way
-// depends on it.
-func (s *Sweeper) housekeeping(ctx context.Context) (gocron.Scheduler, error) {
-	cron, err := gocron.NewScheduler()
-	if err != nil {
-		return nil, err
-	}
-	_, err = cron.NewJob(gocron.DurationRandomJob(50*time.Minute, 70*time.Minute), gocron.NewTask(func() {
-		if err := s.deleteLogs(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("old logs could not be deleted", "err", err)
-		}
-	}))
-	return cron, err
 }
 
 // every runs f at once and then at each tick; an error is told when it changes.
@@ -141,6 +136,9 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 		for _, e := range swept.Cancel {
 			s.opt.Cancel(e)
 		}
+		if len(swept.Resend) > 0 {
+			s.opt.Resend(swept.Resend)
+		}
 		s.opt.Ended(swept.Ended)
 		if swept.Seen < sweepLimit {
 			return nil
@@ -157,24 +155,10 @@ func (s *Sweeper) expireInstances(ctx context.Context) error {
 	return err
 }
 
-func (s *Sweeper) deleteLogs(ctx context.Context) error {
-	now, err := s.opt.Store.Now(ctx)
-	if err != nil {
-		return err
+func (s *Sweeper) rearmDelays(ctx context.Context) error {
+	n, err := s.opt.Store.RearmDelays(ctx, sweepLimit)
+	if n > 0 {
+		s.log.Warn("fixed delays stood still", "triggers", n)
 	}
-	total := int64(0)
-	for ctx.Err() == nil {
-		n, err := s.opt.Store.DeleteLogsBefore(ctx, now.Add(-s.opt.LogRetention), deleteLimit)
-		total += n
-		if err != nil {
-			return err
-		}
-		if n < deleteLimit {
-			break
-		}
-	}
-	if total > 0 {
-		s.log.Info("old logs deleted", "chunks", total)
-	}
-	return nil
+	return err
 }

@@ -34,9 +34,11 @@ type rig struct {
 	*storetest.World
 	sweeper *Sweeper
 
-	mu                    sync.Mutex
-	later, cancels, ended []seen // guarded by mu
-	partitions            []int  // guarded by mu
+	mu           sync.Mutex
+	later, ended []seen // guarded by mu
+	cancels      []seen // guarded by mu
+	resends      []seen // guarded by mu
+	partitions   []int  // guarded by mu
 }
 
 func (r *rig) record(list *[]seen, executions ...domain.Execution) {
@@ -83,7 +85,12 @@ func newRig(t *testing.T) *rig {
 		Partitions: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.partitions },
 		Later:      func(e ...domain.Execution) { r.record(&r.later, e...) },
 		Cancel:     func(e domain.Execution) { r.record(&r.cancels, e) },
-		Ended:      func(e []domain.Execution) { r.record(&r.ended, e...) },
+		Resend: func(offers []store.OfferResult) {
+			for _, o := range offers {
+				r.record(&r.resends, o.Execution)
+			}
+		},
+		Ended: func(e []domain.Execution) { r.record(&r.ended, e...) },
 	})
 	return r
 }
@@ -216,6 +223,29 @@ func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
 	})
 }
 
+func TestOneStepOffersThatNobodyTookAreSentAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		_, err := r.S.OfferExecutions(t.Context(), []store.Offer{{
+			Tenant: r.Tenant, ID: run.ID, Node: 1, Instance: r.Instance("boot", time.Hour), Idempotent: true, Granted: true,
+		}})
+		require.NoError(t, err)
+		offered := time.Now()
+		time.Sleep(domain.OfferTTL + domain.StartResend + 2*sweepEvery)
+		got := r.took(&r.resends)
+		require.Len(t, got, 2)
+		within(t, got[0].at, offered.Add(domain.OfferTTL))
+		within(t, got[1].at, got[0].at.Add(domain.StartResend))
+		require.Equal(t, int64(1), got[1].e.Fence)
+		e := r.Find(run.ID)
+		require.NoError(t, r.S.RecordStarts(t.Context(), []store.Start{{
+			Tenant: r.Tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, StartedAt: time.Now(),
+		}}))
+		time.Sleep(time.Minute)
+		require.Empty(t, r.took(&r.resends))
+	})
+}
+
 func TestUnansweredCancelsAreSentAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		e := r.Start(r.Instance("boot", domain.LeaseTTL), r.Run(r.Job(nil), time.Now()))[0]
@@ -268,7 +298,7 @@ func TestMoreThanOneBatchIsSweptAtOnce(t *testing.T) {
 type fake struct {
 	Store
 	sweep  func() (store.Swept, error)
-	delete func(before time.Time, limit int) (int64, error)
+	delete func(what string, before time.Time, limit int) (int64, error)
 }
 
 func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, error) {
@@ -277,7 +307,13 @@ func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, 
 func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
 func (f fake) Now(context.Context) (time.Time, error)                          { return time.Now(), nil }
 func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
-	return f.delete(before, limit)
+	return f.delete("logs", before, limit)
+}
+func (f fake) DeleteRunsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("runs", before, limit)
+}
+func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("alerts", before, limit)
 }
 
 func TestSweepingGoesOnAfterErrors(t *testing.T) {
@@ -306,25 +342,37 @@ type logs struct{ lines int }
 
 func (l *logs) Write(p []byte) (int, error) { l.lines++; return len(p), nil }
 
-func TestOldLogsAreDeletedNowAndThen(t *testing.T) {
+func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var deletions atomic.Int32
+		var mu sync.Mutex
+		deletions := map[string]int{}
+		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour}
 		s := New(Options{
-			Store: fake{delete: func(before time.Time, limit int) (int64, error) {
-				deletions.Add(1)
-				if before != time.Now().Add(-48*time.Hour) || limit != deleteLimit {
-					t.Errorf("asked to delete %d before %s", limit, before)
+			Store: fake{delete: func(what string, before time.Time, limit int) (int64, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				deletions[what]++
+				if before != time.Now().Add(-keep[what]) || limit != deleteLimit {
+					t.Errorf("asked to delete %d %s before %s", limit, what, before)
 				}
 				return 0, nil
 			}},
-			Logger: slog.New(slog.DiscardHandler), Partitions: func() []int { return nil }, LogRetention: 48 * time.Hour,
+			Logger: slog.New(slog.DiscardHandler), Partitions: func() []int { return nil },
+			LogRetention: 48 * time.Hour, RunRetention: 72 * time.Hour,
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		require.NoError(t, s.Run(ctx))
-		require.GreaterOrEqual(t, deletions.Load(), int32(2))
-		require.LessOrEqual(t, deletions.Load(), int32(4))
+		for what := range keep {
+			require.GreaterOrEqual(t, deletions[what], 2, what)
+			require.LessOrEqual(t, deletions[what], 6, what)
+		}
 	})
+}
+
+func TestLogsNeverOutliveTheirRun(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler), LogRetention: 72 * time.Hour, RunRetention: 48 * time.Hour})
+	require.Equal(t, 48*time.Hour, s.opt.LogRetention)
 }
 
 func TestLogsAreDeletedByTheAgeOfTheirRun(t *testing.T) {
@@ -361,23 +409,23 @@ func TestLogsAreDeletedByTheAgeOfTheirRun(t *testing.T) {
 		time.Sleep(time.Minute)
 		young := write()
 		time.Sleep(time.Hour - time.Second)
-		require.NoError(t, r.sweeper.deleteLogs(t.Context()))
+		r.sweeper.deleteOld(t.Context())
 		require.Zero(t, lines(old))
 		require.Equal(t, 3, lines(young))
 	})
 }
 
-func TestManyOldLogsAreDeletedInSteps(t *testing.T) {
+func TestManyOldRowsAreDeletedInSteps(t *testing.T) {
 	left, calls := int64(2*deleteLimit+1), 0
-	s := New(Options{
-		Store: fake{delete: func(_ time.Time, limit int) (int64, error) {
-			calls++
-			n := min(left, int64(limit))
-			left -= n
-			return n, nil
-		}}, Logger: slog.New(slog.DiscardHandler),
+	s := New(Options{Store: fake{}, Logger: slog.New(slog.DiscardHandler)})
+	total, err := s.deleteAll(t.Context(), time.Hour, func(_ context.Context, _ time.Time, limit int) (int64, error) {
+		calls++
+		n := min(left, int64(limit))
+		left -= n
+		return n, nil
 	})
-	require.NoError(t, s.deleteLogs(t.Context()))
+	require.NoError(t, err)
+	require.EqualValues(t, 2*deleteLimit+1, total)
 	require.Zero(t, left)
 	require.Equal(t, 3, calls)
 }

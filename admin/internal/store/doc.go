@@ -33,6 +33,7 @@ type Store interface {
 	Executions
 	Logs
 	Alerts
+	Retention
 
 	// Ping checks that the database answers and accepts writes.
 	Ping(ctx context.Context) error

@@ -15,9 +15,6 @@ type Logs interface {
 	AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error)
 	// ReadLog returns lines of one attempt with numbers above After, in order.
 	ReadLog(ctx context.Context, p ReadLogParams) (LogPage, error)
-	// DeleteLogsBefore removes chunks of executions that were planned before
-	// the instant, at most limit, and returns how many.
-	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 }
 
 type ReadLogParams struct {

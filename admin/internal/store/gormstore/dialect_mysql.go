@@ -300,7 +300,7 @@ func openMySQL(o Options) (write, read *sql.DB, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare MySQL connections: %w", err)
 	}
-	db := sql.OpenDB(mysqlConnector{connector})
+	db := sql.OpenDB(o.connector(mysqlConnector{connector}))
 	db.SetMaxOpenConns(o.MaxOpenConns)
 	db.SetMaxIdleConns(o.MaxOpenConns)
 	db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit

@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -119,11 +120,11 @@ func openSQLite(o Options) (write, read *sql.DB, err error) {
 	if o.DSN == "" {
 		return nil, nil, domain.Errorf(domain.CodeInvalid, "the SQLite database needs a path")
 	}
-	if write, err = sql.Open("sqlite", sqliteDSN(o.DSN, false)); err != nil {
+	if write, err = openSQLitePool(o, false); err != nil {
 		return nil, nil, fmt.Errorf("open SQLite writer: %w", err)
 	}
 	write.SetMaxOpenConns(1)
-	if read, err = sql.Open("sqlite", sqliteDSN(o.DSN, true)); err != nil {
+	if read, err = openSQLitePool(o, true); err != nil {
 		write.Close()
 		return nil, nil, fmt.Errorf("open SQLite readers: %w", err)
 	}
@@ -131,6 +132,24 @@ func openSQLite(o Options) (write, read *sql.DB, err error) {
 	read.SetMaxIdleConns(o.MaxOpenConns)
 	return write, read, nil
 }
+
+func openSQLitePool(o Options, reader bool) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", sqliteDSN(o.DSN, reader))
+	if err != nil || o.Connector == nil {
+		return db, err
+	}
+	plain := sqliteConnector{db.Driver(), sqliteDSN(o.DSN, reader)}
+	return sql.OpenDB(o.Connector(plain)), db.Close()
+}
+
+// sqliteConnector is what sql.Open makes of a driver without connectors.
+type sqliteConnector struct {
+	driver driver.Driver
+	dsn    string
+}
+
+func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+func (c sqliteConnector) Driver() driver.Driver                        { return c.driver }
 
 func sqliteGorm(db *sql.DB) gorm.Dialector {
 	return gormsqlite.Dialector{DriverName: "sqlite", Conn: db}

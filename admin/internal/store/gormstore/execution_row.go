@@ -30,7 +30,7 @@ type executionRow struct {
 	plannedAt, offeredAt, grantedAt                 int64
 	startedAt, finishedAt                           int64
 	output, errorKind, error, stack                 string
-	logLines                                        int64
+	logLines, priority                              int64
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -85,6 +85,7 @@ var executionTable = table[executionRow]{
 			lines,
 			versionColumn,
 			intColumn("phase", func(r *r) *int64 { return &r.phase }),
+			intColumn("priority", func(r *r) *int64 { return &r.priority }),
 		}
 	}(),
 }
@@ -127,6 +128,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		grantedAt: millis(e.GrantedAt), startedAt: millis(e.StartedAt), finishedAt: millis(e.FinishedAt),
 		output: string(e.Output), errorKind: clip(e.ErrorKind, errorKindSize),
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
+		priority: int64(e.Priority),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -158,6 +160,7 @@ func (r *executionRow) execution() domain.Execution {
 		Deadline: instant(r.deadline), PlannedAt: instant(r.plannedAt), OfferedAt: instant(r.offeredAt),
 		GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
+		Priority: int(r.priority),
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -214,29 +213,4 @@ func (s *Store) ReadLog(ctx context.Context, p store.ReadLogParams) (page store.
 		return rows.Err()
 	})
 	return page, err
-}
-
-// DeleteLogsBefore goes tenant by tenant, along the primary key. The instant
-// is compared with the time inside the execution's id.
-func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	tenants, err := s.ListTenants(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, tenant := range tenants {
-		if deleted >= int64(limit) {
-			break
-		}
-		var n int64
-		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) (err error) {
-			n, err = t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
-				int64(tenant.ID), domain.IDFloor(before), int64(limit)-deleted)
-			return err
-		})
-		deleted += n
-		if err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
 }

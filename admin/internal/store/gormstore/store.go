@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,16 @@ type Options struct {
 	Logger *slog.Logger
 	// MaxOpenConns bounds the connections; 0 = 16 for mysql, 4 readers for sqlite.
 	MaxOpenConns int
+	// Connector may wrap the connections, for measurements that watch the
+	// statements; nil = none. Wrapped connections must keep all of the driver's
+	// optional interfaces.
+	Connector func(driver.Connector) driver.Connector
+	// NextFire computes when a fixed delay fires after the end of a run. It may
+	// be nil where no job has one.
+	NextFire store.NextFireFunc
+	// Rearmed is called after a commit that set the next fire time of a fixed
+	// delay, which may be near; it must not block. It may be nil.
+	Rearmed func()
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 }
@@ -46,6 +57,8 @@ type Store struct {
 	specs       *specCache
 	flights     *flights
 	clock       *estimate
+	nextFireOf  store.NextFireFunc
+	onRearm     func()
 
 	newID atomic.Pointer[func() int64]
 }
@@ -67,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -108,6 +121,13 @@ func connect(o Options) (*Store, error) {
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
 	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil
+}
+
+func (o Options) connector(c driver.Connector) driver.Connector {
+	if o.Connector != nil {
+		return o.Connector(c)
+	}
+	return c
 }
 
 func orDefault(n, otherwise int) int {

@@ -66,25 +66,3 @@ func testLogs(t *testing.T, f *fixture) {
 	})
 	require.Equal(t, chunk(e, 1, 1, 15).Lines, read(store.ReadLogParams{Attempt: 1}).Lines)
 }
-
-func testLogRetention(t *testing.T, f *fixture) {
-	j := f.job(nil)
-	e := planned(&j.Job, f.now(), f.now())
-	e.Cause = domain.CauseManual
-	// An id of a day ago.
-	e.ID = domain.ExecutionID(domain.IDFloor(time.Now().Add(-24*time.Hour)) + ids.Next()%4096)
-	_, _, err := f.s.CreateExecution(f.ctx, e)
-	f.ok(err)
-	young := f.run(j)
-	_, err = f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, []domain.LogChunk{chunk(e, 1, 1, 1), chunk(e, 1, 2, 2), chunk(e, 1, 3, 3), chunk(young, 1, 1, 1)})
-	f.ok(err)
-	n, err := f.s.DeleteLogsBefore(f.ctx, time.Now().Add(-time.Hour), 2)
-	f.ok(err)
-	require.EqualValues(t, 2, n)
-	n, err = f.s.DeleteLogsBefore(f.ctx, time.Now().Add(-time.Hour), 10)
-	f.ok(err)
-	require.EqualValues(t, 1, n)
-	page, err := f.s.ReadLog(f.ctx, store.ReadLogParams{Tenant: f.tenant, Execution: young.ID, Attempt: 1})
-	f.ok(err)
-	require.Len(t, page.Lines, 1)
-}

@@ -1,0 +1,61 @@
+package maintenance
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+)
+
+// deleteLimit bounds one deleting transaction.
+const deleteLimit = 1000
+
+// housekeeping is the admin's own small timetable; nothing on a trigger's way
+// depends on it. The first round comes minutes after the start, so that it
+// does not compete with what an outage left behind; all nodes take part, each
+// at its own time.
+func (s *Sweeper) housekeeping(ctx context.Context) (gocron.Scheduler, error) {
+	cron, err := gocron.NewScheduler()
+	if err != nil {
+		return nil, err
+	}
+	_, err = cron.NewJob(gocron.DurationRandomJob(10*time.Minute, 20*time.Minute), gocron.NewTask(func() { s.deleteOld(ctx) }))
+	return cron, err
+}
+
+// deleteOld removes what has grown older than its retention.
+func (s *Sweeper) deleteOld(ctx context.Context) {
+	for _, r := range []struct {
+		what   string
+		keep   time.Duration
+		delete func(context.Context, time.Time, int) (int64, error)
+	}{
+		{"logs", s.opt.LogRetention, s.opt.Store.DeleteLogsBefore},
+		{"runs", s.opt.RunRetention, s.opt.Store.DeleteRunsBefore},
+		{"alerts", s.opt.RunRetention, s.opt.Store.DeleteAlertsBefore},
+	} {
+		total, err := s.deleteAll(ctx, r.keep, r.delete)
+		if total > 0 {
+			s.log.Info("old rows deleted", "what", r.what, "count", total)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("old rows could not be deleted", "what", r.what, "err", err)
+		}
+	}
+}
+
+// deleteAll repeats a bounded deletion until nothing old is left.
+func (s *Sweeper) deleteAll(ctx context.Context, keep time.Duration, step func(context.Context, time.Time, int) (int64, error)) (total int64, err error) {
+	now, err := s.opt.Store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for ctx.Err() == nil {
+		n, err := step(ctx, now.Add(-keep), deleteLimit)
+		total += n
+		if err != nil || n < deleteLimit {
+			return total, err
+		}
+	}
+	return total, ctx.Err()
+}

@@ -1,0 +1,119 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+)
+
+// Loaded jobs must be indistinguishable from created ones: figures measured
+// with them are to hold for real ones.
+func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := storetest.NewWorld(t, s)
+			at := time.UnixMilli(1_800_000_000_000).UTC()
+			created := w.JobFiring(at, func(s *domain.JobSpec) { s.Labels = map[string]string{"kind": "bench"} })
+			jobs := make([]domain.Job, 2500)
+			for i := range jobs {
+				jobs[i] = created
+				jobs[i].ID = domain.JobID(storetest.NewID())
+				jobs[i].Spec.Name = "loaded " + jobs[i].ID.String()
+			}
+			require.NoError(t, s.LoadJobs(t.Context(), jobs, func(i int) time.Time { return at.Add(time.Duration(i) * time.Second) }))
+
+			want, err := s.FindJob(t.Context(), w.Tenant, created.ID)
+			require.NoError(t, err)
+			for _, i := range []int{0, 999, 1000, 2499} {
+				got, err := s.FindJob(t.Context(), w.Tenant, jobs[i].ID)
+				require.NoError(t, err)
+				require.Equal(t, at.Add(time.Duration(i)*time.Second), got.NextFireAt)
+				got.NextFireAt = want.NextFireAt
+				got.ID, got.Partition, got.Spec.Name = want.ID, want.Partition, want.Spec.Name
+				got.CreatedAt, got.UpdatedAt = want.CreatedAt, want.UpdatedAt
+				require.Equal(t, want, got)
+			}
+
+			ids := make([]domain.JobID, len(jobs))
+			for i := range jobs {
+				ids[i] = jobs[i].ID
+			}
+			require.NoError(t, s.SetNextFires(t.Context(), w.Tenant, ids, func(i int) time.Time {
+				if i%2 == 0 {
+					return domain.Never
+				}
+				return at
+			}))
+			for i, next := range map[int]time.Time{1500: domain.Never, 1501: at} {
+				got, err := s.FindJob(t.Context(), w.Tenant, ids[i])
+				require.NoError(t, err)
+				require.Equal(t, next, got.NextFireAt)
+			}
+			require.NoError(t, s.SetNextFires(t.Context(), w.Tenant+1, ids, func(int) time.Time { return domain.Never }))
+			got, err := s.FindJob(t.Context(), w.Tenant, ids[1501])
+			require.NoError(t, err)
+			require.Equal(t, at, got.NextFireAt, "another tenant moves nothing")
+		})
+	}
+}
+
+func TestLoadedExecutionsReadBack(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := storetest.NewWorld(t, s)
+			job := w.Job(nil)
+			at := time.UnixMilli(1_700_000_000_000).UTC()
+			runs := make([]domain.Execution, 2100)
+			for i := range runs {
+				runs[i] = domain.Execution{
+					ID: domain.ExecutionID(storetest.NewID()), TenantID: w.Tenant, JobID: job.ID, Revision: 1, Executor: w.Executor,
+					Partition: job.Partition, Cause: domain.CauseSchedule, FireAt: at.Add(time.Duration(i) * time.Second),
+					State: domain.Succeeded, Attempt: 1, MaxAttempts: 1, Fence: 1, FinishedAt: at, LogLines: 3,
+				}
+			}
+			require.NoError(t, s.LoadExecutions(t.Context(), runs))
+			counts, err := s.CountExecutions(t.Context(), w.Tenant, time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, map[domain.State]int64{domain.Succeeded: int64(len(runs))}, counts)
+			list, err := s.ListExecutions(t.Context(), store.ListExecutionsParams{Tenant: w.Tenant, Limit: 1})
+			require.NoError(t, err)
+			require.Equal(t, runs[2099], list[0].Execution)
+		})
+	}
+}
+
+// counting counts the connections that go through a wrapper.
+type counting struct {
+	driver.Connector
+	n *atomic.Int64
+}
+
+func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
+	c.n.Add(1)
+	return c.Connector.Connect(ctx)
+}
+
+func TestEveryConnectionGoesThroughTheConnector(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			var n atomic.Int64
+			o := options(t)
+			o.Connector = func(c driver.Connector) driver.Connector { return counting{c, &n} }
+			s := openStore(t, o)
+			before := n.Load()
+			require.Positive(t, before)
+			_, err := s.Now(t.Context())
+			require.NoError(t, err)
+		})
+	}
+}

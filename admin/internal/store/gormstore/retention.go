@@ -1,0 +1,119 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// oldRun is what has to be known of a run to remove it.
+type oldRun struct {
+	id          domain.ExecutionID
+	tenant, job int64
+	key         string
+}
+
+// DeleteRunsBefore walks the primary key from its beginning, over all tenants:
+// ids grow with time. Ended runs move no more, but for a late result, which
+// then finds nothing.
+func (s *Store) DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	err = s.runRepeatable(ctx, "delete old runs", func(t *txn) error {
+		old, err := oldRuns(t, before, limit)
+		if err != nil || len(old) == 0 {
+			deleted = 0
+			return err
+		}
+		ids := make([]domain.ExecutionID, len(old))
+		for i, r := range old {
+			ids[i] = r.id
+		}
+		if _, err := t.exec(t.ctx, "DELETE FROM attempts WHERE execution_id IN ("+idList(ids)+")"); err != nil {
+			return fmt.Errorf("delete attempts: %w", err)
+		}
+		if err := deleteRequestKeys(t, old); err != nil {
+			return err
+		}
+		deleted, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ids)+")")
+		return err
+	})
+	return deleted, err
+}
+
+func oldRuns(t *txn, before time.Time, limit int) ([]oldRun, error) {
+	var old []oldRun
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		var r oldRun
+		err := rows.Scan(&r.id, &r.tenant, &r.job, &r.key)
+		old = append(old, r)
+		return err
+	}, fmt.Sprintf("SELECT id, tenant_id, job_id, occurrence_key FROM executions%s WHERE id < %d AND state >= %d ORDER BY id LIMIT %d",
+		t.d.byPrimary(), domain.IDFloor(before), domain.Succeeded, limit)+t.d.forUpdateSkip())
+	return old, err
+}
+
+// deleteRequestKeys removes the keys of runs that somebody asked for; runs of
+// a schedule have none.
+func deleteRequestKeys(t *txn, old []oldRun) error {
+	asked := slices.DeleteFunc(slices.Clone(old), func(r oldRun) bool { return r.key == "" })
+	for part := range slices.Chunk(asked, 200) {
+		terms := make([]string, len(part))
+		args := make([]any, len(part))
+		for i, r := range part {
+			terms[i] = fmt.Sprintf("(tenant_id = %d AND job_id = %d AND request_key = ?)", r.tenant, r.job)
+			args[i] = r.key
+		}
+		if _, err := t.exec(t.ctx, "DELETE FROM request_keys WHERE "+strings.Join(terms, " OR "), args...); err != nil {
+			return fmt.Errorf("delete request keys: %w", err)
+		}
+	}
+	return nil
+}
+
+// DeleteAlertsBefore goes along the primary keys. Deliveries are tried for
+// hours, not for days: none of those that old is still under way.
+func (s *Store) DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	err = s.runRepeatable(ctx, "delete old alerts", func(t *txn) error {
+		deleted = 0
+		for _, table := range []string{"deliveries", "alert_events"} {
+			n, err := t.exec(t.ctx, t.d.deleteBounded(table, "id < ?"), domain.IDFloor(before), int64(limit)-deleted)
+			if err != nil {
+				return fmt.Errorf("delete from %s: %w", table, err)
+			}
+			if deleted += n; deleted >= int64(limit) {
+				return nil
+			}
+		}
+		return nil
+	})
+	return deleted, err
+}
+
+// DeleteLogsBefore goes tenant by tenant, along the primary key. The instant
+// is compared with the time inside the execution's id.
+func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	tenants, err := s.ListTenants(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, tenant := range tenants {
+		if deleted >= int64(limit) {
+			break
+		}
+		var n int64
+		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) (err error) {
+			n, err = t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
+				int64(tenant.ID), domain.IDFloor(before), int64(limit)-deleted)
+			return err
+		})
+		deleted += n
+		if err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
+}

@@ -1,0 +1,20 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Retention removes what has grown old, in bounded steps: callers repeat them
+// until less than limit was removed. An instant is compared with the time
+// inside the id, which is when the row was planned.
+type Retention interface {
+	// DeleteRunsBefore removes ended runs with their attempts and request
+	// keys. Runs that have not ended stay, however old they are.
+	DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteLogsBefore removes chunks of executions that were planned before
+	// the instant.
+	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteAlertsBefore removes alert events and their deliveries.
+	DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+}
