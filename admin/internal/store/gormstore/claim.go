@@ -99,6 +99,9 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 			}
 			return nil
 		}, strings.Join(terms, " UNION ALL "))
+		if err == nil {
+			s.clock.learn(millis(now))
+		}
 		slices.SortFunc(all, func(a, b found) int { return int(a.at - b.at) })
 		for _, f := range all[:min(len(all), p.Limit)] {
 			due = append(due, f.job)
@@ -131,7 +134,7 @@ func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm,
 func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
 	var planned []*executionRow
 	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
-	return s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
+	err := s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
 		triggers, now, err := lockDueTriggers(t, due, p.Horizon)
 		if err != nil {
 			return err
@@ -151,10 +154,15 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		out.Executions = make([]domain.Execution, len(planned))
 		for i, row := range planned {
 			out.Executions[i] = row.execution()
-			s.refs.remember(&out.Executions[i])
 		}
 		return nil
 	})
+	if err == nil {
+		for _, row := range planned {
+			s.flights.remember(row)
+		}
+	}
+	return err
 }
 
 // termsOf are the terms under which these triggers are claimed.

@@ -56,7 +56,8 @@ type Store struct {
 	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	specs       *specCache
-	refs        *refCache
+	flights     *flights
+	clock       *estimate
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
 
@@ -121,7 +122,7 @@ func connect(o Options) (*Store, error) {
 	}
 	s.lookup, s.commit = s.read, (*sql.Tx).Commit
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
-	s.refs = newRefCache(65536)
+	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil
 }
 

@@ -31,11 +31,10 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 	if err != nil || len(ids) == 0 {
 		return out, err
 	}
-	var b *batch
-	err = s.runChecked(ctx, "sweep executions", s.landed(&b), func(t *txn) (err error) {
+	err = s.runBatch(ctx, "sweep executions", ids, loadOptions{slots: true, queue: true, skipLocked: true}, func(b *batch) error {
 		out = store.Swept{Now: now, Seen: len(ids)}
-		if b, err = newBatch(t, ids, loadOptions{slots: true, queue: true, skipLocked: true}); err != nil || len(b.moves) == 0 {
-			return err
+		if len(b.moves) == 0 {
+			return nil
 		}
 		out.Now = b.now
 		swept, err := b.sweep(ids, p.Hold)
