@@ -93,7 +93,7 @@ func rooms() []Room {
 		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
-		{faults, []string{"executor-sdk", testenv, lab, verify}, "it breaks real processes from outside: it may know no more than a user"},
+		{faults, []string{"executor-sdk", testenv, lab, verify, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }

@@ -30,13 +30,13 @@ type JobSpec struct {
 	Schedule        Schedule          `json:"schedule"`
 	Misfire         Misfire           `json:"misfire"`
 	Routing         string            `json:"routing" enum:"first,round_robin,random"`
-	Blocking        string            `json:"blocking" enum:"serial,discard_later,parallel"`
+	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel"`
 	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
 	Retry           Retry             `json:"retry"`
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
-	Priority        int               `json:"priority"`
+	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
 }
@@ -103,6 +103,7 @@ type Job struct {
 	Revision       int64    `json:"revision"`
 	NextFireAt     *string  `json:"nextFireAt" format:"date-time"`
 	NeverFires     bool     `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
+	AwaitsRun      *string  `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun `json:"lastRun"`
 	ExecutorOnline int      `json:"executorOnline" doc:"Instances online"`
 	CreatedAt      string   `json:"createdAt" format:"date-time"`
@@ -165,7 +166,8 @@ func jobOf(v store.JobView, online int) Job {
 	}
 	if v.State == domain.JobEnabled {
 		j.NextFireAt = instantOrNull(v.NextFireAt)
-		j.NeverFires = j.NextFireAt == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
+		j.AwaitsRun = idOrNull(v.AwaitsRun)
+		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}
 	if v.LastRun != nil {
 		j.LastRun = &LastRun{

@@ -22,13 +22,13 @@ type JobWrite struct {
 	Schedule        ScheduleWrite     `json:"schedule"`
 	Misfire         *MisfireWrite     `json:"misfire,omitempty"`
 	Routing         string            `json:"routing,omitempty" enum:"first,round_robin,random" doc:"Default round_robin"`
-	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,parallel" doc:"Default serial"`
+	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default), drop the new one, stop the earlier one and take its place, or run beside it"`
 	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
 	Retry           *RetryWrite       `json:"retry,omitempty"`
 	Timeout         string            `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
 	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
 	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
-	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100"`
+	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
 	Owner           *OwnerWrite       `json:"owner,omitempty"`
 	Alert           *AlertWrite       `json:"alert,omitempty"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`

@@ -26,9 +26,9 @@ func CheckSpec(s *JobSpec) error {
 		c.fail("body.routing", s.Routing, "must be first, round_robin or random")
 	}
 	switch s.Blocking {
-	case BlockSerial, BlockDiscard, BlockParallel:
+	case BlockSerial, BlockDiscard, BlockCover, BlockParallel:
 	default:
-		c.fail("body.blocking", s.Blocking, "must be serial, discard_later or parallel")
+		c.fail("body.blocking", s.Blocking, "must be serial, discard_later, cover_early or parallel")
 	}
 	switch s.OnLost {
 	case OnLostAuto, OnLostFail, OnLostRetry:

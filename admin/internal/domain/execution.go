@@ -31,7 +31,7 @@ const (
 	Lost State = 14
 	// Missed: never offered, with the reason (misfire policy, no executor, paused).
 	Missed State = 15
-	// Discarded: never offered, because the blocking strategy said so.
+	// Discarded: never started, because the blocking strategy said so.
 	Discarded State = 16
 )
 

@@ -162,6 +162,7 @@ type Blocking string
 const (
 	BlockSerial   Blocking = "serial"        // wait in order
 	BlockDiscard  Blocking = "discard_later" // drop the new one, with a row
+	BlockCover    Blocking = "cover_early"   // stop the earlier ones, and take their place
 	BlockParallel Blocking = "parallel"      // run beside it, up to Parallelism
 )
 

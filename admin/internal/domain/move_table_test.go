@@ -216,6 +216,12 @@ func TestMoves(t *testing.T) {
 			move:  func(e *Execution) (Effects, error) { return e.Discard(now, "") },
 			legal: map[State]State{Due: Discarded},
 		}, {
+			name: "cover",
+			move: func(e *Execution) (Effects, error) { return e.Cover(now, "a later run is due") },
+			legal: map[State]State{Due: Discarded, Offered: Discarded, RetryWait: Cancelled,
+				Running: Cancelling, Cancelling: Cancelling},
+			refused: terminalWith(CodeAlreadyFinished),
+		}, {
 			name: "sweep with a dead lease",
 			move: func(e *Execution) (Effects, error) {
 				_, fx, err := e.Sweep(now, time.Time{}, time.Second, noRetry)

@@ -251,9 +251,15 @@ func TestSweepKeepsAFutureRunForItsTime(t *testing.T) {
 	require.Equal(t, t0.Add(time.Hour+PickupGrace), e.WakeAt)
 }
 
-func TestWaitingForTheSlotIsNotWaitingForAnInstance(t *testing.T) {
+func TestWaitingForATurnIsNotWaitingForAnInstance(t *testing.T) {
+	for _, reason := range []Reason{ReasonWaitSlot, ReasonWaitLimit} {
+		t.Run(string(reason), func(t *testing.T) { testWaitingForATurn(t, reason) })
+	}
+}
+
+func testWaitingForATurn(t *testing.T, reason Reason) {
 	e := newExecution(1)
-	require.NoError(t, e.Wait(ReasonWaitSlot, "run 1000 is not over", t0.Add(10*time.Second)))
+	require.NoError(t, e.Wait(reason, "run 1000 is not over", t0.Add(10*time.Second)))
 	now := t0.Add(10 * time.Second)
 	for range 100 { // the run before takes 17 minutes, the dispatch timeout is one
 		action, _, err := e.Sweep(now, time.Time{}, 10*time.Second, noRetry)

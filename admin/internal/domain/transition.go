@@ -254,8 +254,8 @@ func (e *Execution) Wait(reason Reason, message string, until time.Time) error {
 	return nil
 }
 
-// Wake makes an execution that waited for its job's slot ready to be offered:
-// the slot is free now. The wait for an instance begins here, so ExpireAt is
+// Wake makes an execution that waited for its turn ready to be offered: its
+// job's slot is free now, or the limit that it waited for has room. The wait for an instance begins here, so ExpireAt is
 // set anew, to patience from now (0 = it never expires).
 func (e *Execution) Wake(now time.Time, patience time.Duration) error {
 	if e.State != Due && e.State != RetryWait {
@@ -483,6 +483,24 @@ func (e *Execution) Discard(now time.Time, message string) (Effects, error) {
 	return e.end(now, Discarded, ReasonOverlap, message), nil
 }
 
+// Cover ends a run whose place a later run of the job takes (blocking strategy
+// cover early), or asks it to stop: a running attempt keeps its slot until it
+// has ended, or until its cancel was forced. A run that was never started is
+// discarded; one whose earlier attempt ran is cancelled.
+func (e *Execution) Cover(now time.Time, message string) (Effects, error) {
+	switch e.State {
+	case Offered: // nothing has started: an answer to the offer finds it gone
+		e.backToDue(now, ReasonCovered, message, 0)
+	case Due, RetryWait:
+	default:
+		return e.RequestCancel(now, ReasonCovered, message)
+	}
+	if e.Attempt > 0 {
+		return e.end(now, Cancelled, ReasonCovered, message), nil
+	}
+	return e.end(now, Discarded, ReasonCovered, message), nil
+}
+
 // SweepAction tells the caller of Sweep what to do outside the database.
 type SweepAction uint8
 
@@ -499,9 +517,9 @@ const (
 func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Policy) (SweepAction, Effects, error) {
 	switch e.State {
 	case Due, RetryWait:
-		if e.Reason == ReasonWaitSlot && !e.ExpireAt.IsZero() {
+		if (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit) && !e.ExpireAt.IsZero() {
 			// Waiting for its turn is not waiting for an instance: that wait
-			// begins when the slot is free.
+			// begins when the slot is free and the limit has room.
 			e.ExpireAt = p.waitEnd(now)
 		}
 		if !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) {

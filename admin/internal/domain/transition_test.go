@@ -299,3 +299,27 @@ func TestLostAttemptIsRepeatedOnlyWhereAllowed(t *testing.T) {
 		})
 	}
 }
+
+// A covered run that runs keeps its slot, tells why it stops, and is not tried
+// again however it ends.
+func TestACoveredAttemptEndsWithItsReason(t *testing.T) {
+	p := retryPolicy(3, true)
+	for outcome, want := range map[Outcome]State{OutcomeCancelled: Cancelled, OutcomeSucceeded: Succeeded, OutcomeFailed: Failed, OutcomeUnknown: Cancelled} {
+		e := newExecution(3)
+		run(t, e, t0, p)
+		e.HoldsSlot = true
+		fx, err := e.Cover(t0.Add(time.Second), "a later run is due")
+		require.NoError(t, err)
+		require.Equal(t, Effects{}, fx)
+		require.Equal(t, Cancelling, e.State)
+		require.Equal(t, ReasonCovered, e.Reason)
+		require.True(t, e.HoldsSlot)
+		fx, err = e.Finish(t0.Add(2*time.Second), Report{Fence: e.Fence, Outcome: outcome}, p)
+		require.NoError(t, err)
+		require.Equal(t, want, e.State)
+		require.True(t, fx.ReleaseSlot)
+		if outcome == OutcomeCancelled {
+			require.Equal(t, ReasonCovered, e.Reason)
+		}
+	}
+}

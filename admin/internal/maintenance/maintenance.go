@@ -22,12 +22,16 @@ const (
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold     = 3 * time.Second
 	instanceEvery = 2 * time.Second
+	// delayEvery bounds how long a fixed delay may stand still whose run ended
+	// without setting it, which is not known to happen.
+	delayEvery = 10 * time.Second
 )
 
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
 }
@@ -79,6 +83,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
+	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
 	wg.Wait()
 	return housekeeping.Shutdown()
 }
@@ -146,6 +151,14 @@ func (s *Sweeper) expireInstances(ctx context.Context) error {
 	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit)
 	for _, i := range gone {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
+	}
+	return err
+}
+
+func (s *Sweeper) rearmDelays(ctx context.Context) error {
+	n, err := s.opt.Store.RearmDelays(ctx, sweepLimit)
+	if n > 0 {
+		s.log.Warn("fixed delays stood still", "triggers", n)
 	}
 	return err
 }

@@ -145,6 +145,9 @@ func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobS
 		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f))
 		out.LastFireAt = f.At
 	}
+	if planned.AwaitsFinish && len(out.Executions) > 0 {
+		out.Awaits = out.Executions[len(out.Executions)-1].ID
+	}
 	return out
 }
 

@@ -33,6 +33,9 @@ type TriggerPlan struct {
 	Executions []domain.Execution
 	NextFireAt time.Time
 	LastFireAt time.Time
+	// Awaits is one of Executions whose end sets the next fire time (a fixed
+	// delay); 0 = none. NextFireAt is Never until then.
+	Awaits domain.ExecutionID
 }
 
 type ClaimedTriggers struct {

@@ -949,7 +949,7 @@ export interface components {
         Job: {
             alert: components["schemas"]["Alert"];
             /** @enum {string} */
-            blocking: "serial" | "discard_later" | "parallel";
+            blocking: "serial" | "discard_later" | "cover_early" | "parallel";
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
@@ -988,7 +988,10 @@ export interface components {
              */
             parallelism: number;
             pauseNote: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
+             */
             priority: number;
             retry: components["schemas"]["Retry"];
             /** Format: int64 */
@@ -1015,7 +1018,7 @@ export interface components {
         JobSpec: {
             alert: components["schemas"]["Alert"];
             /** @enum {string} */
-            blocking: "serial" | "discard_later" | "parallel";
+            blocking: "serial" | "discard_later" | "cover_early" | "parallel";
             description: string;
             /** @description How long a due run waits for an instance */
             dispatchTimeout: string;
@@ -1038,7 +1041,10 @@ export interface components {
              * @description Runs at once with blocking parallel; 0 = no limit
              */
             parallelism: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
+             */
             priority: number;
             retry: components["schemas"]["Retry"];
             /** @enum {string} */
@@ -1050,10 +1056,10 @@ export interface components {
         JobWrite: {
             alert?: components["schemas"]["AlertWrite"];
             /**
-             * @description Default serial
+             * @description When an earlier run is not over: wait in order (the default), drop the new one, stop the earlier one and take its place, or run beside it
              * @enum {string}
              */
-            blocking?: "serial" | "discard_later" | "parallel";
+            blocking?: "serial" | "discard_later" | "cover_early" | "parallel";
             description?: string;
             /** @description Default 5m */
             dispatchTimeout?: string;
@@ -1077,7 +1083,10 @@ export interface components {
              * @description Runs at once with blocking parallel; default 0: no limit
              */
             parallelism?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Default 0; among the tenant's waiting runs each point counts as one second of waiting
+             */
             priority?: number;
             retry?: components["schemas"]["RetryWrite"];
             /**

@@ -34,11 +34,11 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 }
 
 func sqliteOptions(tb testing.TB) Options {
-	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
+	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
 }
 
 func mysqlOptions(tb testing.TB) Options {
-	return Options{Driver: "mysql", DSN: testenv.MariaDB(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
+	return Options{Driver: "mysql", DSN: testenv.MariaDB(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
 }
 
 func openStore(tb testing.TB, o Options) *Store {

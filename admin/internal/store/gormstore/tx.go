@@ -32,6 +32,8 @@ type txn struct {
 	d   dialect
 	tx  *sql.Tx
 	db  *gorm.DB // gorm on tx
+	// rearmed: the next fire time of a fixed delay was set.
+	rearmed bool
 }
 
 // errCommitUnknown marks a COMMIT whose answer was lost.
@@ -128,7 +130,8 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 			_ = tx.Rollback() // the error of fn tells more
 		}
 	}()
-	if err := fn(&txn{ctx: ctx, s: s, d: s.d, tx: tx, db: g}); err != nil {
+	t := &txn{ctx: ctx, s: s, d: s.d, tx: tx, db: g}
+	if err := fn(t); err != nil {
 		return err
 	}
 	committed = true
@@ -137,6 +140,9 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 		return commitError(err)
 	}
 	hit(step, "after")
+	if t.rearmed && s.onRearm != nil {
+		s.onRearm()
+	}
 	return nil
 }
 

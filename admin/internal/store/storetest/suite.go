@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},
+		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayRace", testDelayRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
@@ -70,6 +71,9 @@ var ids = domain.NewIDSource(1000, time.Now)
 
 // NewID is an id source for stores under test, apart from that of the tests.
 var NewID = domain.NewIDSource(1001, time.Now).Next
+
+// NextFire plans fixed delays in stores under test: Every after the end.
+func NextFire(ended time.Time, spec *domain.JobSpec) time.Time { return ended.Add(spec.Schedule.Every) }
 
 // allPartitions is what one node owns while it is alone.
 var allPartitions = func() []int {
