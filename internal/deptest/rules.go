@@ -6,6 +6,7 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
@@ -74,7 +75,8 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
-		{api, []string{domain, store, schedule, timing, secret, auth}, whySide},
+		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
+		{api, []string{domain, store, schedule, timing, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,

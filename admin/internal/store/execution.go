@@ -80,6 +80,8 @@ type Executions interface {
 	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
 
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
+	// FindOccurrence returns the run of a job's schedule for a fire time.
+	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)
 	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// CountExecutions counts by state since an instant (creation time).

@@ -195,7 +195,7 @@ func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult,
 	}
 	s.enqueue(&m.e)
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -308,7 +308,7 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
 		for _, w := range waits {
 			m := b.find(w.Tenant, w.ID)
 			// An illegal move means that somebody else was quicker.
-			if m == nil || m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
+			if m == nil || m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
 				continue
 			}
 			if m.spec.SlotLimit() > 0 && !m.e.HoldsSlot {

@@ -31,6 +31,7 @@ type executionRow struct {
 	startedAt, finishedAt                           int64
 	output, errorKind, error, stack                 string
 	logLines, priority                              int64
+	delays                                          string
 }
 
 var executionTable = table[executionRow]{
@@ -79,6 +80,7 @@ var executionTable = table[executionRow]{
 			longColumn("stack", kindLongText, func(r *r) *string { return &r.stack }),
 			lines,
 			intColumn("priority", func(r *r) *int64 { return &r.priority }),
+			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
 		}
 	}(),
 }
@@ -100,7 +102,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		grantedAt: millis(e.GrantedAt), startedAt: millis(e.StartedAt), finishedAt: millis(e.FinishedAt),
 		output: string(e.Output), errorKind: clip(e.ErrorKind, errorKindSize),
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
-		priority: int64(e.Priority),
+		priority: int64(e.Priority), delays: delaysText(e.Delays),
 	}
 }
 
@@ -118,7 +120,7 @@ func (r *executionRow) execution() domain.Execution {
 		Deadline: instant(r.deadline), PlannedAt: instant(r.plannedAt), OfferedAt: instant(r.offeredAt),
 		GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
-		Priority: int(r.priority),
+		Priority: int(r.priority), Delays: delaysOf(r.delays),
 	}
 }
 

@@ -135,7 +135,7 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 			continue // locked by another, or moved on since it was found
 		}
 		if b.stillBlocked(m) {
-			if err := m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
+			if err := m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
 				return out, err
 			}
 			continue
