@@ -21,12 +21,14 @@ const (
 	sweepLimit = 500
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold     = 3 * time.Second
+	admitEvery    = time.Second
 	instanceEvery = 2 * time.Second
 )
 
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
+	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
@@ -77,6 +79,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	housekeeping.Start()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
+	wg.Go(func() { s.every(ctx, "admit waiting executions", admitEvery, s.admit) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
 	wg.Wait()
 	return housekeeping.Shutdown()
@@ -136,6 +139,14 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// admit wakes runs that wait under a limit which has room, when whoever made
+// room did not.
+func (s *Sweeper) admit(ctx context.Context) error {
+	woken, err := s.opt.Store.AdmitWaiting(ctx, nil)
+	s.opt.Later(woken...)
+	return err
 }
 
 func (s *Sweeper) expireInstances(ctx context.Context) error {

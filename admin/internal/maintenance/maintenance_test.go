@@ -275,7 +275,10 @@ func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, 
 	return f.sweep()
 }
 func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
-func (f fake) Now(context.Context) (time.Time, error)                          { return time.Now(), nil }
+func (f fake) AdmitWaiting(context.Context, []domain.LimitKey) ([]domain.Execution, error) {
+	return nil, nil
+}
+func (f fake) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("logs", before, limit)
 }

@@ -31,6 +31,7 @@ type Store interface {
 	Jobs
 	Triggers
 	Executions
+	Limits
 	Logs
 	Alerts
 	Retention

@@ -50,6 +50,7 @@ type Store struct {
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	specs       *specCache
 	refs        *refCache
+	limits      limitCache
 
 	newID atomic.Pointer[func() int64]
 }
