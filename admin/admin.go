@@ -190,7 +190,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	k := &sink{completer: a.completer}
 	a.gateway = gateway.New(gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
-		Auth: a.auth, Fleet: a.store, Sink: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
+		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
 		Declarer: &declarer{
 			jobs: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
@@ -203,7 +203,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	k.dispatch = a.dispatcher
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel,
+		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)

@@ -323,6 +323,24 @@ func (d *Dispatcher) postpone(t *trouble, err error, executions ...domain.Execut
 	d.opt.Later(executions...)
 }
 
+// Resend sends one-step offers again whose start nobody has reported, if this
+// node serves their instances. The rows name instance and fence already, so
+// that an instance which has one of them says so and does nothing else.
+func (d *Dispatcher) Resend(offers []store.OfferResult) {
+	out := map[Target][]store.OfferResult{}
+	for _, o := range offers {
+		if t := d.opt.Fleet.TargetOf(o.Execution.Instance); t != nil {
+			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
+				_ = t.Reserve(o.Execution.ID, o.Execution.Fence) // a full instance refuses by itself
+			}
+			out[t] = append(out[t], o)
+		}
+	}
+	for t, list := range out {
+		t.SendOffers(list)
+	}
+}
+
 // SendCancel passes a cancel on, if this node serves the instance; whoever
 // does not get it through leaves it to the sweep.
 func (d *Dispatcher) SendCancel(e domain.Execution) {

@@ -80,6 +80,8 @@ type Reason string
 
 const (
 	ReasonMisfire        Reason = "misfire"              // fire time passed beyond the threshold
+	ReasonMisfireWindow  Reason = "misfire_window"       // misfire policy all: older than its window
+	ReasonMisfireCap     Reason = "misfire_cap"          // misfire policy all: more fire times passed than it makes up
 	ReasonCoalesced      Reason = "coalesced"            // another run stands for it
 	ReasonOverlap        Reason = "overlap"              // discard later: the previous run still holds the slot
 	ReasonCovered        Reason = "covered"              // cover early: a later run of the job took its place

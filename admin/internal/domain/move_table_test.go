@@ -151,6 +151,18 @@ func TestMoves(t *testing.T) {
 			},
 			legal: map[State]State{Offered: Due},
 		}, {
+			name: "refuse", // running here is a one-step attempt
+			move: func(e *Execution) (Effects, error) {
+				return noEffects(e.Refuse(now, e.Fence, ReasonOfferRefused, "full", time.Second))
+			},
+			legal: map[State]State{Offered: Due, Running: Due},
+		}, {
+			name: "started",
+			move: func(e *Execution) (Effects, error) {
+				return noEffects(e.Started(now, e.Fence, e.Instance, now))
+			},
+			legal: map[State]State{Running: Running, Cancelling: Cancelling},
+		}, {
 			name: "wait",
 			move: func(e *Execution) (Effects, error) {
 				return noEffects(e.Wait(ReasonWaitInstance, "none online", now.Add(time.Second)))

@@ -188,6 +188,22 @@ func TestMovesKeepTheInvariants(t *testing.T) {
 					return Effects{}, m.e.GiveBack(m.now, f, ReasonOfferRefused, "", time.Second)
 				})
 			},
+			"refuse": func(t *rapid.T) {
+				f := m.fence(t)
+				m.apply(t, "refuse", func() (Effects, error) {
+					err := m.e.Refuse(m.now, f, ReasonOfferRefused, "", time.Second)
+					if err == nil {
+						delete(m.started, f) // who says no has not started it
+					}
+					return Effects{}, err
+				})
+			},
+			"started": func(t *rapid.T) {
+				f := m.fence(t)
+				m.apply(t, "started", func() (Effects, error) {
+					return Effects{}, m.e.Started(m.now, f, testInstance, m.now.Add(-time.Second))
+				})
+			},
 			"wait": func(t *rapid.T) {
 				reason := rapid.SampledFrom([]Reason{ReasonWaitInstance, ReasonWaitSlot, ReasonWaitLimit}).Draw(t, "reason")
 				m.apply(t, "wait", func() (Effects, error) {

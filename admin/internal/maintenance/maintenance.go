@@ -23,6 +23,9 @@ const (
 	sweepHold     = 3 * time.Second
 	admitEvery    = time.Second
 	instanceEvery = 2 * time.Second
+	// delayEvery bounds how long a fixed delay may stand still whose run ended
+	// without setting it, which is not known to happen.
+	delayEvery = 10 * time.Second
 )
 
 // Store is what maintenance asks of the database.
@@ -30,6 +33,7 @@ type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
 }
@@ -40,8 +44,9 @@ type Options struct {
 	Partitions func() []int
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
-	// Cancel sends a cancel again.
+	// Cancel sends a cancel again, Resend one-step offers.
 	Cancel func(domain.Execution)
+	Resend func([]store.OfferResult)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
 	// RunRetention is how long ended runs and alerts are kept; 0 = 90 days.
@@ -81,6 +86,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
 	wg.Go(func() { s.every(ctx, "admit waiting executions", admitEvery, s.admit) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
+	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
 	wg.Wait()
 	return housekeeping.Shutdown()
 }
@@ -133,6 +139,9 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 		for _, e := range swept.Cancel {
 			s.opt.Cancel(e)
 		}
+		if len(swept.Resend) > 0 {
+			s.opt.Resend(swept.Resend)
+		}
 		s.opt.Ended(swept.Ended)
 		if swept.Seen < sweepLimit {
 			return nil
@@ -153,6 +162,14 @@ func (s *Sweeper) expireInstances(ctx context.Context) error {
 	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit)
 	for _, i := range gone {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
+	}
+	return err
+}
+
+func (s *Sweeper) rearmDelays(ctx context.Context) error {
+	n, err := s.opt.Store.RearmDelays(ctx, sweepLimit)
+	if n > 0 {
+		s.log.Warn("fixed delays stood still", "triggers", n)
 	}
 	return err
 }

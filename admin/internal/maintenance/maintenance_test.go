@@ -34,9 +34,11 @@ type rig struct {
 	*storetest.World
 	sweeper *Sweeper
 
-	mu                    sync.Mutex
-	later, cancels, ended []seen // guarded by mu
-	partitions            []int  // guarded by mu
+	mu           sync.Mutex
+	later, ended []seen // guarded by mu
+	cancels      []seen // guarded by mu
+	resends      []seen // guarded by mu
+	partitions   []int  // guarded by mu
 }
 
 func (r *rig) record(list *[]seen, executions ...domain.Execution) {
@@ -83,7 +85,12 @@ func newRig(t *testing.T) *rig {
 		Partitions: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.partitions },
 		Later:      func(e ...domain.Execution) { r.record(&r.later, e...) },
 		Cancel:     func(e domain.Execution) { r.record(&r.cancels, e) },
-		Ended:      func(e []domain.Execution) { r.record(&r.ended, e...) },
+		Resend: func(offers []store.OfferResult) {
+			for _, o := range offers {
+				r.record(&r.resends, o.Execution)
+			}
+		},
+		Ended: func(e []domain.Execution) { r.record(&r.ended, e...) },
 	})
 	return r
 }
@@ -216,6 +223,29 @@ func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
 	})
 }
 
+func TestOneStepOffersThatNobodyTookAreSentAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		_, err := r.S.OfferExecutions(t.Context(), []store.Offer{{
+			Tenant: r.Tenant, ID: run.ID, Node: 1, Instance: r.Instance("boot", time.Hour), Idempotent: true, Granted: true,
+		}})
+		require.NoError(t, err)
+		offered := time.Now()
+		time.Sleep(domain.OfferTTL + domain.StartResend + 2*sweepEvery)
+		got := r.took(&r.resends)
+		require.Len(t, got, 2)
+		within(t, got[0].at, offered.Add(domain.OfferTTL))
+		within(t, got[1].at, got[0].at.Add(domain.StartResend))
+		require.Equal(t, int64(1), got[1].e.Fence)
+		e := r.Find(run.ID)
+		require.NoError(t, r.S.RecordStarts(t.Context(), []store.Start{{
+			Tenant: r.Tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, StartedAt: time.Now(),
+		}}))
+		time.Sleep(time.Minute)
+		require.Empty(t, r.took(&r.resends))
+	})
+}
+
 func TestUnansweredCancelsAreSentAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		e := r.Start(r.Instance("boot", domain.LeaseTTL), r.Run(r.Job(nil), time.Now()))[0]
@@ -275,6 +305,7 @@ func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, 
 	return f.sweep()
 }
 func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
+func (f fake) RearmDelays(context.Context, int) (int, error)                   { return 0, nil }
 func (f fake) AdmitWaiting(context.Context, []domain.LimitKey) ([]domain.Execution, error) {
 	return nil, nil
 }

@@ -39,7 +39,7 @@ type Planner struct {
 }
 
 // PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
-type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) (fires []timing.Fire, following time.Time)
+type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) timing.Planned
 
 // PlannerOptions configures a Planner.
 type PlannerOptions struct {
@@ -124,10 +124,12 @@ func (p *Planner) claimAll(ctx context.Context) error {
 	return nil
 }
 
+// runnable are those that a timer of this node is to hold. One that jitter has
+// put off for long stays cold: its WakeAt comes shortly before its time.
 func runnable(all []domain.Execution) []domain.Execution {
 	out := all[:0:0]
 	for _, e := range all {
-		if e.State == domain.Due {
+		if e.State == domain.Due && !e.WakeAt.Before(e.NotBefore) {
 			out = append(out, e)
 		}
 	}
@@ -137,11 +139,14 @@ func runnable(all []domain.Execution) []domain.Execution {
 // PlanTrigger plans one locked trigger. It is pure, and runs inside the
 // transaction that claims or changes the trigger.
 func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
-	fires, following := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
-	out := store.TriggerPlan{NextFireAt: following, LastFireAt: t.LastFireAt}
-	for _, f := range fires {
+	planned := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
+	out := store.TriggerPlan{NextFireAt: planned.Next, LastFireAt: t.LastFireAt}
+	for _, f := range planned.Fires {
 		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f))
 		out.LastFireAt = f.At
+	}
+	if planned.AwaitsFinish && len(out.Executions) > 0 {
+		out.Awaits = out.Executions[len(out.Executions)-1].ID
 	}
 	return out
 }
@@ -151,29 +156,40 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 	if wait <= 0 {
 		wait = domain.DefaultDispatchTimeout
 	}
-	start := f.At
+	runAt := f.RunAt
+	if runAt.IsZero() {
+		runAt = f.At
+	}
+	start := runAt
 	if start.Before(now) {
 		start = now
 	}
 	e := domain.Execution{
 		ID: id, TenantID: t.TenantID, JobID: t.JobID, Revision: t.Revision, Executor: t.Executor,
 		Partition: t.Partition, Cause: domain.CauseSchedule, Priority: spec.Priority, FireAt: f.At, State: domain.Due,
-		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: f.At, PlannedAt: now, LogLines: -1,
-		WakeAt: start.Add(domain.PickupGrace), ExpireAt: start.Add(wait),
+		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: runAt, PlannedAt: now, LogLines: -1,
+		WakeAt: domain.FirstWake(now, start), ExpireAt: start.Add(wait),
 	}
 	if f.Misfire {
 		e.Cause = domain.CauseMisfire
 	}
 	if f.Missed != "" {
-		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f.Missed)
+		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f)
 		e.WakeAt, e.ExpireAt, e.FinishedAt = time.Time{}, time.Time{}, now
 	}
 	return e
 }
 
-func missedText(r domain.Reason) string {
-	if r == domain.ReasonCoalesced {
-		return "passed while nobody could plan it; a later fire time runs in its place"
+func missedText(f timing.Fire) string {
+	const passed = "passed while nobody could plan it, "
+	switch f.Missed {
+	case domain.ReasonCoalesced:
+		return passed + "and the run of " + f.Into.UTC().Format("2006-01-02T15:04:05.000Z07:00") + " stands for it"
+	case domain.ReasonMisfireWindow:
+		return passed + "and is older than what the misfire policy makes up"
+	case domain.ReasonMisfireCap:
+		return passed + "and more fire times passed than the misfire policy makes up"
+	default:
+		return passed + "and the misfire policy skips such fire times"
 	}
-	return "passed while nobody could plan it, and the misfire policy skips such fire times"
 }

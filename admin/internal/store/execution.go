@@ -33,6 +33,9 @@ type TriggerPlan struct {
 	Executions []domain.Execution
 	NextFireAt time.Time
 	LastFireAt time.Time
+	// Awaits is one of Executions whose end sets the next fire time (a fixed
+	// delay); 0 = none. NextFireAt is Never until then.
+	Awaits domain.ExecutionID
 }
 
 type ClaimedTriggers struct {
@@ -56,6 +59,10 @@ type Executions interface {
 	// GrantOffers lets accepted offers start (arrow 4); an offer that may not
 	// start has Granted=false, which is no error.
 	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
+	// SettleInventory compares what an instance holds with the executions of
+	// its executor (arrows 4 and 5), in the order of the items. Executions of
+	// others, and those that do not exist, are to be dropped.
+	SettleInventory(ctx context.Context, p SettleInventoryParams) ([]SettledItem, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// RecordWaits notes why due executions wait, and until when. They keep their
@@ -113,6 +120,7 @@ type GrantRequest struct {
 	Instance domain.InstanceID
 }
 
+// GrantResult: Granted is true as well for an attempt that had its grant.
 type GrantResult struct {
 	Granted   bool
 	Execution domain.Execution
@@ -126,6 +134,8 @@ type GiveBack struct {
 	Reason   domain.Reason
 	Message  string
 	Wait     time.Duration
+	// Refused: the instance said no, which holds for one-step offers too.
+	Refused bool
 }
 
 type Wait struct {
@@ -181,6 +191,7 @@ type Swept struct {
 	Seen     int                // rows looked at; Limit means that there may be more
 	Dispatch []domain.Execution // due now or soon, including woken slot waiters
 	Cancel   []domain.Execution // a cancel has to be sent (again)
+	Resend   []OfferResult      // a one-step offer has to be sent again
 	Ended    []domain.Execution // became terminal or wait for a retry
 }
 

@@ -184,6 +184,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
 	var rows []*executionRow
+	var waits []waitRow
 	changes := make([]change[triggerRow], 0, len(triggers))
 	for i, r := range triggers {
 		cached, ok := specs[keys[i]]
@@ -200,6 +201,9 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 			}
 			rows = append(rows, row)
 		}
+		if planned.Awaits != 0 {
+			waits = append(waits, waitRow{JobID: r.jobID, TenantID: r.tenantID, ExecutionID: int64(planned.Awaits)})
+		}
 		after := *r
 		after.nextFireAt, after.lastFireAt = millis(planned.NextFireAt), millis(planned.LastFireAt)
 		if after != *r {
@@ -212,7 +216,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 	if err := triggerTable.update(t, changes); err != nil {
 		return nil, fmt.Errorf("advance triggers: %w", err)
 	}
-	return rows, nil
+	return rows, await(t, waits)
 }
 
 // occurrence is the unique key of executions.

@@ -34,6 +34,12 @@ type Options struct {
 	// statements; nil = none. Wrapped connections must keep all of the driver's
 	// optional interfaces.
 	Connector func(driver.Connector) driver.Connector
+	// NextFire computes when a fixed delay fires after the end of a run. It may
+	// be nil where no job has one.
+	NextFire store.NextFireFunc
+	// Rearmed is called after a commit that set the next fire time of a fixed
+	// delay, which may be near; it must not block. It may be nil.
+	Rearmed func()
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 }
@@ -51,6 +57,8 @@ type Store struct {
 	specs       *specCache
 	refs        *refCache
 	limits      limitCache
+	nextFireOf  store.NextFireFunc
+	onRearm     func()
 
 	newID atomic.Pointer[func() int64]
 }
@@ -72,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -93,7 +93,7 @@ func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.
 
 // sweptMoves are the moves of one sweep by what the caller has to do.
 type sweptMoves struct {
-	dispatch, cancel, ended []*move
+	dispatch, cancel, resend, ended []*move
 }
 
 func (s sweptMoves) collect(out *store.Swept, woken map[domain.JobID][]*move) {
@@ -114,6 +114,9 @@ func (s sweptMoves) collect(out *store.Swept, woken map[domain.JobID][]*move) {
 	}
 	for _, m := range s.cancel {
 		out.Cancel = append(out.Cancel, m.e)
+	}
+	for _, m := range s.resend {
+		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: m.e, Spec: m.spec})
 	}
 	for _, m := range s.ended {
 		out.Ended = append(out.Ended, m.e)
@@ -150,6 +153,8 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 			out.dispatch = append(out.dispatch, m)
 		case domain.SweepCancel:
 			out.cancel = append(out.cancel, m)
+		case domain.SweepResend:
+			out.resend = append(out.resend, m)
 		}
 		if m.e.State.Terminal() || m.e.State == domain.RetryWait && was != domain.RetryWait {
 			out.ended = append(out.ended, m)

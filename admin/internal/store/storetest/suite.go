@@ -9,6 +9,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,16 +45,17 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
-		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
-		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts},
+		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
+		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
-		{"SweepOffer", testSweepOffer}, {"SweepLost", testSweepLost}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
+		{"SweepOffer", testSweepOffer}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},
+		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayRace", testDelayRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
@@ -69,6 +71,9 @@ var ids = domain.NewIDSource(1000, time.Now)
 
 // NewID is an id source for stores under test, apart from that of the tests.
 var NewID = domain.NewIDSource(1001, time.Now).Next
+
+// NextFire plans fixed delays in stores under test: Every after the end.
+func NextFire(ended time.Time, spec *domain.JobSpec) time.Time { return ended.Add(spec.Schedule.Every) }
 
 // allPartitions is what one node owns while it is alone.
 var allPartitions = func() []int {
@@ -298,6 +303,7 @@ func (f *fixture) sweep() store.Swept {
 	got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Hold: 2 * time.Second})
 	f.ok(err)
 	got.Dispatch, got.Cancel, got.Ended = f.mine(got.Dispatch), f.mine(got.Cancel), f.mine(got.Ended)
+	got.Resend = slices.DeleteFunc(got.Resend, func(r store.OfferResult) bool { return r.Execution.TenantID != f.tenant })
 	return got
 }
 
