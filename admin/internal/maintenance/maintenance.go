@@ -154,7 +154,9 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 // room did not.
 func (s *Sweeper) admit(ctx context.Context) error {
 	woken, err := s.opt.Store.AdmitWaiting(ctx, nil)
-	s.opt.Later(woken...)
+	if len(woken) > 0 {
+		s.opt.Later(woken...)
+	}
 	return err
 }
 
