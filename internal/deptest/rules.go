@@ -6,9 +6,12 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
+
+	failpoint = "proto/failpoint"
 )
 
 // Rooms that rules name more than once.
@@ -24,6 +27,7 @@ const (
 	testenv        = "internal/testenv"
 	proof          = "internal/proof"
 	lab            = "internal/lab"
+	faults         = "internal/faults"
 	verify         = "admin/verify"
 	expand         = verify + "/expand"
 )
@@ -44,7 +48,8 @@ func Carillon() Rules {
 func rooms() []Room {
 	return []Room{
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
-		{"executor-sdk", []string{"proto"}, whySDK},
+		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
+		{"executor-sdk", []string{"proto", failpoint}, whySDK},
 
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
@@ -55,14 +60,14 @@ func rooms() []Room {
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
-		{gormstore, []string{store, domain, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{gormstore, []string{store, domain, failpoint, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
-		{gateway, []string{domain, store, batch, "proto"}, whySide},
+		{gateway, []string{domain, store, batch, "proto", failpoint}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store}, whySide},
@@ -70,7 +75,8 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
-		{api, []string{domain, store, schedule, timing, secret, auth}, whySide},
+		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
+		{api, []string{domain, store, schedule, timing, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
@@ -85,8 +91,11 @@ func rooms() []Room {
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{lab, []string{"executor-sdk"}, "it sets up processes from outside: it may know no more than a user"},
+		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
 		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
+		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
+		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
+		{faults, []string{"executor-sdk", testenv, lab, verify, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -99,8 +108,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, testenv, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},

@@ -1,33 +1,60 @@
 package lab
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// API speaks to an admin as any client would.
+// API speaks to one admin node as any client would. It is safe for concurrent
+// use once Token is set.
 type API struct {
 	Base  string // http://host:port
-	Token string // bearer token; empty before SignIn
+	Token string // API key or access token
+
+	client *http.Client
 }
 
-// Call sends in as JSON and decodes the answer into out; either may be nil.
-func (a *API) Call(ctx context.Context, method, path string, in, out any) error {
-	raw, err := a.Raw(ctx, method, path, in)
+// callLimit bounds one request; long polls are shorter.
+const callLimit = 60 * time.Second
+
+// NewAPI returns a client of its own connections for the node at base.
+func NewAPI(base string) *API {
+	return &API{Base: base, client: &http.Client{
+		Timeout:   callLimit,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 10 * time.Second},
+	}}
+}
+
+// As returns a client for the same node with another identity.
+func (a *API) As(token string) *API { return &API{Base: a.Base, Token: token, client: a.client} }
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	Status int
+	Text   string
+}
+
+func (e *StatusError) Error() string { return e.Text }
+
+// Call sends in as JSON and reads the answer into out; both may be nil.
+// headers are pairs of name and value.
+func (a *API) Call(ctx context.Context, method, path string, in, out any, headers ...string) error {
+	raw, err := a.do(ctx, method, path, in, headers)
 	if err != nil || out == nil {
 		return err
 	}
 	return json.Unmarshal(raw, out)
 }
 
-// Raw sends in as JSON and returns the answer's body; an answer of 300 or
-// above is an error.
-func (a *API) Raw(ctx context.Context, method, path string, in any) ([]byte, error) {
+func (a *API) do(ctx context.Context, method, path string, in any, headers []string) ([]byte, error) {
 	var body io.Reader
 	if in != nil {
 		raw, err := json.Marshal(in)
@@ -40,11 +67,16 @@ func (a *API) Raw(ctx context.Context, method, path string, in any) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	if a.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+a.Token)
 	}
-	res, err := http.DefaultClient.Do(req)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := a.client.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -54,30 +86,29 @@ func (a *API) Raw(ctx context.Context, method, path string, in any) ([]byte, err
 		return nil, err
 	}
 	if res.StatusCode >= 300 {
-		return nil, fmt.Errorf("%s %s: %s: %s", method, path, res.Status, raw)
+		return nil, &StatusError{res.StatusCode, fmt.Sprintf("%s %s: %s: %s", method, path, res.Status, raw)}
 	}
 	return raw, nil
 }
 
-// Ready waits until the node serves.
+// Ready waits until the node serves, a minute at most.
 func (a *API) Ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		err := a.Call(ctx, http.MethodGet, "/readyz", nil, nil)
-		if err == nil {
-			return nil
-		}
-		if !Pause(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("%s did not become ready: %w", a.Base, err)
-		}
-	}
+	return Until(ctx, time.Minute, a.Base+" ready", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return a.Call(ctx, http.MethodGet, "/readyz", nil, nil)
+	})
 }
 
-// SignIn makes an API key that does not expire while anything here runs.
-func (a *API) SignIn(ctx context.Context, password string) error {
+// SignIn signs in with a password and makes an API key of the role "admin",
+// which does not expire during a run; the client has it afterwards.
+func (a *API) SignIn(ctx context.Context, user, password, tenant string) error {
 	var session struct{ AccessToken string }
-	if err := a.Call(ctx, http.MethodPost, "/api/v1/auth/login", map[string]string{"username": "admin", "password": password}, &session); err != nil {
+	in := map[string]string{"username": user, "password": password}
+	if tenant != "" {
+		in["tenant"] = tenant
+	}
+	if err := a.Call(ctx, http.MethodPost, "/api/v1/auth/login", in, &session); err != nil {
 		return err
 	}
 	a.Token = session.AccessToken
@@ -100,38 +131,67 @@ func (a *API) CreateExecutor(ctx context.Context, name string) (id, joinToken st
 	return made.ID, token.Secret, err
 }
 
-// Online waits until n instances of the executor are there.
-func (a *API) Online(ctx context.Context, executorID string, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// CreateJob makes a job and returns its id.
+func (a *API) CreateJob(ctx context.Context, job map[string]any) (string, error) {
+	var made struct{ ID string }
+	err := a.Call(ctx, http.MethodPost, "/api/v1/jobs", job, &made)
+	return made.ID, err
+}
+
+// Online waits until exactly n instances of the executor are there, for limit
+// at most.
+func (a *API) Online(ctx context.Context, executorID string, n int, limit time.Duration) error {
+	return Until(ctx, limit, fmt.Sprintf("%d instances online", n), func(ctx context.Context) error {
+		var e struct{ InstancesOnline int }
+		if err := a.Call(ctx, http.MethodGet, "/api/v1/executors/"+executorID, nil, &e); err != nil {
+			return err
+		}
+		if e.InstancesOnline != n {
+			return fmt.Errorf("%d are", e.InstancesOnline)
+		}
+		return nil
+	})
+}
+
+// Metrics reads the node's metrics by name; those with labels are summed.
+func (a *API) Metrics(ctx context.Context) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	raw, err := a.do(ctx, http.MethodGet, "/metrics", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float64{}
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	for lines.Scan() {
+		name, rest, ok := strings.Cut(lines.Text(), " ")
+		if at := strings.LastIndexByte(lines.Text(), '}'); at > 0 {
+			name, _, _ = strings.Cut(lines.Text(), "{")
+			rest, ok = strings.TrimSpace(lines.Text()[at+1:]), true
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		if !ok || err != nil || strings.HasPrefix(name, "#") {
+			continue
+		}
+		out[name] += value
+	}
+	return out, lines.Err()
+}
+
+// Until tries every 50 ms until try succeeds, for limit at most; the error
+// then says what was waited for, and the last failure.
+func Until(ctx context.Context, limit time.Duration, what string, try func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		var e struct{ InstancesOnline int }
-		err := a.Call(ctx, http.MethodGet, "/api/v1/executors/"+executorID, nil, &e)
-		if err == nil && e.InstancesOnline >= n {
+		err := try(ctx)
+		if err == nil {
 			return nil
 		}
-		if !Pause(ctx, 200*time.Millisecond) {
-			return fmt.Errorf("%d of %d instances online: %w", e.InstancesOnline, n, err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not within %s: %w", what, limit, err)
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// Pause waits for d, or returns false when ctx ends first.
-func Pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// PauseUntil waits for an instant, or returns ctx's error when it ends first.
-func PauseUntil(ctx context.Context, t time.Time) error {
-	if !Pause(ctx, time.Until(t)) {
-		return context.Cause(ctx)
-	}
-	return nil
 }

@@ -1,11 +1,12 @@
-// Package lab answers: how are real processes set up, watched and ended?
+// Package lab answers: how does a real fleet start, break and end on one
+// machine?
 //
-// It is what measurements (admin/bench) and proofs (internal/proof) share: child
-// processes that are ended by their pid, admin nodes built from one binary, a
-// client of the API as anybody could write it, an executor whose handlers are
-// witnesses, and the processes' use of CPU and memory as the kernel counts it.
+// It builds the binary, runs admin nodes and executors as processes of their
+// own on a private database, speaks to them as any client would (HTTP, SQL for
+// counting, /metrics), and ends them by their pid, in the order of a trigger's
+// way. It knows no more of the product than a user does. Fault runs
+// (internal/faults) and measurements stand on it.
 //
-// Everything listens on loopback, on ports that were free a moment before, and
-// keeps its data in the folder that the caller names. It runs on Linux: it
-// reads /proc.
+// Everything listens on loopback, or in network namespaces that it made
+// itself, and dies with the process that started it.
 package lab

@@ -1,97 +1,61 @@
 package lab
 
 import (
-	"encoding/json"
-	"net"
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestProcessEndsAsAskedAndLogs(t *testing.T) {
+func TestAProcessIsFrozenThawedAndKilled(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Start(dir, "shell", []string{"WORD=bell"}, "/bin/sh", "-c", `echo "$WORD"; exec tail -f /dev/null`)
+	beat := filepath.Join(dir, "beat")
+	p, err := Start(Command{Name: "beater", Dir: dir, Env: []string{"BEAT=" + beat}, Program: "/bin/sh",
+		Args: []string{"-c", `while :; do echo x >>"$BEAT"; sleep 0.01; done`}})
 	require.NoError(t, err)
+	t.Cleanup(p.Kill)
+	grows := func() bool {
+		before, _ := os.ReadFile(beat)
+		return Until(t.Context(), time.Second, "beats", func(_ context.Context) error {
+			after, err := os.ReadFile(beat)
+			if err == nil && len(after) == len(before) {
+				return os.ErrNotExist
+			}
+			return err
+		}) == nil
+	}
+	require.True(t, grows())
+	require.NoError(t, p.Freeze())
+	require.False(t, grows(), "a frozen process does nothing")
+	require.NoError(t, p.Thaw())
+	require.True(t, grows())
+	require.Positive(t, p.Usage().RSS)
 	require.False(t, p.Ended())
-	require.NoError(t, Living(p))
-	StopAll(nil, p)
+	p.Kill()
 	require.True(t, p.Ended())
-	require.ErrorContains(t, Living(p), "shell ended by itself")
-	require.Error(t, p.Signal(syscall.SIGSTOP))
+	require.Error(t, p.Freeze())
 }
 
-func TestAKilledProcessIsGone(t *testing.T) {
-	p, err := Start(t.TempDir(), "tail", nil, "tail", "-f", "/dev/null")
+func TestMetricsAreSummedOverTheirLabels(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("# HELP a b\nplain 3\nlabelled{state=\"x y\"} 1\nlabelled{state=\"z\"} 2.5\nnot a number\n"))
+	}))
+	t.Cleanup(server.Close)
+	m, err := NewAPI(server.URL).Metrics(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, p.Signal(syscall.SIGSTOP))
-	p.Kill() // works on a frozen one too
-	require.True(t, p.Ended())
-	require.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH)
+	require.Equal(t, map[string]float64{"plain": 3, "labelled": 3.5}, m)
 }
 
-func TestFreeAddressCanBeListenedOn(t *testing.T) {
-	address, err := FreeAddress()
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", address)
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-}
-
-func TestUsageOfOurselves(t *testing.T) {
-	before, err := ReadUsage(os.Getpid())
-	require.NoError(t, err)
-	require.Positive(t, before.RSS)
-	for {
-		now, err := ReadUsage(os.Getpid())
-		require.NoError(t, err)
-		if now.CPU > before.CPU {
-			return // reading costs CPU, sooner or later a tick of it
-		}
-	}
-}
-
-func TestSightingsAreJSON(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		number := rapid.Int64()
-		want := Sighting{
-			Job: number.Draw(t, "job"), Run: number.Draw(t, "run"), Fence: number.Draw(t, "fence"),
-			Attempt: rapid.Int().Draw(t, "attempt"), Fire: number.Draw(t, "fire"), Start: number.Draw(t, "start"),
-		}
-		var got Sighting
-		require.NoError(t, json.Unmarshal(appendSighting(nil, want), &got))
-		require.Equal(t, want, got)
-	})
-}
-
-func TestWitnessKeepsEveryLine(t *testing.T) {
-	for name, delay := range map[string]bool{"at once": false, "delayed": true} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "witness.jsonl")
-			w, err := OpenWitness(path, delay)
-			require.NoError(t, err)
-			now := time.Now()
-			for range 100 {
-				require.NoError(t, w.Record(t.Context(), now))
-			}
-			if !delay {
-				require.Equal(t, 100, count(t, path), "nothing waits for Close")
-			}
-			require.NoError(t, w.Close())
-			require.Equal(t, 100, count(t, path))
-		})
-	}
-}
-
-func count(t *testing.T, path string) (n int) {
-	t.Helper()
-	require.NoError(t, ReadSightings(func(Sighting) { n++ }, path))
-	return n
+func TestAnAnswerThatIsNoSuccessIsAnError(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	err := NewAPI(server.URL).Call(t.Context(), http.MethodGet, "/api/v1/jobs/1", nil, nil)
+	var status *StatusError
+	require.ErrorAs(t, err, &status)
+	require.Equal(t, http.StatusNotFound, status.Status)
 }

@@ -31,7 +31,7 @@ const (
 	Lost State = 14
 	// Missed: never offered, with the reason (misfire policy, no executor, paused).
 	Missed State = 15
-	// Discarded: never offered, because the blocking strategy said so.
+	// Discarded: never started, because the blocking strategy said so.
 	Discarded State = 16
 )
 
@@ -80,6 +80,8 @@ type Reason string
 
 const (
 	ReasonMisfire        Reason = "misfire"              // fire time passed beyond the threshold
+	ReasonMisfireWindow  Reason = "misfire_window"       // misfire policy all: older than its window
+	ReasonMisfireCap     Reason = "misfire_cap"          // misfire policy all: more fire times passed than it makes up
 	ReasonCoalesced      Reason = "coalesced"            // another run stands for it
 	ReasonOverlap        Reason = "overlap"              // discard later: the previous run still holds the slot
 	ReasonCovered        Reason = "covered"              // cover early: a later run of the job took its place
@@ -170,6 +172,9 @@ type Execution struct {
 	Stack     string
 	// LogLines is the number of lines the attempt wrote; -1 while unknown.
 	LogLines int64
+
+	// Delays are what kept it from starting, oldest first, over all attempts.
+	Delays []Delay
 }
 
 // Attempt is one ended try of an execution on one instance, kept because

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // tickInterval is how often time is looked at while there are attempts.
@@ -111,6 +112,8 @@ func (r *Runner) act(e *effect) {
 		e.link.Started(e.started)
 	case e.results != nil:
 		e.link.Results(e.results)
+	case e.ask != nil:
+		e.link.Ask(e.ask)
 	case e.records != nil && e.done == nil:
 		r.options.Journal.Append(e.records, nil)
 	case e.records != nil:
@@ -156,7 +159,9 @@ func (r *Runner) execute(a *attempt) {
 		a.cancel(nil)
 		r.finish(a, back)
 	}()
+	failpoint.Hit("handler.before")
 	back = r.options.Call(a.ctx, a.offer)
+	failpoint.Hit("handler.after")
 }
 
 // Panicked is the Return of a handler that panicked with p. Call it in the
@@ -201,6 +206,11 @@ func (r *Runner) Acks(list []*proto.ResultAck) {
 // LinkUp takes a session that registered with a message sent at sentAt.
 func (r *Runner) LinkUp(link Link, sentAt time.Time, reply *proto.Registered) {
 	r.event(func(m *machine, now time.Time) { m.linkUp(now, link, sentAt, reply) })
+}
+
+// Verdicts takes the answer to Link.Ask.
+func (r *Runner) Verdicts(link Link, list []*proto.InventoryVerdict) {
+	r.event(func(m *machine, now time.Time) { m.verdicts(now, link, list) })
 }
 
 // LinkDown takes a session away.

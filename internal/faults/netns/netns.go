@@ -1,0 +1,130 @@
+// Package netns answers: how is one machine cut from another, when both are
+// this one?
+//
+// A Net is a number of bridges in our own network namespace, each with an
+// address for a server, and network namespaces that hang on every bridge by a
+// cable of their own. Pulling a cable (taking it off its bridge) leaves the
+// carrier up and drops everything, both ways: a true blackhole, seen by
+// neither end. It takes root and iproute2.
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Net is made by New and removed by Close.
+type Net struct {
+	prefix  string
+	bridges int
+	spaces  []string
+	undo    [][]string
+}
+
+// Unable says why this machine has no network namespaces for us.
+type Unable struct{ Reason string }
+
+func (e *Unable) Error() string { return "no network namespaces here: " + e.Reason }
+
+// New makes bridges and namespaces (each at most 20). The error is *Unable
+// when the machine does not offer them; nothing is left behind then.
+func New(bridges, spaces int) (*Net, error) {
+	if os.Geteuid() != 0 {
+		return nil, &Unable{"it takes root"}
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		return nil, &Unable{"there is no program ip (iproute2)"}
+	}
+	// Interface names have 15 characters at most; the pid keeps runs apart.
+	n := &Net{prefix: fmt.Sprintf("cf%d", os.Getpid()%1000000), bridges: bridges}
+	for b := range bridges {
+		name := n.bridge(b)
+		err := errors.Join(
+			n.do([]string{"link", "del", name}, "link", "add", name, "type", "bridge"),
+			n.do(nil, "addr", "add", n.Address(b)+"/24", "dev", name),
+			n.do(nil, "link", "set", name, "up"))
+		if err != nil {
+			return nil, n.fail(err)
+		}
+	}
+	for s := range spaces {
+		if err := n.addSpace(s); err != nil {
+			return nil, n.fail(err)
+		}
+	}
+	return n, nil
+}
+
+func (n *Net) addSpace(s int) error {
+	space := fmt.Sprintf("%s-%d", n.prefix, s)
+	n.spaces = append(n.spaces, space)
+	err := errors.Join(
+		n.do([]string{"netns", "del", space}, "netns", "add", space),
+		n.do(nil, "-n", space, "link", "set", "lo", "up"))
+	for b := range n.bridges {
+		if err != nil {
+			return err
+		}
+		near, far := n.cable(s, b), fmt.Sprintf("eth%d", b)
+		err = errors.Join(
+			n.do([]string{"link", "del", near}, "link", "add", near, "type", "veth", "peer", "name", far, "netns", space),
+			n.do(nil, "link", "set", near, "master", n.bridge(b), "up"),
+			n.do(nil, "-n", space, "addr", "add", fmt.Sprintf("10.231.%d.%d/24", b+1, s+10), "dev", far),
+			n.do(nil, "-n", space, "link", "set", far, "up"))
+	}
+	return err
+}
+
+func (n *Net) fail(err error) error {
+	_ = n.Close()
+	return &Unable{err.Error()}
+}
+
+func (n *Net) bridge(b int) string   { return fmt.Sprintf("%sb%d", n.prefix, b) }
+func (n *Net) cable(s, b int) string { return fmt.Sprintf("%sv%dx%d", n.prefix, s, b) }
+
+// Address is ours on bridge b.
+func (n *Net) Address(b int) string { return fmt.Sprintf("10.231.%d.1", b+1) }
+
+// Space is the name of namespace s, for ip netns exec.
+func (n *Net) Space(s int) string { return n.spaces[s] }
+
+// Pull takes the cable between namespace s and bridge b out.
+func (n *Net) Pull(s, b int) error { return n.do(nil, "link", "set", n.cable(s, b), "nomaster") }
+
+// Plug puts it back.
+func (n *Net) Plug(s, b int) error {
+	return n.do(nil, "link", "set", n.cable(s, b), "master", n.bridge(b))
+}
+
+// Close removes everything; processes in the namespaces should have ended.
+func (n *Net) Close() error {
+	var errs []error
+	for i := len(n.undo) - 1; i >= 0; i-- {
+		errs = append(errs, ip(n.undo[i]...))
+	}
+	n.undo = nil
+	return errors.Join(errs...)
+}
+
+// do runs ip and remembers how to undo it.
+func (n *Net) do(undo []string, args ...string) error {
+	if err := ip(args...); err != nil {
+		return err
+	}
+	if undo != nil {
+		n.undo = append(n.undo, undo)
+	}
+	return nil
+}
+
+func ip(args ...string) error {
+	out, err := exec.Command("ip", args...).CombinedOutput() //nolint:noctx // takes milliseconds
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

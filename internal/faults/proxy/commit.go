@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// CommitCutter cuts database connections at their COMMIT, in both truths: the
+// server committed and its OK is swallowed, or the COMMIT never arrived. The
+// client cannot tell which. It understands of MySQL's protocol what that
+// takes: packets have three bytes of length and one of sequence; a command
+// begins with sequence 0; COM_QUERY is 3, followed by the statement.
+type CommitCutter struct {
+	every atomic.Int64 // cut one of so many commits; 0 = none
+
+	committed atomic.Int64
+	lost      atomic.Int64
+	seen      atomic.Int64
+}
+
+// Every makes the cutter take one of n commits at random; 0 = none.
+func (c *CommitCutter) Every(n int) { c.every.Store(int64(n)) }
+
+// Trials returns how many commits were cut after they had happened, how many
+// before, and how many went by in all.
+func (c *CommitCutter) Trials() (committed, lost, seen int64) {
+	return c.committed.Load(), c.lost.Load(), c.seen.Load()
+}
+
+type fate int
+
+const (
+	pass fate = iota
+	committedUnheard
+	neverCommitted
+)
+
+func (c *CommitCutter) draw() fate {
+	c.seen.Add(1)
+	n := c.every.Load()
+	if n <= 0 || rand.Int64N(n) != 0 {
+		return pass
+	}
+	if rand.IntN(2) == 0 {
+		return committedUnheard
+	}
+	return neverCommitted
+}
+
+// commitOf tells whether a packet is the command COMMIT.
+func commitOf(packet []byte) bool {
+	const header, query = 4, 3
+	return len(packet) > header && packet[3] == 0 && packet[header] == query &&
+		bytes.EqualFold(bytes.TrimRight(bytes.TrimSpace(packet[header+1:]), ";"), []byte("COMMIT"))
+}
+
+func (c *CommitCutter) serve(p *Proxy, l *link) {
+	var swallow atomic.Bool // what the server says is not passed on
+	answered := make(chan struct{}, 1)
+	var down sync.WaitGroup
+	down.Go(func() {
+		defer l.reset()
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := l.server.Read(buffer)
+			if n > 0 && swallow.Load() {
+				answered <- struct{}{}
+				return
+			}
+			if n > 0 {
+				if !p.passing(l) {
+					return
+				}
+				if _, werr := l.client.Write(buffer[:n]); werr != nil {
+					return
+				}
+				p.forwarded.Add(int64(n))
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	c.up(p, l, &swallow, answered)
+	l.reset()
+	down.Wait()
+}
+
+// up forwards the client's packets one by one.
+func (c *CommitCutter) up(p *Proxy, l *link, swallow *atomic.Bool, answered <-chan struct{}) {
+	for {
+		packet, err := readPacket(l.client)
+		if err != nil || !p.passing(l) {
+			return
+		}
+		what := pass
+		if commitOf(packet) {
+			what = c.draw()
+		}
+		switch what {
+		case neverCommitted:
+			c.lost.Add(1)
+			return
+		case committedUnheard:
+			swallow.Store(true)
+			if _, err := l.server.Write(packet); err != nil {
+				return
+			}
+			select {
+			case <-answered: // it has committed: only then it answers
+				c.committed.Add(1)
+			case <-l.dead:
+			case <-time.After(10 * time.Second):
+			}
+			return
+		default:
+			if _, err := l.server.Write(packet); err != nil {
+				return
+			}
+			p.forwarded.Add(int64(len(packet)))
+		}
+	}
+}
+
+func readPacket(from net.Conn) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(from, head[:]); err != nil {
+		return nil, err
+	}
+	size := binary.LittleEndian.Uint32([]byte{head[0], head[1], head[2], 0})
+	packet := make([]byte, 4+size)
+	copy(packet, head[:])
+	_, err := io.ReadFull(from, packet[4:])
+	return packet, err
+}
