@@ -30,6 +30,7 @@ const (
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	expand         = verify + "/expand"
+	accounts       = verify + "/account"
 )
 
 const (
@@ -82,12 +83,13 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
-			alerting, mailChannel, webhookChannel, auth, api,
+			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		// The binary brings the pages, so that a server in a test needs none.
 		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule, verify}, whyCmd},
 
 		{expand, nil, "the second cron: it must not see the first one"},
+		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
