@@ -219,6 +219,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
 	a.metrics.observeEnded(list)
+	a.dispatcher.Freed(list)
 	for i := range list {
 		switch list[i].State {
 		case domain.Failed, domain.TimedOut, domain.Lost:

@@ -27,6 +27,7 @@ const (
 	// left alone, whoever holds what.
 	strayEvery    = 2 * time.Second
 	strayAfter    = 3 * time.Second
+	admitEvery    = time.Second
 	instanceEvery = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.
@@ -36,6 +37,7 @@ const (
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
+	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
 	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
@@ -90,6 +92,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
 	wg.Go(func() { s.every(ctx, "sweep stray executions", strayEvery, s.sweepStrays) })
+	wg.Go(func() { s.every(ctx, "admit waiting executions", admitEvery, s.admit) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
 	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
 	wg.Wait()
@@ -181,6 +184,16 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 		}
 	}
 	return nil
+}
+
+// admit wakes runs that wait under a limit which has room, when whoever made
+// room did not.
+func (s *Sweeper) admit(ctx context.Context) error {
+	woken, err := s.opt.Store.AdmitWaiting(ctx, nil)
+	if len(woken) > 0 {
+		s.opt.Later(woken...)
+	}
+	return err
 }
 
 func (s *Sweeper) expireInstances(ctx context.Context) error {

@@ -333,7 +333,10 @@ func (f fake) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swe
 }
 func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
 func (f fake) RearmDelays(context.Context, int) (int, error)                   { return 0, nil }
-func (f fake) Now(context.Context) (time.Time, error)                          { return time.Now(), nil }
+func (f fake) AdmitWaiting(context.Context, []domain.LimitKey) ([]domain.Execution, error) {
+	return nil, nil
+}
+func (f fake) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("logs", before, limit)
 }

@@ -32,6 +32,7 @@ type Store interface {
 	Triggers
 	Partitions
 	Executions
+	Limits
 	Logs
 	Alerts
 	Retention

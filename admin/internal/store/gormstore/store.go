@@ -58,6 +58,7 @@ type Store struct {
 	specs       *specCache
 	flights     *flights
 	clock       *estimate
+	limits      limitCache
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
 
