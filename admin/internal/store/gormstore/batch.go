@@ -23,11 +23,16 @@ const slotCheck = 30 * time.Second
 type batch struct {
 	t   *txn
 	now time.Time // the database's clock after the last lock
+	// skipLocked: what is missing in moves may be locked by others.
+	skipLocked bool
 
 	refs  map[domain.ExecutionID]ref
 	specs map[revisionKey]cachedSpec
 	slots map[domain.JobID]*slot
-	moves map[domain.ExecutionID]*move
+	// covers are the jobs among them whose runs cover earlier ones.
+	covers map[domain.JobID]bool
+	limits map[domain.LimitKey]*limit
+	moves  map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
@@ -50,6 +55,9 @@ type loadOptions struct {
 	slots bool
 	// queue: a freed slot has to wake who waits for it.
 	queue bool
+	// offers: moves of this batch may start runs. Then limits are locked too,
+	// and runs that may have to be covered.
+	offers bool
 	// skipLocked leaves out what others have locked.
 	skipLocked bool
 }
@@ -57,7 +65,7 @@ type loadOptions struct {
 // newBatch locks the executions with these ids. Those that do not exist are
 // missing in moves.
 func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
-	b := &batch{t: t, slots: map[domain.JobID]*slot{}, moves: make(map[domain.ExecutionID]*move, len(ids))}
+	b := &batch{t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{}, moves: make(map[domain.ExecutionID]*move, len(ids))}
 	var err error
 	if b.refs, err = t.s.refs.load(t.ctx, t.tx, ids); err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
@@ -77,7 +85,18 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 			return nil, err
 		}
 	}
-	return b, b.lock(ids, o)
+	if o.offers {
+		if err := b.loadLimits(ids); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.lock(ids, o); err != nil {
+		return nil, err
+	}
+	if o.skipLocked {
+		b.leaveStuck()
+	}
+	return b, nil
 }
 
 // loadSlots locks the slots of all jobs that have a limit, and returns the ids
@@ -86,7 +105,12 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	limits := map[domain.JobID]int{}
 	for _, r := range b.refs {
 		if c, ok := b.specs[r.spec()]; ok {
-			if limit := c.spec.SlotLimit(); limit > 0 {
+			limit := c.spec.SlotLimit()
+			if o.offers && c.spec.Blocking == domain.BlockCover {
+				b.covers[r.job] = true
+				limit = coverQueue
+			}
+			if limit > 0 {
 				limits[r.job] = max(limits[r.job], limit)
 			}
 		}
@@ -114,6 +138,13 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	if o.queue {
 		return b.addQueued(ids)
 	}
+	if len(b.covers) > 0 {
+		others, err := b.coverable()
+		if err != nil {
+			return nil, err
+		}
+		return b.addIDs(ids, others)
+	}
 	return ids, nil
 }
 
@@ -122,15 +153,22 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	var queued []domain.ExecutionID
 	for _, s := range b.slots {
 		for _, w := range s.queue {
-			if _, ok := b.refs[w.id]; !ok {
-				queued = append(queued, w.id)
-			}
+			queued = append(queued, w.id)
 		}
 	}
-	if len(queued) == 0 {
+	return b.addIDs(ids, queued)
+}
+
+// addIDs adds others to the ids to lock.
+func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, error) {
+	others = slices.DeleteFunc(others, func(id domain.ExecutionID) bool {
+		_, known := b.refs[id]
+		return known
+	})
+	if len(others) == 0 {
 		return ids, nil
 	}
-	refs, err := b.t.s.refs.load(b.t.ctx, b.t.tx, queued)
+	refs, err := b.t.s.refs.load(b.t.ctx, b.t.tx, others)
 	if err != nil {
 		return nil, fmt.Errorf("find queued executions: %w", err)
 	}
@@ -146,7 +184,7 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	for k, s := range specs {
 		b.specs[k] = s
 	}
-	return append(slices.Clone(ids), queued...), nil
+	return append(slices.Clone(ids), others...), nil
 }
 
 // lock reads the executions by primary key, in the order of their ids.
@@ -211,6 +249,9 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 	if s != nil && m.e.State.Terminal() {
 		s.dequeue(&m.e)
 	}
+	if m.e.State.Terminal() {
+		b.leaveQueues(&m.e, nil)
+	}
 	if fx.Archive != nil {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
 	}
@@ -241,8 +282,12 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 		places := s.holders
 		for _, w := range slices.Clone(s.queue) {
 			m := b.moves[w.id]
+			if m == nil && b.skipLocked {
+				break // another transaction has it: the next sweep comes back to it
+			}
 			if m == nil {
-				break // locked by another transaction: its own WakeAt is the net
+				s.drop(w) // without a row; it cannot be, but would block the queue for ever
+				continue
 			}
 			if m.e.State != domain.Due && m.e.State != domain.RetryWait {
 				s.dequeue(&m.e) // cannot be, but would block the queue for ever
@@ -252,6 +297,9 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 				break
 			}
 			places++
+			if m.e.Reason == domain.ReasonWaitLimit {
+				continue // it keeps its place, and goes when the limit has room
+			}
 			if err := m.e.Wake(b.now, patience(m.spec)); err != nil {
 				return nil, err
 			}
@@ -259,6 +307,26 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 		}
 	}
 	return woken, nil
+}
+
+// leaveStuck takes jobs out of the batch whose next waiter is locked by another
+// transaction: it could not be woken if this one freed the slot, so all of the
+// job is left to the next sweep.
+func (b *batch) leaveStuck() {
+	stuck := map[domain.JobID]bool{}
+	for job, s := range b.slots {
+		if len(s.queue) > 0 && b.moves[s.queue[0].id] == nil {
+			stuck[job] = true
+		}
+	}
+	if len(stuck) == 0 {
+		return
+	}
+	for id, m := range b.moves {
+		if stuck[m.e.JobID] {
+			delete(b.moves, id)
+		}
+	}
 }
 
 // patience is how long a due execution waits for an instance.
@@ -283,6 +351,9 @@ func (b *batch) save() error {
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
 	if err := saveSlots(b.t, b.slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
+	}
+	if err := saveLimits(b.t, b.limits); err != nil {
+		return fmt.Errorf("save limits: %w", err)
 	}
 	if err := executionTable.update(b.t, changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)

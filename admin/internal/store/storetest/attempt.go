@@ -187,16 +187,16 @@ func testGiveBack(t *testing.T, f *fixture) {
 func testWaitsAndStarts(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	e := f.run(j)
-	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{
+	f.wait([]store.Wait{
 		{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Message: "none online", For: time.Minute},
 		{Tenant: f.tenant, ID: domain.ExecutionID(ids.Next()), Reason: domain.ReasonWaitInstance},
-	}))
+	})
 	got := f.find(e)
 	require.Equal(t, domain.ReasonWaitInstance, got.Reason)
 	require.WithinDuration(t, f.now().Add(time.Minute), got.WakeAt, 10*time.Second)
 
 	r := f.start(e)
-	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance}}))
+	f.wait([]store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance}})
 	require.Empty(t, f.find(e).Reason, "a running one does not wait")
 	at := r.GrantedAt.Add(-time.Hour)
 	f.ok(f.s.RecordStarts(f.ctx, []store.Start{{Tenant: f.tenant, ID: e.ID, Fence: r.Fence - 1, Instance: r.Instance, StartedAt: at}}))
