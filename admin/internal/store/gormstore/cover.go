@@ -19,7 +19,7 @@ const coverQueue = 100
 // cannot change while the slot is locked.
 func (b *batch) coverable() (ids []domain.ExecutionID, err error) {
 	for job, s := range b.slots {
-		if !b.covers[job] {
+		if !b.covers[job] || s.believed {
 			continue
 		}
 		for _, w := range s.queue {
@@ -47,6 +47,9 @@ func (b *batch) coverable() (ids []domain.ExecutionID, err error) {
 // take their place. When a later run has done so before, m itself is ended:
 // later.
 func (b *batch) cover(m *move, s *slot) (covered []domain.Execution, later bool, err error) {
+	if s.believed {
+		return nil, false, nil // it is free, or this transaction is repeated
+	}
 	me := waiterOf(&m.e)
 	var others []*move
 	for _, o := range b.moves {
@@ -97,7 +100,7 @@ func (b *batch) offerOrder(offers []store.Offer) []int {
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return comparePlaces(ranks[x], ranks[y]) })
 	for at, i := range order {
-		r := b.refs[offers[i].ID]
+		r := b.flights[offers[i].ID].ref
 		if b.slots[r.job] != nil {
 			byJob[r.job] = append(byJob[r.job], at)
 		}
@@ -111,7 +114,7 @@ func (b *batch) offerOrder(offers []store.Offer) []int {
 			own[n] = order[at]
 		}
 		slices.SortStableFunc(own, func(x, y int) int {
-			c := compareWaiters(waiter{b.refs[offers[x].ID].fireAt, offers[x].ID}, waiter{b.refs[offers[y].ID].fireAt, offers[y].ID})
+			c := compareWaiters(waiter{b.flights[offers[x].ID].ref.fireAt, offers[x].ID}, waiter{b.flights[offers[y].ID].ref.fireAt, offers[y].ID})
 			if b.covers[job] {
 				return -c
 			}
@@ -126,10 +129,10 @@ func (b *batch) offerOrder(offers []store.Offer) []int {
 
 // placeOf is placeOf without the row.
 func (b *batch) placeOf(id domain.ExecutionID) place {
-	r := b.refs[id]
+	r := b.flights[id].ref
 	e := domain.Execution{ID: id, FireAt: instant(r.fireAt)}
-	if c, ok := b.specs[r.spec()]; ok {
-		e.Priority = c.spec.Priority
+	if spec := b.specs[r.spec()].spec; spec != nil {
+		e.Priority = spec.Priority
 	}
 	return placeOf(&e)
 }

@@ -64,7 +64,7 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 		return nil
 	})
 	if err == nil {
-		s.refs.remember(&run)
+		s.flights.remember(toExecutionRow(&run))
 	}
 	return run, created, err
 }
@@ -119,12 +119,8 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 		ids[i] = o.ID
 	}
 	var results []store.OfferResult
-	var b *batch
-	err := s.runChecked(ctx, "offer executions", s.landed(&b), func(t *txn) (err error) {
+	err := s.runBatch(ctx, "offer executions", ids, loadOptions{slots: true, offers: true}, func(b *batch) (err error) {
 		results = make([]store.OfferResult, len(offers))
-		if b, err = newBatch(t, ids, loadOptions{slots: true, offers: true}); err != nil {
-			return err
-		}
 		for _, i := range b.offerOrder(offers) {
 			if results[i], err = b.offer(offers[i]); err != nil {
 				return err
@@ -175,9 +171,7 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	if needsSlot {
 		s.take(&m.e)
 	}
-	for _, l := range b.limitsOf(&m.e) {
-		l.take(&m.e)
-	}
+	b.takeRoom(&m.e)
 	granted := o.Granted && o.Idempotent
 	if err := m.e.Offer(b.now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.spec, o.Idempotent)); err != nil {
 		return r, err // all that is expected was checked above
@@ -189,6 +183,7 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 // block lets an execution wait for its job's slot, or drops it. A retry is not
 // dropped: its run has begun, and only the try waits.
 func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult, error) {
+	b.t.s.flights.crowd(s.job)
 	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 {
 		fx, err := m.e.Discard(b.now, "an earlier run of the job had not ended")
 		if err != nil {
@@ -200,7 +195,7 @@ func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult,
 	s.enqueue(&m.e)
 	b.leaveQueues(&m.e, nil)
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -239,18 +234,16 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 // move runs a batch that touches nothing but executions. decide may be called
 // several times; after is called once the batch is written.
 func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*batch) error, after func(*batch)) error {
-	var b *batch
-	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, ids, loadOptions{}); err != nil {
-			return err
-		}
+	var last *batch
+	err := s.runBatch(ctx, step, ids, loadOptions{}, func(b *batch) error {
+		last = b
 		if err := decide(b); err != nil {
 			return err
 		}
 		return b.save()
 	})
 	if err == nil && after != nil {
-		after(b)
+		after(last)
 	}
 	return err
 }
@@ -305,12 +298,8 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 	for i, w := range waits {
 		ids[i] = w.ID
 	}
-	var b *batch
-	err = s.runChecked(ctx, "record waits", s.landed(&b), func(t *txn) (err error) {
+	err = s.runBatch(ctx, "record waits", ids, loadOptions{slots: true, readSlots: true, offers: true}, func(b *batch) error {
 		covered = nil
-		if b, err = newBatch(t, ids, loadOptions{slots: true, offers: true}); err != nil {
-			return err
-		}
 		for _, w := range waits {
 			if m := b.find(w.Tenant, w.ID); m != nil {
 				ended, err := b.wait(m, w)
@@ -334,7 +323,7 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 
 func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err error) {
 	// An illegal move means that somebody else was quicker.
-	if m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
+	if m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
 		return nil, nil
 	}
 	b.leaveQueues(&m.e, nil)
@@ -344,18 +333,13 @@ func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err err
 	s := b.slots[m.e.JobID]
 	if m.spec.Blocking == domain.BlockCover {
 		// The earlier run may be what the instance is busy with.
-		covered, later, err := b.cover(m, s)
-		if later {
-			covered = []domain.Execution{m.e}
+		var later bool
+		if covered, later, err = b.cover(m, s); later {
+			return []domain.Execution{m.e}, err
 		}
-		if err != nil || later {
-			return covered, err
-		}
-		s.enqueue(&m.e)
-		return covered, nil
 	}
 	s.enqueue(&m.e)
-	return nil, nil
+	return covered, err
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.

@@ -2,6 +2,8 @@ package gormstore
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -12,39 +14,51 @@ import (
 // overtake others, but never a limit.
 const maxQueueRead = 1000
 
-// loadLimits locks the limits that bound the batch's executions. Where there is
-// none, and that is known for a second, it costs nothing.
-func (b *batch) loadLimits(ids []domain.ExecutionID) error {
+// findLimits returns the limits that bound the executions, with their places
+// under each. Where there is none, and that is known for a second, it costs
+// nothing.
+func (b *batch) findLimits(ids []domain.ExecutionID) (map[domain.LimitKey][]place, error) {
 	known, err := b.t.s.limits.load(b.t.ctx, b.t.tx)
 	if err != nil || len(known) == 0 {
-		return err
+		return nil, err
 	}
-	members := map[domain.LimitKey][]place{}
+	found := map[domain.LimitKey][]place{}
 	for _, id := range ids {
-		r, ok := b.refs[id]
-		if !ok {
-			continue
-		}
+		r := b.flights[id].ref
 		for _, k := range keysOn(known, r.tenant, r.executor) {
-			members[k] = append(members[k], b.placeOf(id))
+			found[k] = append(found[k], b.placeOf(id))
 		}
 	}
-	keys := make([]domain.LimitKey, 0, len(members))
-	for k := range members {
-		keys = append(keys, k)
+	return found, nil
+}
+
+// loadLimits locks limits, and reads who of these and of others waits under them.
+func (b *batch) loadLimits(found map[domain.LimitKey][]place) (err error) {
+	if len(found) == 0 {
+		return nil
 	}
-	if b.limits, err = lockLimits(b.t, keys, false); err != nil {
+	if b.limits, err = lockLimits(b.t, slices.Collect(maps.Keys(found)), false); err != nil {
 		return err
 	}
 	for k, l := range b.limits {
-		if err := l.loadMembers(b.t, members[k]); err != nil {
+		if err := l.loadMembers(b.t, found[k]); err != nil {
 			return fmt.Errorf("find waiting executions: %w", err)
 		}
-		if err := l.loadQueue(b.t, min(l.room()+int64(len(members[k])), maxQueueRead)); err != nil {
+		if err := l.loadQueue(b.t, min(l.room()+int64(len(found[k])), maxQueueRead)); err != nil {
 			return fmt.Errorf("load queue: %w", err)
 		}
 	}
 	return nil
+}
+
+// takeRoom counts an execution that is offered.
+func (b *batch) takeRoom(e *domain.Execution) {
+	if len(b.limits) == 0 {
+		return
+	}
+	for _, l := range b.limitsOf(e) {
+		l.take(e)
+	}
 }
 
 // limitsOf returns the limits that bound an execution, its executor's first.
@@ -96,5 +110,5 @@ func (b *batch) waitForRoom(m *move, l *limit, r store.OfferResult) (store.Offer
 		whose = "tenant"
 	}
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(domain.ReasonWaitLimit, "the "+whose+" may have "+strconv.FormatInt(l.capacity, 10)+" runs at once", b.now.Add(limitCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitLimit, "the "+whose+" may have "+strconv.FormatInt(l.capacity, 10)+" runs at once", b.now.Add(limitCheck))
 }

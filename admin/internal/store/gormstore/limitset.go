@@ -78,7 +78,7 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 // adopt makes holders of the runs that are on instances and were offered when
 // nobody, or not everybody, knew of the limit.
 func (l *limit) adopt(t *txn) error {
-	statement, args := "SELECT id FROM executions WHERE tenant_id = ? AND "+onInstance, []any{int64(l.tenant)}
+	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND phase = %d AND %s", t.d.byIndex("ix_executions_phase"), phaseAlive, onInstance), []any{int64(l.tenant)}
 	if l.kind == kindExecutor {
 		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
 	}
