@@ -13,8 +13,6 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonNoExecutor:     {"no instance of the executor could take it before the wait was over", "在等待期限内没有执行器实例能够接收它"},
 	domain.ReasonPaused:         {"the job was paused before it started", "任务在它开始之前被暂停"},
 	domain.ReasonDeleted:        {"the job was deleted before it started", "任务在它开始之前被删除"},
-	domain.ReasonCovered:        {"a later run of the job was due, and the job's runs cover earlier ones", "该任务之后的运行已到期，而阻塞策略是覆盖之前的运行"},
-	domain.ReasonWaitLimit:      {"its executor or tenant had as many runs under way as it may have at once", "其执行器或租户同时进行的运行已达上限"},
 	domain.ReasonWaitSlot:       {"an earlier run of the job was still going on", "该任务之前的运行仍在进行"},
 	domain.ReasonWaitLimit:      {"the executor or the tenant was running as many as it may", "执行器或租户的并发数已达上限"},
 	domain.ReasonWaitInstance:   {"no instance with room was there", "没有空闲的执行器实例"},
