@@ -56,7 +56,7 @@ func New(opt Options) *Completer {
 		opt.Ended = func([]domain.Execution) {}
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
-	c.results = batch.New(2, 500, c.finish)
+	c.results = batch.New(ResultWorkers, ResultBatch, c.finish)
 	return c
 }
 
