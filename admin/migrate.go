@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // PendingSQL returns the statements that Migrate would run, and "" when there
@@ -35,7 +36,7 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 	if err != nil {
 		return gormstore.Options{}, err
 	}
-	return gormstore.Options{Driver: driver, DSN: dsn, Logger: c.Logger}, nil
+	return gormstore.Options{Driver: driver, DSN: dsn, Logger: c.Logger, NextFire: timing.Next}, nil
 }
 
 func (a *Admin) openStore(ctx context.Context) error {
@@ -45,6 +46,11 @@ func (a *Admin) openStore(ctx context.Context) error {
 	}
 	if err := gormstore.Migrate(ctx, options); err != nil {
 		return fmt.Errorf("migrate database: %w", err)
+	}
+	options.Rearmed = func() {
+		if a.planner != nil { // runs end only after the engine was built
+			a.planner.Nudge()
+		}
 	}
 	if a.store, err = gormstore.Open(ctx, options); err != nil {
 		return fmt.Errorf("open database: %w", err)

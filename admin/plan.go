@@ -14,7 +14,7 @@ const scheduleCache = 32_768
 // checkSchedule refuses what cannot be compiled; it is for jobs declared in
 // code, whose author sees the message in the application's log.
 func checkSchedule(s domain.ScheduleSpec) error {
-	if _, err := timing.Compile(s); err != nil {
+	if _, err := timing.Compile(&s, ""); err != nil {
 		return domain.Errorf(domain.CodeInvalid, "%w", err)
 	}
 	return nil

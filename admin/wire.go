@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/completer"
@@ -114,17 +115,27 @@ func (k *sink) Left(s *gateway.Session) {
 	k.dispatch.Left(s.Tenant, s.Instance, offered)
 }
 
-// rejectVoid is said of offers and grants that the executor does not know, or
-// knows already. It moves nothing: an attempt that was accepted and not started
-// comes back as a result of its own (SPEC.md, "Grants"), and an offer that was
-// not taken expires.
-const rejectVoid = "void"
+func (k *sink) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
+	return k.dispatch.SettleInventory(ctx, p)
+}
+
+// These answers move nothing. rejectVoid is said of grants that start nothing
+// and of offers under an old fence, rejectDuplicate of offers that were taken
+// before: an attempt that was accepted and not started comes back as a result
+// of its own, and an offer that was not taken expires.
+const (
+	rejectVoid      = "void"
+	rejectDuplicate = "duplicate"
+)
 
 func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 	out := make([]dispatch.Answer, 0, len(answers))
 	for _, a := range answers {
-		if !a.Accepted && a.RejectCode == rejectVoid {
+		if !a.Accepted && (a.RejectCode == rejectVoid || a.RejectCode == rejectDuplicate) {
 			continue
+		}
+		if a.Accepted && s.Granted(a.ExecutionId, a.Fence) {
+			continue // its offer was the grant
 		}
 		out = append(out, dispatch.Answer{
 			Tenant: s.Tenant, From: target{s}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,

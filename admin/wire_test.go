@@ -27,7 +27,7 @@ func (b *backs) GiveBackOffers(_ context.Context, items []store.GiveBack) ([]sto
 }
 
 // TestVoidAnswersMoveNothing: "void" answers a grant that came too late, whose
-// attempt reports that it never started.
+// attempt reports that it never started; "duplicate" an offer that was taken.
 func TestVoidAnswersMoveNothing(t *testing.T) {
 	heard := &backs{}
 	d := dispatch.New(dispatch.Options{
@@ -37,12 +37,13 @@ func TestVoidAnswersMoveNothing(t *testing.T) {
 	k.Answered(&gateway.Session{Tenant: 3, Instance: 4}, []*proto.Answer{
 		{ExecutionId: 1, Fence: 5, RejectCode: rejectVoid},
 		{ExecutionId: 2, Fence: 6, RejectCode: "busy", Message: "8 of 8"},
+		{ExecutionId: 3, Fence: 7, RejectCode: rejectDuplicate},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.Run(ctx) // handles what is queued
 	require.Equal(t, []store.GiveBack{{
-		Tenant: 3, ID: 2, Fence: 6, Instance: 4, Reason: domain.ReasonOfferRefused, Message: "busy: 8 of 8", Wait: 200 * time.Millisecond,
+		Tenant: 3, ID: 2, Fence: 6, Instance: 4, Reason: domain.ReasonOfferRefused, Message: "busy: 8 of 8", Wait: 200 * time.Millisecond, Refused: true,
 	}}, heard.got)
 }
 

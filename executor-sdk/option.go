@@ -108,6 +108,7 @@ type BlockingStrategy string
 const (
 	Serial       BlockingStrategy = "serial"        // wait for it
 	DiscardLater BlockingStrategy = "discard_later" // drop the new run
+	CoverEarly   BlockingStrategy = "cover_early"   // cancel it, and run in its place
 	Parallel     BlockingStrategy = "parallel"      // run both
 )
 

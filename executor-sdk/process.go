@@ -189,6 +189,11 @@ func (p *process) Renewed(l *session.Link, sentAt time.Time, ok bool) {
 	p.runner.Renewed(l, sentAt, ok)
 }
 
+// Verdicts implements session.Events.
+func (p *process) Verdicts(l *session.Link, list []*proto.InventoryVerdict) {
+	p.runner.Verdicts(l, list)
+}
+
 // Offers implements session.Events.
 func (p *process) Offers(l *session.Link, list []*proto.Offer) { p.runner.Offers(l, list) }
 

@@ -257,6 +257,37 @@ func TestTwoAdminNodes(t *testing.T) {
 	require.NoError(t, a.stop())
 }
 
+// A node that dies between the commit of a grant and its sending: the other
+// one is asked at once, and its word starts the handler.
+func TestAnotherNodeIsAskedForTheGrant(t *testing.T) {
+	one := startAdmin(t, &fakeadmin.Admin{Node: "n1"})
+	two := startAdmin(t, &fakeadmin.Admin{Node: "n2", Answer: func(_ *fakeadmin.Session, i *proto.InventoryItem) proto.Verdict {
+		if i.GetExecutionId() == 1 {
+			return proto.Verdict_VERDICT_GRANT
+		}
+		return proto.Verdict_VERDICT_DROP
+	}})
+	one.HoldGrants.Store(true)
+	nodes := &proto.NodeList{Nodes: []*proto.Node{{Id: "n1", Address: one.Address()}, {Id: "n2", Address: two.Address()}}}
+	one.Judge = func(*fakeadmin.Session, *proto.Register) *proto.Registered { return &proto.Registered{Nodes: nodes} }
+	var calls atomic.Int64
+	a := start(t, one, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(context.Context) error { calls.Add(1); return nil })
+	})
+	s := session(t, one, 1)
+	session(t, two, 1)
+	require.NoError(t, s.Offer(offer(1, "h"), offer(2, "h")))
+	saw(t, one, func(seen fakeadmin.Seen) bool { return len(seen.Answers) == 2 })
+	one.Close()
+	seen := saw(t, two, results(1))
+	require.Len(t, seen.Asked, 2)
+	require.EqualValues(t, 1, seen.Results[0].GetExecutionId())
+	require.Equal(t, "SUCCEEDED", brief(seen.Results[0]))
+	require.NoError(t, a.stop())
+	require.Len(t, two.Seen().Results, 1, "a dropped attempt is forgotten")
+	require.EqualValues(t, 1, calls.Load())
+}
+
 // Processes on one host share a journal folder and get names of their own.
 func TestTwoProcessesShareAJournalFolder(t *testing.T) {
 	admin := startAdmin(t, &fakeadmin.Admin{})

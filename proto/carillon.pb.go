@@ -503,6 +503,7 @@ type ControlToAdmin struct {
 	//	*ControlToAdmin_Register
 	//	*ControlToAdmin_Heartbeat
 	//	*ControlToAdmin_Drain
+	//	*ControlToAdmin_Inventory
 	Body          isControlToAdmin_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -572,6 +573,15 @@ func (x *ControlToAdmin) GetDrain() *Drain {
 	return nil
 }
 
+func (x *ControlToAdmin) GetInventory() *Inventory {
+	if x != nil {
+		if x, ok := x.Body.(*ControlToAdmin_Inventory); ok {
+			return x.Inventory
+		}
+	}
+	return nil
+}
+
 type isControlToAdmin_Body interface {
 	isControlToAdmin_Body()
 }
@@ -588,11 +598,17 @@ type ControlToAdmin_Drain struct {
 	Drain *Drain `protobuf:"bytes,3,opt,name=drain,proto3,oneof"`
 }
 
+type ControlToAdmin_Inventory struct {
+	Inventory *Inventory `protobuf:"bytes,4,opt,name=inventory,proto3,oneof"`
+}
+
 func (*ControlToAdmin_Register) isControlToAdmin_Body() {}
 
 func (*ControlToAdmin_Heartbeat) isControlToAdmin_Body() {}
 
 func (*ControlToAdmin_Drain) isControlToAdmin_Body() {}
+
+func (*ControlToAdmin_Inventory) isControlToAdmin_Body() {}
 
 type ControlToExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -603,6 +619,7 @@ type ControlToExecutor struct {
 	//	*ControlToExecutor_Nodes
 	//	*ControlToExecutor_Drain
 	//	*ControlToExecutor_Error
+	//	*ControlToExecutor_Verdicts
 	Body          isControlToExecutor_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -690,6 +707,15 @@ func (x *ControlToExecutor) GetError() *Error {
 	return nil
 }
 
+func (x *ControlToExecutor) GetVerdicts() *Verdicts {
+	if x != nil {
+		if x, ok := x.Body.(*ControlToExecutor_Verdicts); ok {
+			return x.Verdicts
+		}
+	}
+	return nil
+}
+
 type isControlToExecutor_Body interface {
 	isControlToExecutor_Body()
 }
@@ -714,6 +740,10 @@ type ControlToExecutor_Error struct {
 	Error *Error `protobuf:"bytes,5,opt,name=error,proto3,oneof"`
 }
 
+type ControlToExecutor_Verdicts struct {
+	Verdicts *Verdicts `protobuf:"bytes,6,opt,name=verdicts,proto3,oneof"`
+}
+
 func (*ControlToExecutor_Registered) isControlToExecutor_Body() {}
 
 func (*ControlToExecutor_HeartbeatAck) isControlToExecutor_Body() {}
@@ -723,6 +753,8 @@ func (*ControlToExecutor_Nodes) isControlToExecutor_Body() {}
 func (*ControlToExecutor_Drain) isControlToExecutor_Body() {}
 
 func (*ControlToExecutor_Error) isControlToExecutor_Body() {}
+
+func (*ControlToExecutor_Verdicts) isControlToExecutor_Body() {}
 
 type Register struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -1259,6 +1291,96 @@ func (x *Registered) GetNotices() []*Notice {
 	return nil
 }
 
+// Inventory asks about attempts whose session to another node has ended.
+type Inventory struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         []*InventoryItem       `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Inventory) Reset() {
+	*x = Inventory{}
+	mi := &file_carillon_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Inventory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Inventory) ProtoMessage() {}
+
+func (x *Inventory) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
+func (*Inventory) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Inventory) GetItems() []*InventoryItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// Verdicts answers Inventory, like Registered.verdicts.
+type Verdicts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Verdicts      []*InventoryVerdict    `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdicts) Reset() {
+	*x = Verdicts{}
+	mi := &file_carillon_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdicts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdicts) ProtoMessage() {}
+
+func (x *Verdicts) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
+func (*Verdicts) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Verdicts) GetVerdicts() []*InventoryVerdict {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
 type InventoryVerdict struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
@@ -1270,7 +1392,7 @@ type InventoryVerdict struct {
 
 func (x *InventoryVerdict) Reset() {
 	*x = InventoryVerdict{}
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1404,7 @@ func (x *InventoryVerdict) String() string {
 func (*InventoryVerdict) ProtoMessage() {}
 
 func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1417,7 @@ func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryVerdict.ProtoReflect.Descriptor instead.
 func (*InventoryVerdict) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{10}
+	return file_carillon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InventoryVerdict) GetExecutionId() int64 {
@@ -1330,7 +1452,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1464,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1477,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{11}
+	return file_carillon_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Notice) GetCode() string {
@@ -1388,7 +1510,7 @@ type NodeList struct {
 
 func (x *NodeList) Reset() {
 	*x = NodeList{}
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1522,7 @@ func (x *NodeList) String() string {
 func (*NodeList) ProtoMessage() {}
 
 func (x *NodeList) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1535,7 @@ func (x *NodeList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeList.ProtoReflect.Descriptor instead.
 func (*NodeList) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{12}
+	return file_carillon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeList) GetNodes() []*Node {
@@ -1434,7 +1556,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1568,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1581,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{13}
+	return file_carillon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Node) GetId() string {
@@ -1491,7 +1613,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1625,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1638,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{14}
+	return file_carillon_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Heartbeat) GetSeq() int64 {
@@ -1574,7 +1696,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1708,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1721,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{15}
+	return file_carillon_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeartbeatAck) GetSeq() int64 {
@@ -1633,7 +1755,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1767,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1780,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{16}
+	return file_carillon_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Drain) GetReason() string {
@@ -1690,7 +1812,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1824,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1837,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{17}
+	return file_carillon_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -1803,7 +1925,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1937,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1950,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{18}
+	return file_carillon_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -1896,7 +2018,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2030,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2043,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -1958,7 +2080,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2092,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2105,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -2114,7 +2236,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2248,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2261,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2164,7 +2286,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2298,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2311,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -2236,7 +2358,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2370,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2383,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -2283,7 +2405,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2417,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2430,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -2341,7 +2463,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2475,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2488,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -2389,7 +2511,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2401,7 +2523,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2536,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -2454,7 +2576,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2588,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2601,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -2514,7 +2636,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2648,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2661,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -2642,7 +2764,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2776,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2789,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -2689,7 +2811,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2823,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2836,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -2747,7 +2869,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2881,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2894,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -2795,7 +2917,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2929,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2942,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -2862,7 +2984,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +2996,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +3009,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -2919,7 +3041,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3053,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3066,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -2996,7 +3118,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3130,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3143,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3062,7 +3184,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3196,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3209,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3133,12 +3255,13 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12$\n" +
-	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\"\xb1\x01\n" +
+	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\"\xe9\x01\n" +
 	"\x0eControlToAdmin\x123\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.carillon.v1.RegisterH\x00R\bregister\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.carillon.v1.HeartbeatH\x00R\theartbeat\x12*\n" +
-	"\x05drain\x18\x03 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drainB\x06\n" +
-	"\x04body\"\x9f\x02\n" +
+	"\x05drain\x18\x03 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x126\n" +
+	"\tinventory\x18\x04 \x01(\v2\x16.carillon.v1.InventoryH\x00R\tinventoryB\x06\n" +
+	"\x04body\"\xd4\x02\n" +
 	"\x11ControlToExecutor\x129\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.carillon.v1.RegisteredH\x00R\n" +
@@ -3146,7 +3269,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\rheartbeat_ack\x18\x02 \x01(\v2\x19.carillon.v1.HeartbeatAckH\x00R\fheartbeatAck\x12-\n" +
 	"\x05nodes\x18\x03 \x01(\v2\x15.carillon.v1.NodeListH\x00R\x05nodes\x12*\n" +
 	"\x05drain\x18\x04 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x12*\n" +
-	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05errorB\x06\n" +
+	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
+	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdictsB\x06\n" +
 	"\x04body\"\xd9\x03\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
@@ -3210,7 +3334,11 @@ const file_carillon_proto_rawDesc = "" +
 	"leaseTtlMs\x129\n" +
 	"\bverdicts\x18\x04 \x03(\v2\x1d.carillon.v1.InventoryVerdictR\bverdicts\x12+\n" +
 	"\x05nodes\x18\x05 \x01(\v2\x15.carillon.v1.NodeListR\x05nodes\x12-\n" +
-	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\"{\n" +
+	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\"=\n" +
+	"\tInventory\x120\n" +
+	"\x05items\x18\x01 \x03(\v2\x1a.carillon.v1.InventoryItemR\x05items\"E\n" +
+	"\bVerdicts\x129\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x1d.carillon.v1.InventoryVerdictR\bverdicts\"{\n" +
 	"\x10InventoryVerdict\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12.\n" +
@@ -3385,7 +3513,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -3401,79 +3529,85 @@ var file_carillon_proto_goTypes = []any{
 	(*JobDeclaration)(nil),    // 11: carillon.v1.JobDeclaration
 	(*InventoryItem)(nil),     // 12: carillon.v1.InventoryItem
 	(*Registered)(nil),        // 13: carillon.v1.Registered
-	(*InventoryVerdict)(nil),  // 14: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 15: carillon.v1.Notice
-	(*NodeList)(nil),          // 16: carillon.v1.NodeList
-	(*Node)(nil),              // 17: carillon.v1.Node
-	(*Heartbeat)(nil),         // 18: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 19: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 20: carillon.v1.Drain
-	(*CommandToExecutor)(nil), // 21: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 22: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 23: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 24: carillon.v1.Offer
-	(*AnswerBatch)(nil),       // 25: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 26: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 27: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 28: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 29: carillon.v1.StartedBatch
-	(*Started)(nil),           // 30: carillon.v1.Started
-	(*ResultBatch)(nil),       // 31: carillon.v1.ResultBatch
-	(*Result)(nil),            // 32: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 33: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 34: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 35: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 36: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 37: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 38: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 39: carillon.v1.LogLine
-	(*LogAck)(nil),            // 40: carillon.v1.LogAck
-	nil,                       // 41: carillon.v1.Register.LabelsEntry
+	(*Inventory)(nil),         // 14: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 15: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 16: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 17: carillon.v1.Notice
+	(*NodeList)(nil),          // 18: carillon.v1.NodeList
+	(*Node)(nil),              // 19: carillon.v1.Node
+	(*Heartbeat)(nil),         // 20: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 21: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 22: carillon.v1.Drain
+	(*CommandToExecutor)(nil), // 23: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 24: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 25: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 26: carillon.v1.Offer
+	(*AnswerBatch)(nil),       // 27: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 28: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 29: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 30: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 31: carillon.v1.StartedBatch
+	(*Started)(nil),           // 32: carillon.v1.Started
+	(*ResultBatch)(nil),       // 33: carillon.v1.ResultBatch
+	(*Result)(nil),            // 34: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 35: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 36: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 37: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 38: carillon.v1.Cancel
+	(*LogBatch)(nil),          // 39: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 40: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 41: carillon.v1.LogLine
+	(*LogAck)(nil),            // 42: carillon.v1.LogAck
+	nil,                       // 43: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
 	6,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
 	9,  // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	18, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	20, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	13, // 5: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	19, // 6: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	16, // 7: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	20, // 8: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
-	6,  // 9: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	41, // 10: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
-	10, // 11: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	12, // 12: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	11, // 13: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	1,  // 14: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	14, // 15: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	16, // 16: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	15, // 17: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	2,  // 18: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	17, // 19: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	23, // 20: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	27, // 21: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	33, // 22: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	35, // 23: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	25, // 24: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	29, // 25: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	31, // 26: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	24, // 27: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	26, // 28: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	28, // 29: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	30, // 30: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	32, // 31: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 32: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	34, // 33: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	36, // 34: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	38, // 35: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	39, // 36: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 37: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	20, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	22, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	14, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	13, // 6: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	21, // 7: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	18, // 8: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	22, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	6,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
+	15, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	43, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	10, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
+	12, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	11, // 15: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
+	1,  // 16: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	16, // 17: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	18, // 18: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	17, // 19: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	12, // 20: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	16, // 21: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 22: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	19, // 23: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	25, // 24: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	29, // 25: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	35, // 26: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	37, // 27: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	27, // 28: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	31, // 29: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	33, // 30: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	26, // 31: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	28, // 32: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	30, // 33: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	32, // 34: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	34, // 35: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 36: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	36, // 37: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	38, // 38: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	40, // 39: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	41, // 40: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	6,  // 41: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -3485,6 +3619,7 @@ func file_carillon_proto_init() {
 		(*ControlToAdmin_Register)(nil),
 		(*ControlToAdmin_Heartbeat)(nil),
 		(*ControlToAdmin_Drain)(nil),
+		(*ControlToAdmin_Inventory)(nil),
 	}
 	file_carillon_proto_msgTypes[4].OneofWrappers = []any{
 		(*ControlToExecutor_Registered)(nil),
@@ -3492,14 +3627,15 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Nodes)(nil),
 		(*ControlToExecutor_Drain)(nil),
 		(*ControlToExecutor_Error)(nil),
+		(*ControlToExecutor_Verdicts)(nil),
 	}
-	file_carillon_proto_msgTypes[17].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[19].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 	}
-	file_carillon_proto_msgTypes[18].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[20].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -3510,7 +3646,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -128,6 +128,27 @@ func (s *floorSeed) plant(ctx context.Context, st *gormstore.Store) error {
 	return st.LoadJobs(ctx, s.jobs, func(int) time.Time { return s.first })
 }
 
+// hold takes all partitions of a new database: in both the terms are the same.
+func (s *floorSeed) hold(ctx context.Context, st *gormstore.Store) ([]domain.PartitionTerm, error) {
+	table, err := st.ReadPartitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want := make([]domain.PartitionTerm, len(table.Leases))
+	for i, l := range table.Leases {
+		want[i] = l.PartitionTerm
+	}
+	got, err := st.AcquirePartitions(ctx, store.AcquirePartitionsParams{Node: 1, BootID: "floor", Want: want, TTL: time.Hour})
+	if err == nil && len(got) != domain.Partitions {
+		err = fmt.Errorf("acquired %d of %d partitions", len(got), domain.Partitions)
+	}
+	held := make([]domain.PartitionTerm, len(got))
+	for i, l := range got {
+		held[i] = l.PartitionTerm
+	}
+	return held, err
+}
+
 // recordLives leads runs through the store, one call after the other.
 func (b *bench) recordLives(ctx context.Context, dir string, seed *floorSeed, p floorPlan) (_ []step, err error) {
 	db, err := b.newDatabase(ctx, p.kind, dir)
@@ -148,6 +169,9 @@ func (b *bench) recordLives(ctx context.Context, dir string, seed *floorSeed, p 
 		return nil, err
 	}
 	l := &lives{st: st, r: r, ids: ids, seed: seed, p: p, madeBy: map[domain.ExecutionID]int{}}
+	if l.held, err = seed.hold(ctx, st); err != nil {
+		return nil, err
+	}
 	if p.ahead {
 		err = l.ahead(ctx)
 		return l.steps, err
@@ -178,19 +202,35 @@ func (b *bench) repeatLives(ctx context.Context, dir string, seed *floorSeed, st
 	if err != nil {
 		return nil, err
 	}
-	if err := joinClose(seed.plant(ctx, st), st.Close); err != nil {
+	if err = seed.plant(ctx, st); err == nil {
+		_, err = seed.hold(ctx, st)
+	}
+	if err := joinClose(err, st.Close); err != nil {
 		return nil, err
 	}
 	again := &replay{steps: steps, workers: p.shape.workers, pools: r.pools, shared: map[int]*sharedConn{}}
 	if p.kind == SQLite {
-		conn, err := r.pools[0].Connect(ctx) // the writer is opened first
+		writer := writerOf(steps)
+		conn, err := r.pools[writer].Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = joinClose(err, conn.Close) }()
-		again.shared[0] = &sharedConn{conn: conn}
+		again.shared[writer] = &sharedConn{conn: conn}
 	}
 	return again.run(ctx)
+}
+
+// writerOf is the pool that begins transactions.
+func writerOf(steps []step) int {
+	for _, s := range steps {
+		for _, o := range s.ops {
+			if o.kind == opBegin {
+				return o.pool
+			}
+		}
+	}
+	return 0
 }
 
 func joinClose(err error, closer func() error) error {

@@ -21,6 +21,7 @@ type lives struct {
 	seed *floorSeed
 	p    floorPlan
 
+	held   []domain.PartitionTerm
 	steps  []step
 	madeBy map[domain.ExecutionID]int // the step that moved a run last
 }
@@ -91,20 +92,12 @@ func (l *lives) record(stage string, call func() (moved []domain.Execution, err 
 	return moved, nil
 }
 
-var everyPartition = func() []int {
-	all := make([]int, domain.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}()
-
 func (l *lives) claim(ctx context.Context, n int) ([]domain.Execution, error) {
 	var out []domain.Execution
 	for len(out) < n {
 		claimed, err := l.record(stageClaim, func() ([]domain.Execution, error) {
 			c, err := l.st.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-				Partitions: everyPartition, Limit: min(l.p.shape.claim, n-len(out)), Plan: l.plan,
+				Partitions: l.held, Limit: min(l.p.shape.claim, n-len(out)), Plan: l.plan,
 			})
 			return c.Executions, err
 		})

@@ -23,6 +23,7 @@ func (p MisfirePolicy) Valid() bool {
 const (
 	DefaultThreshold = 5 * time.Second
 	DefaultWindow    = time.Hour
+	DefaultMaxRuns   = 100
 	DefaultMaxFires  = 100
 )
 
@@ -52,6 +53,7 @@ type Reason string
 const (
 	ReasonMisfire   Reason = "misfire"        // beyond the threshold, and the policy skips
 	ReasonTooOld    Reason = "misfire_window" // older than the window of MisfireAll
+	ReasonTooMany   Reason = "misfire_cap"    // beyond what MisfireAll makes up
 	ReasonCoalesced Reason = "coalesced"      // a later fire time stands for it
 )
 
@@ -79,6 +81,10 @@ type DueParams struct {
 	// Window is the age up to which MisfireAll runs a late fire. 0 means
 	// DefaultWindow; negative means no limit.
 	Window time.Duration
+
+	// MaxRuns bounds the late fires that MisfireAll runs: the newest ones. 0
+	// means DefaultMaxRuns; negative means no limit.
+	MaxRuns int
 
 	// Max bounds the fires of one answer; 0 and less mean DefaultMaxFires.
 	Max int
@@ -121,8 +127,9 @@ type Plan struct {
 //     last one that has. Otherwise it is that last one, and runs now by
 //     CauseMisfire. So at most one run makes up for any number of late fires,
 //     and none is added when a fire that is on time stands for them.
-//   - MisfireAll: runs now by CauseMisfire, if its lateness is within Window;
-//     older ones are missed, ReasonTooOld. The caller decides by its blocking
+//   - MisfireAll: runs now by CauseMisfire, if its lateness is within Window
+//     and it is among the MaxRuns newest that are late; older ones are missed,
+//     ReasonTooOld or ReasonTooMany. The caller decides by its blocking
 //     strategy whether they run together.
 //
 // When p.Max cuts the answer, Plan.More is set, and a further call goes on at
@@ -162,6 +169,9 @@ type decider struct {
 	oldBefore  time.Time // a late fire before this instant is too old; zero: none is
 	max        int
 	last       time.Time // the last fire that has come, once it was needed
+	maxRuns    int       // of MisfireAll; 0: no limit
+	manyBefore time.Time // a late fire before this instant is one too many, once it was needed
+	next       time.Time // the first fire that is asked about
 }
 
 func newDecider(s *Schedule, p DueParams) *decider {
@@ -180,7 +190,10 @@ func newDecider(s *Schedule, p DueParams) *decider {
 	end := p.Now.Add(-s.JitterMax())
 	d := &decider{
 		s: s, now: p.Now, until: p.Now.Add(max(p.Horizon, 0)), policy: p.Policy,
-		lateBefore: end.Add(-p.Threshold), max: p.Max,
+		lateBefore: end.Add(-p.Threshold), max: p.Max, maxRuns: max(p.MaxRuns, 0), next: p.Next,
+	}
+	if p.MaxRuns == 0 {
+		d.maxRuns = DefaultMaxRuns
 	}
 	if p.Window > 0 {
 		d.oldBefore = end.Add(-p.Window)
@@ -215,6 +228,9 @@ func (d *decider) judge(at, following time.Time) PlannedFire {
 		if at.Before(d.oldBefore) {
 			return PlannedFire{At: at, Decision: DecisionMissed, Reason: ReasonTooOld}
 		}
+		if d.maxRuns > 0 && at.Before(d.tooMany()) {
+			return PlannedFire{At: at, Decision: DecisionMissed, Reason: ReasonTooMany}
+		}
 	default:
 		return PlannedFire{At: at, Decision: DecisionMissed, Reason: ReasonMisfire}
 	}
@@ -227,4 +243,39 @@ func (d *decider) lastCome() time.Time {
 		d.last, _ = d.s.Prev(d.now)
 	}
 	return d.last
+}
+
+// tooMany is the first of the late fires that MisfireAll runs.
+func (d *decider) tooMany() time.Time {
+	if d.manyBefore.IsZero() {
+		floor := d.next
+		if floor.Before(d.oldBefore) {
+			floor = d.oldBefore
+		}
+		d.manyBefore = d.s.nthLast(d.lateBefore, d.maxRuns, floor)
+	}
+	return d.manyBefore
+}
+
+// nthLast returns the n-th last fire before an instant, and floor when there
+// are fewer since floor. It looks back twice as far until it has seen enough.
+func (s *Schedule) nthLast(before time.Time, n int, floor time.Time) time.Time {
+	ring := make([]time.Time, n)
+	for back := time.Second; ; back *= 2 {
+		from, all := before.Add(-back), false
+		if !from.After(floor) {
+			from, all = floor.Add(-time.Millisecond), true
+		}
+		seen := 0
+		for at, ok := s.Next(from); ok && at.Before(before); at, ok = s.Next(at) {
+			ring[seen%n] = at
+			seen++
+		}
+		if seen >= n {
+			return ring[seen%n]
+		}
+		if all {
+			return floor
+		}
+	}
 }

@@ -26,11 +26,11 @@ func NewWriter(w io.Writer) *Writer { return &Writer{out: w} }
 // id, in the folder of the history. The file must not exist yet. Whoever gets
 // it closes it with Close.
 func CreateFile(folder, name string) (*Writer, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("history folder: %w", err)
 	}
 	path := filepath.Join(folder, fmt.Sprintf("%s-%d%s", name, os.Getpid(), Extension))
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("history file: %w", err)
 	}

@@ -47,7 +47,7 @@ type Clock struct {
 // The words that the enumerated keys accept. The SDK has a constant for each.
 var (
 	dialects   = []string{"auto", "standard", "seconds", "quartz"}
-	blockings  = []string{"serial", "discard_later", "parallel"}
+	blockings  = []string{"serial", "discard_later", "cover_early", "parallel"}
 	routings   = []string{"first", "round_robin", "random"}
 	misfires   = []string{"skip", "once_now"}
 	timerKeys  = []string{"name", "description"}

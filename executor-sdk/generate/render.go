@@ -159,7 +159,7 @@ var (
 	dialectNames = map[string]string{
 		"auto": "DialectAuto", "standard": "DialectStandard", "seconds": "DialectSeconds", "quartz": "DialectQuartz",
 	}
-	blockingNames = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "parallel": "Parallel"}
+	blockingNames = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
 	routingNames  = map[string]string{"first": "First", "round_robin": "RoundRobin", "random": "Random"}
 	misfireNames  = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire"}
 )

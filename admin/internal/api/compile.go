@@ -5,24 +5,25 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/schedule"
 )
 
 // specFields are the API's names of the engine's fields.
 var specFields = map[schedule.SpecField]string{
 	schedule.SpecKind: "kind", schedule.SpecExpr: "expr", schedule.SpecDialect: "dialect", schedule.SpecEvery: "every",
-	schedule.SpecAnchor: "every", schedule.SpecAt: "at", schedule.SpecZone: "zone",
+	schedule.SpecAnchor: "anchor", schedule.SpecAt: "at", schedule.SpecInstants: "instants",
+	schedule.SpecWindowFrom: "windowFrom", schedule.SpecWindowTo: "windowTo", schedule.SpecZone: "zone",
 	schedule.SpecStartAt: "startAt", schedule.SpecEndAt: "endAt",
+	schedule.SpecGap: "dstGap", schedule.SpecOverlap: "dstOverlap", schedule.SpecJitterMax: "jitter",
 }
 
 // compile asks the engine about a schedule; what is wrong is collected in r,
 // and then there is none. The dialect that was found replaces "auto", so that
-// later edits of the expression are read in the same one.
-func compile(r *reader, location string, s *domain.ScheduleSpec) *schedule.Schedule {
-	out, err := schedule.Compile(schedule.Spec{
-		Kind: schedule.Kind(s.Kind), Expr: s.Expr, Dialect: schedule.Dialect(s.Dialect), Every: s.Every, Anchor: s.Anchor,
-		At: s.At, Zone: s.Zone, StartAt: s.StartAt, EndAt: s.EndAt,
-	})
+// later edits of the expression are read in the same one. seed is timing.Seed,
+// or empty where there is no job yet.
+func compile(r *reader, location string, s *domain.ScheduleSpec, seed string) *schedule.Schedule {
+	out, err := timing.Compile(s, seed)
 	var wrong *schedule.SpecError
 	if errors.As(err, &wrong) {
 		for _, f := range wrong.Fields {
@@ -58,6 +59,18 @@ func textOf(s *schedule.Schedule) Bilingual {
 	return Bilingual{En: s.Explain("en"), Zh: s.Explain("zh")}
 }
 
+// warningsOf lists what is odd about a cron expression.
+func warningsOf(s *schedule.Schedule) []Warning {
+	out := []Warning{}
+	if s.Cron() == nil {
+		return out
+	}
+	for _, w := range s.Cron().Warnings() {
+		out = append(out, Warning{Code: string(w), Text: Bilingual{En: w.Text("en"), Zh: w.Text("zh")}})
+	}
+	return out
+}
+
 // fireNotes puts the engine's marks into the API's words.
 var fireNotes = map[schedule.Mark]string{
 	schedule.MarkGapEnd: "dst_gap", schedule.MarkFirstPass: "dst_overlap", schedule.MarkSecondPass: "dst_overlap",
@@ -67,7 +80,11 @@ var fireNotes = map[schedule.Mark]string{
 func firesOf(s *schedule.Schedule, from time.Time, n int) []Fire {
 	out := []Fire{}
 	for _, o := range s.Preview(from, n) {
-		out = append(out, Fire{At: instant(o.At), Zoned: o.At.Format(time.RFC3339), Note: fireNotes[o.Mark]})
+		f := Fire{At: instant(o.At), Zoned: o.At.Format(time.RFC3339), Note: fireNotes[o.Mark]}
+		if !o.RunAt.Equal(o.At) {
+			f.RunAt = instant(o.RunAt)
+		}
+		out = append(out, f)
 	}
 	return out
 }

@@ -30,34 +30,43 @@ type JobSpec struct {
 	Schedule        Schedule          `json:"schedule"`
 	Misfire         Misfire           `json:"misfire"`
 	Routing         string            `json:"routing" enum:"first,round_robin,random"`
-	Blocking        string            `json:"blocking" enum:"serial,discard_later,parallel"`
+	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel"`
 	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
 	Retry           Retry             `json:"retry"`
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
-	Priority        int               `json:"priority"`
+	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
 }
 
 // Schedule says when a job fires. Only the fields of its kind are present.
 type Schedule struct {
-	Kind    string     `json:"kind" enum:"cron,fixed_rate,once,none"`
-	Expr    string     `json:"expr,omitempty"`
-	Dialect string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz"`
-	Every   string     `json:"every,omitempty"`
-	At      *string    `json:"at,omitempty" format:"date-time"`
-	Zone    string     `json:"zone" doc:"IANA name"`
-	StartAt *string    `json:"startAt,omitempty" format:"date-time"`
-	EndAt   *string    `json:"endAt,omitempty" format:"date-time"`
-	Text    *Bilingual `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
+	Kind       string     `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
+	Expr       string     `json:"expr,omitempty"`
+	Dialect    string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz"`
+	Every      string     `json:"every,omitempty"`
+	Anchor     *string    `json:"anchor,omitempty" format:"date-time" doc:"Where a fixed rate counts from"`
+	At         *string    `json:"at,omitempty" format:"date-time"`
+	Instants   []string   `json:"instants,omitempty" doc:"In order"`
+	WindowFrom string     `json:"windowFrom,omitempty"`
+	WindowTo   string     `json:"windowTo,omitempty"`
+	Zone       string     `json:"zone" doc:"IANA name"`
+	StartAt    *string    `json:"startAt,omitempty" format:"date-time"`
+	EndAt      *string    `json:"endAt,omitempty" format:"date-time"`
+	DSTGap     string     `json:"dstGap,omitempty" enum:"run_at_gap_end,skip"`
+	DSTOverlap string     `json:"dstOverlap,omitempty" enum:"once,both"`
+	Jitter     string     `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
+	Text       *Bilingual `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
 }
 
 // Misfire says what happens to fire times that passed unnoticed.
 type Misfire struct {
-	Policy    string `json:"policy" enum:"skip,once_now"`
+	Policy    string `json:"policy" enum:"skip,once_now,all"`
 	Threshold string `json:"threshold"`
+	Window    string `json:"window,omitempty" doc:"For all: older fire times are not made up"`
+	MaxRuns   int    `json:"maxRuns,omitempty" doc:"For all: the newest so many are made up"`
 }
 
 // Retry says whether a failed attempt is tried again.
@@ -94,6 +103,7 @@ type Job struct {
 	Revision       int64    `json:"revision"`
 	NextFireAt     *string  `json:"nextFireAt" format:"date-time"`
 	NeverFires     bool     `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
+	AwaitsRun      *string  `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun `json:"lastRun"`
 	ExecutorOnline int      `json:"executorOnline" doc:"Instances online"`
 	CreatedAt      string   `json:"createdAt" format:"date-time"`
@@ -122,12 +132,9 @@ type Revision struct {
 const defaultMaxDelay = time.Hour
 
 func specOf(s *domain.JobSpec) JobSpec {
-	maxDelay, threshold, dispatch := s.Retry.MaxDelay, s.Misfire.Threshold, s.DispatchTimeout
+	maxDelay, dispatch := s.Retry.MaxDelay, s.DispatchTimeout
 	if maxDelay <= 0 {
 		maxDelay = defaultMaxDelay
-	}
-	if threshold <= 0 {
-		threshold = domain.DefaultMisfireThreshold
 	}
 	if dispatch <= 0 {
 		dispatch = domain.DefaultDispatchTimeout
@@ -135,7 +142,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 	return JobSpec{
 		Name: s.Name, Description: s.Description, Labels: emptyMapIfNil(s.Labels), Handler: s.Handler,
 		Input: rawOrNull(s.Input), Schedule: scheduleOf(s.Schedule),
-		Misfire: Misfire{Policy: string(s.Misfire.Policy), Threshold: durationText(threshold)},
+		Misfire: misfireOf(s.Misfire),
 		Routing: string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Retry: Retry{
 			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: durationText(s.Retry.Delay),
@@ -159,7 +166,8 @@ func jobOf(v store.JobView, online int) Job {
 	}
 	if v.State == domain.JobEnabled {
 		j.NextFireAt = instantOrNull(v.NextFireAt)
-		j.NeverFires = j.NextFireAt == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
+		j.AwaitsRun = idOrNull(v.AwaitsRun)
+		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}
 	if v.LastRun != nil {
 		j.LastRun = &LastRun{
@@ -168,28 +176,4 @@ func jobOf(v store.JobView, online int) Job {
 		}
 	}
 	return j
-}
-
-func scheduleOf(s domain.ScheduleSpec) Schedule {
-	out := Schedule{
-		Kind: string(s.Kind), Zone: s.Zone, StartAt: instantOrNull(s.StartAt), EndAt: instantOrNull(s.EndAt),
-	}
-	// What is stored was checked once; should it not compile any more, there
-	// are no words for it.
-	if plan := compile(&reader{}, "", &s); plan != nil {
-		text := textOf(plan)
-		out.Text = &text
-	}
-	if out.Zone == "" {
-		out.Zone = "UTC"
-	}
-	switch s.Kind {
-	case domain.ScheduleCron:
-		out.Expr, out.Dialect = s.Expr, s.Dialect
-	case domain.ScheduleFixedRate:
-		out.Every = durationText(s.Every)
-	case domain.ScheduleOnce:
-		out.At = instantOrNull(s.At)
-	}
-	return out
 }

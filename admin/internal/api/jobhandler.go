@@ -216,7 +216,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	if err != nil {
 		return nil, err
 	}
-	if old, now := v.Spec.Schedule, &spec.Schedule; now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
+	if old, now := v.Spec.Schedule, &spec.Schedule; in.Body.Schedule.Anchor == nil && now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
 		now.Anchor = old.Anchor // an edit of something else does not shift a fixed rate
 	}
 	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
@@ -288,7 +288,7 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowU
 			return spec, executor, err
 		}
 	}
-	compile(&r, "body.schedule", &spec.Schedule)
+	compile(&r, "body.schedule", &spec.Schedule, "")
 	if err := r.err(); err != nil {
 		return spec, executor, err
 	}

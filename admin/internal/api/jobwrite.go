@@ -22,13 +22,13 @@ type JobWrite struct {
 	Schedule        ScheduleWrite     `json:"schedule"`
 	Misfire         *MisfireWrite     `json:"misfire,omitempty"`
 	Routing         string            `json:"routing,omitempty" enum:"first,round_robin,random" doc:"Default round_robin"`
-	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,parallel" doc:"Default serial"`
+	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default), drop the new one, stop the earlier one and take its place, or run beside it"`
 	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
 	Retry           *RetryWrite       `json:"retry,omitempty"`
 	Timeout         string            `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
 	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
 	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
-	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100"`
+	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
 	Owner           *OwnerWrite       `json:"owner,omitempty"`
 	Alert           *AlertWrite       `json:"alert,omitempty"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
@@ -38,25 +38,6 @@ type JobWrite struct {
 type ExecutorChoice struct {
 	ID   string `json:"id,omitempty" doc:"Either this"`
 	Name string `json:"name,omitempty" doc:"Or this; ignored beside an id"`
-}
-
-// ScheduleWrite is a schedule as it is given.
-type ScheduleWrite struct {
-	Kind    string     `json:"kind" enum:"cron,fixed_rate,once,none"`
-	Expr    string     `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
-	Dialect string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
-	Every   string     `json:"every,omitempty" doc:"For fixed_rate, at least 1s"`
-	At      *string    `json:"at,omitempty" format:"date-time" doc:"For once"`
-	Zone    string     `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
-	StartAt *string    `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
-	EndAt   *string    `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
-	Text    *Bilingual `json:"text,omitempty" readOnly:"true"`
-}
-
-// MisfireWrite has defaults: skip, 5s.
-type MisfireWrite struct {
-	Policy    string `json:"policy,omitempty" enum:"skip,once_now"`
-	Threshold string `json:"threshold,omitempty"`
 }
 
 // RetryWrite has defaults: one attempt, 10s, factor 1, at most 10m.
@@ -97,7 +78,7 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Labels:  r.labels("body.labels", w.Labels),
 		Handler: r.name("body.handler", w.Handler, domain.MaxNameLength), Input: r.json("body.input", w.Input),
 		Schedule: w.Schedule.read(r, "body.schedule", now),
-		Misfire:  domain.Misfire{Policy: domain.MisfireSkip, Threshold: domain.DefaultMisfireThreshold},
+		Misfire:  w.Misfire.read(r),
 		Routing:  orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
 		Blocking: orDefault(domain.Blocking(w.Blocking), domain.BlockSerial), Parallelism: w.Parallelism,
 		Retry:           w.Retry.read(r),
@@ -105,10 +86,6 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
 		Alert: w.Alert.read(r),
-	}
-	if w.Misfire != nil {
-		s.Misfire.Policy = orDefault(domain.MisfirePolicy(w.Misfire.Policy), domain.MisfireSkip)
-		s.Misfire.Threshold = r.duration("body.misfire.threshold", w.Misfire.Threshold, domain.DefaultMisfireThreshold)
 	}
 	if w.Owner != nil {
 		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: r.email("body.owner.email", w.Owner.Email)}

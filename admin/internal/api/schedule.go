@@ -7,12 +7,14 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // Fire is one fire time.
 type Fire struct {
 	At    string `json:"at" format:"date-time"`
 	Zoned string `json:"zoned" doc:"The same instant with the offset of the schedule's zone"`
+	RunAt string `json:"runAt,omitempty" format:"date-time" doc:"When the run starts, where jitter puts it off"`
 	Note  string `json:"note,omitempty" enum:"dst_gap,dst_overlap" doc:"A clock change moved it, or it falls into an hour that comes twice"`
 }
 
@@ -27,6 +29,13 @@ type Preview struct {
 	Fires      []Fire    `json:"fires"`
 	NeverFires bool      `json:"neverFires"`
 	Text       Bilingual `json:"text"`
+	Warnings   []Warning `json:"warnings" doc:"What its author probably does not mean"`
+}
+
+// Warning is something odd in a valid cron expression.
+type Warning struct {
+	Code string    `json:"code" enum:"never_fires,either_day,day_numbers,ignored_step,ignored_days,uneven_step,short_months"`
+	Text Bilingual `json:"text"`
 }
 
 type nextFiresInput struct {
@@ -61,7 +70,7 @@ func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInpu
 	}
 	var r reader
 	from := r.instant("query.from", &in.From)
-	plan := compile(&r, "schedule", &v.Spec.Schedule)
+	plan := compile(&r, "schedule", &v.Spec.Schedule, timing.Seed(v.ID))
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -75,11 +84,11 @@ func (a *API) previewSchedule(_ context.Context, _ auth.Identity, in *previewInp
 	now := a.deps.Now()
 	from := r.instant("body.from", in.Body.From)
 	spec := in.Body.Schedule.read(&r, "body.schedule", now)
-	plan := compile(&r, "body.schedule", &spec)
+	plan := compile(&r, "body.schedule", &spec, "")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: textOf(plan)}
+	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
 	out.NeverFires = len(out.Fires) == 0
 	return &struct{ Body Preview }{out}, nil
 }
@@ -89,29 +98,4 @@ func (a *API) orNow(t time.Time) time.Time {
 		return a.deps.Now()
 	}
 	return t
-}
-
-// read takes over the fields of the schedule's kind. now is where a fixed rate
-// counts from, unless its validity begins at some instant.
-func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.ScheduleSpec {
-	s := domain.ScheduleSpec{
-		Kind: domain.ScheduleKind(w.Kind), Zone: orDefault(w.Zone, "UTC"),
-		StartAt: r.instant(location+".startAt", w.StartAt), EndAt: r.instant(location+".endAt", w.EndAt),
-	}
-	switch s.Kind {
-	case domain.ScheduleCron:
-		s.Expr, s.Dialect = w.Expr, orDefault(w.Dialect, "auto")
-	case domain.ScheduleFixedRate:
-		s.Every = r.duration(location+".every", w.Every, 0)
-		if s.Anchor = s.StartAt; s.Anchor.IsZero() {
-			s.Anchor = now.Truncate(time.Second).UTC()
-		}
-	case domain.ScheduleOnce:
-		wrong := len(r.fields)
-		s.At = r.instant(location+".at", w.At)
-		if s.At.IsZero() && len(r.fields) == wrong {
-			r.fail(location+".at", nil, "is needed for a schedule of kind once")
-		}
-	}
-	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +46,8 @@ type Node struct {
 type Version struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
+	// ExecutorAddresses are those of the live nodes.
+	ExecutorAddresses []string `json:"executorAddresses" doc:"Where executors connect, host:port, this node's first"`
 }
 
 type listDeliveriesInput struct {
@@ -73,8 +76,22 @@ func (a *API) registerSystem() {
 	register(a, signedIn, operation{
 		method: http.MethodGet, path: base + "/version", id: "version", tag: "system", summary: "The server's version",
 	}, func(context.Context, auth.Identity, *struct{}) (*struct{ Body Version }, error) {
-		return &struct{ Body Version }{version}, nil
+		answer := version
+		answer.ExecutorAddresses = a.executorAddresses()
+		return &struct{ Body Version }{answer}, nil
 	})
+}
+
+func (a *API) executorAddresses() []string {
+	out := []string{}
+	for _, n := range a.deps.Nodes() {
+		if n.BootID == a.deps.Self {
+			out = slices.Insert(out, 0, n.ExecutorAddress)
+		} else {
+			out = append(out, n.ExecutorAddress)
+		}
+	}
+	return out
 }
 
 // commit is what the Go tool stamped into the binary.

@@ -168,11 +168,16 @@ func (s *Service) Refresh(ctx context.Context, token string) (Session, error) {
 	return s.begin(ctx, user, tenant, used.Family)
 }
 
+// refreshGrace is how long after its use a refresh token may come a second
+// time: from another tab of the same browser, or from a page that was left
+// before the answer arrived. A thief would have to be as quick.
+const refreshGrace = 10 * time.Second
+
 func (s *Service) use(ctx context.Context, token string) (domain.RefreshToken, error) {
 	if !looksLike(token, "") {
 		return domain.RefreshToken{}, errSessionOver()
 	}
-	used, err := s.store.UseRefreshToken(ctx, hashSecret(token))
+	used, err := s.store.UseRefreshToken(ctx, hashSecret(token), refreshGrace)
 	switch {
 	case domain.Is(err, domain.CodeUnauthenticated):
 		s.log.Warn("refresh token refused: unknown, or used before")

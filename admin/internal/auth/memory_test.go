@@ -135,13 +135,15 @@ func (m *memory) CreateRefreshToken(_ context.Context, t domain.RefreshToken) er
 	return nil
 }
 
-func (m *memory) UseRefreshToken(_ context.Context, hash [32]byte) (domain.RefreshToken, error) {
+func (m *memory) UseRefreshToken(_ context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, ok := m.refresh[hash]
 	switch {
 	case !ok || m.revoked[t.Family]:
 		return domain.RefreshToken{}, domain.Errorf(domain.CodeUnauthenticated, "unknown")
+	case !t.UsedAt.IsZero() && time.Since(t.UsedAt) < grace:
+		return *t, nil
 	case !t.UsedAt.IsZero():
 		m.revoked[t.Family] = true
 		return domain.RefreshToken{}, domain.Errorf(domain.CodeUnauthenticated, "used before")
@@ -150,6 +152,14 @@ func (m *memory) UseRefreshToken(_ context.Context, hash [32]byte) (domain.Refre
 	}
 	t.UsedAt = time.Now()
 	return *t, nil
+}
+
+// age moves the first use of a refresh token into the past.
+func (m *memory) age(token string, d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.refresh[hashSecret(token)]
+	t.UsedAt = t.UsedAt.Add(-d)
 }
 
 func (m *memory) RevokeRefreshFamily(_ context.Context, family int64) error {

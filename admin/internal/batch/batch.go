@@ -3,7 +3,9 @@
 // Durable commits cost about the same for one row as for five hundred. A
 // Queue collects items while its workers are busy and hands them over
 // together as soon as one is free: no item waits for a timer, a lone item
-// goes at once, and under load batches grow by themselves.
+// goes at once, and under load batches grow by themselves. A queue made by
+// NewFair also answers: whose turn is it? No owner of items waits for another
+// owner's backlog (docs/adr/0009).
 package batch
 
 import (
@@ -11,23 +13,42 @@ import (
 	"sync"
 )
 
-// Queue collects items of one kind. Create it with New; Add is safe for
-// concurrent use and never blocks.
+// Queue collects items of one kind. Create it with New or NewFair; Add is safe
+// for concurrent use and never blocks.
 type Queue[T any] struct {
 	flush   func(ctx context.Context, items []T)
 	workers int
 	max     int
 
 	mu      sync.Mutex
-	items   []T           // guarded by mu
+	items   line[T]       // guarded by mu
 	waiting chan struct{} // holds a token while there may be items
 	closed  bool          // guarded by mu
 }
 
+// line is the order in which items wait.
+type line[T any] interface {
+	push(items []T)
+	// pop takes up to limit items.
+	pop(limit int) []T
+	len() int
+}
+
 // New returns a Queue that calls flush with 1 to max items, from at most
-// workers goroutines at once. flush owns the slice.
+// workers goroutines at once, in the order in which they came. flush owns the
+// slice.
 func New[T any](workers, max int, flush func(ctx context.Context, items []T)) *Queue[T] {
-	return &Queue[T]{flush: flush, workers: workers, max: max, waiting: make(chan struct{}, workers)}
+	return newQueue(workers, max, &fifo[T]{}, flush)
+}
+
+// NewFair is New for items of several owners, who get equal shares of each
+// batch. place is called once per item, under the queue's lock.
+func NewFair[T any](workers, max int, place func(*T) Place, flush func(ctx context.Context, items []T)) *Queue[T] {
+	return newQueue(workers, max, newFair(place), flush)
+}
+
+func newQueue[T any](workers, max int, items line[T], flush func(ctx context.Context, items []T)) *Queue[T] {
+	return &Queue[T]{flush: flush, workers: workers, max: max, items: items, waiting: make(chan struct{}, workers)}
 }
 
 // Add queues items. After Run has returned they are dropped; whoever needs
@@ -38,7 +59,7 @@ func (q *Queue[T]) Add(items ...T) {
 	}
 	q.mu.Lock()
 	if !q.closed {
-		q.items = append(q.items, items...)
+		q.items.push(items)
 	}
 	q.mu.Unlock()
 	q.wake()
@@ -55,7 +76,7 @@ func (q *Queue[T]) wake() {
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.items)
+	return q.items.len()
 }
 
 // Run works until ctx ends, then flushes what is queued once more (with a
@@ -77,7 +98,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	wg.Wait()
 	q.drain(context.WithoutCancel(ctx))
 	q.mu.Lock()
-	q.closed, q.items = true, nil
+	q.closed, q.items = true, &fifo[T]{}
 	q.mu.Unlock()
 }
 
@@ -97,11 +118,6 @@ func (q *Queue[T]) drain(ctx context.Context) {
 func (q *Queue[T]) take() (items []T, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.items) <= q.max {
-		items, q.items = q.items, nil
-		return items, false
-	}
-	items = q.items[:q.max:q.max]
-	q.items = q.items[q.max:]
-	return items, true
+	items = q.items.pop(q.max)
+	return items, q.items.len() > 0
 }

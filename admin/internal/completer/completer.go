@@ -56,9 +56,12 @@ func New(opt Options) *Completer {
 		opt.Ended = func([]domain.Execution) {}
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
-	c.results = batch.New(ResultWorkers, ResultBatch, c.finish)
+	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
 	return c
 }
+
+// inTurn lets tenants share the queue in equal parts (docs/adr/0009).
+func inTurn(r *Result) batch.Place { return batch.Place{Owner: int64(r.Tenant)} }
 
 // Run works until ctx ends; results that are queued then are still stored.
 func (c *Completer) Run(ctx context.Context) {

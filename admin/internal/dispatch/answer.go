@@ -30,7 +30,7 @@ func (d *Dispatcher) Answered(answers ...Answer) {
 		reason, wait := refusal(a.Code)
 		d.backs.Add(store.GiveBack{
 			Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID(),
-			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait,
+			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait, Refused: true,
 		})
 	}
 	d.answers.Add(accepted...)

@@ -72,12 +72,16 @@ type Dispatcher struct {
 	log *slog.Logger
 	// due has a queue per worker, by job: runs of one job are offered in order.
 	due     [offerWorkers]*batch.Queue[domain.Execution]
+	queued  queued
 	answers *batch.Queue[Answer]
 	backs   *batch.Queue[store.GiveBack]
 	turns   turns
 	waiting waitingRoom
+	owed    owed
 	outages outages
-	stop    <-chan struct{} // set by Run before its workers begin
+	// noSpec and noOffer keep the log short while the database is away.
+	noSpec, noOffer trouble
+	stop            <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -91,12 +95,15 @@ func New(opt Options) *Dispatcher {
 	if opt.Ended == nil {
 		opt.Ended = func([]domain.Execution) {}
 	}
-	d := &Dispatcher{opt: opt, log: opt.Logger.With("component", "dispatch")}
-	for i := range d.due {
-		d.due[i] = batch.New(1, offerBatch, d.offer)
+	d := &Dispatcher{
+		opt: opt, log: opt.Logger.With("component", "dispatch"),
+		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 	}
-	d.answers = batch.New(offerWorkers, offerBatch, d.grant)
-	d.backs = batch.New(1, offerBatch, d.giveBack)
+	for i := range d.due {
+		d.due[i] = batch.NewFair(1, offerBatch, dueInTurn, d.offer)
+	}
+	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
+	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
 	return d
 }
 
@@ -117,7 +124,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 // Fire takes executions that are due. It never blocks.
 func (d *Dispatcher) Fire(due []domain.Execution) {
 	var parts [offerWorkers][]domain.Execution
-	for _, e := range due {
+	for _, e := range d.queued.enter(due) {
 		at := e.Partition % offerWorkers
 		parts[at] = append(parts[at], e)
 	}
@@ -135,20 +142,24 @@ type choice struct {
 
 // offer is the flush of the due queue.
 func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
+	d.queued.leave(due)
 	select {
 	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
 		return // other nodes take them
 	default:
 	}
 	ctx = context.WithoutCancel(ctx)
-	slices.SortStableFunc(due, func(a, b domain.Execution) int { return earlier(&a, &b) })
+	// The best of them get what room there is.
+	slices.SortStableFunc(due, func(a, b domain.Execution) int { return domain.ComparePrecedence(&a, &b) })
+	readable := true
 	var chosen []choice
 	var waits []waiter
 	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
-			d.postpone("read job revision", err, e)
+			readable = readable && domain.Is(err, domain.CodeNotFound)
+			d.postpone(&d.noSpec, err, e)
 			continue
 		}
 		if first := held[e.JobID]; first != nil {
@@ -168,6 +179,9 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 		if spec.SlotLimit() > 0 {
 			held[e.JobID] = wait
 		}
+	}
+	if readable {
+		d.noSpec.over(d.log)
 	}
 	d.makeOffers(ctx, chosen)
 	d.wait(ctx, waits)
@@ -236,14 +250,21 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	}
 	results, err := d.opt.Store.OfferExecutions(ctx, offers)
 	if err != nil {
-		for _, c := range chosen {
+		again := make([]domain.Execution, len(chosen))
+		for i, c := range chosen {
 			c.target.Release(c.execution.ID, c.execution.Fence+1)
-			d.postpone("offer executions", err, c.execution)
+			d.owed.add(c.execution.Executor)
+			again[i] = c.execution
 		}
+		d.postpone(&d.noOffer, err, again...)
 		return
 	}
+	d.noOffer.over(d.log)
 	out := map[Target][]store.OfferResult{}
-	freed := map[domain.ExecutorID]int{}
+	freed := d.owed.take()
+	if freed == nil {
+		freed = map[domain.ExecutorID]int{}
+	}
 	var ended []domain.Execution
 	for i, r := range results {
 		c := chosen[i]
@@ -281,13 +302,33 @@ func retryPause() time.Duration {
 	return 300*time.Millisecond + rand.N(400*time.Millisecond)
 }
 
-func (d *Dispatcher) postpone(step string, err error, e domain.Execution) {
+func (d *Dispatcher) postpone(t *trouble, err error, executions ...domain.Execution) {
 	if domain.Is(err, domain.CodeNotFound) {
 		return // gone with its job
 	}
-	d.log.Warn("dispatch postponed", "step", step, "execution_id", e.ID, "err", err)
-	e.NotBefore = d.opt.Now().Add(retryPause())
-	d.opt.Later(e)
+	t.met(d.log, err, len(executions))
+	for i := range executions {
+		executions[i].NotBefore = d.opt.Now().Add(retryPause())
+	}
+	d.opt.Later(executions...)
+}
+
+// Resend sends one-step offers again whose start nobody has reported, if this
+// node serves their instances. The rows name instance and fence already, so
+// that an instance which has one of them says so and does nothing else.
+func (d *Dispatcher) Resend(offers []store.OfferResult) {
+	out := map[Target][]store.OfferResult{}
+	for _, o := range offers {
+		if t := d.opt.Fleet.TargetOf(o.Execution.Instance); t != nil {
+			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
+				_ = t.Reserve(o.Execution.ID, o.Execution.Fence) // a full instance refuses by itself
+			}
+			out[t] = append(out[t], o)
+		}
+	}
+	for t, list := range out {
+		t.SendOffers(list)
+	}
 }
 
 // SendCancel passes a cancel on, if this node serves the instance; whoever

@@ -319,6 +319,45 @@ func TestASessionThatLeavesGivesBackWhatItHadNotAccepted(t *testing.T) {
 	})
 }
 
+// TestARefusedOneStepOfferComesBack: it counts as running from the commit on,
+// but who refuses it has not started it.
+func TestARefusedOneStepOfferComesBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, func(i *instance) { i.idempotent = true })
+		run := r.Run(r.Job(nil), time.Now())
+		r.fire(run)
+		o := one(t, to.sent())
+		require.Equal(t, domain.Running, r.Find(run.ID).State)
+		to.Release(run.ID, o.Execution.Fence)
+		r.d.Answered(Answer{Tenant: r.Tenant, From: to, ID: run.ID, Fence: o.Execution.Fence, Code: "busy"})
+		synctest.Wait()
+		back := r.Find(run.ID)
+		require.Equal(t, domain.Due, back.State)
+		require.Zero(t, back.Attempt)
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 1, one(t, to.sent()).Execution.Attempt)
+	})
+}
+
+// TestOneStepOffersAreSentAgain under the fence they have, through whatever
+// session of their instance this node has.
+func TestOneStepOffersAreSentAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, func(i *instance) { i.idempotent = true })
+		r.fire(r.Run(r.Job(nil), time.Now()))
+		o := one(t, to.sent())
+		r.fleet.leave(to)
+		r.d.Resend([]store.OfferResult{o}) // nobody is here: the next sweep tries again
+		again := &instance{id: to.id, slots: 1}
+		r.fleet.join(again)
+		r.d.Resend([]store.OfferResult{o})
+		require.Equal(t, o, one(t, again.sent()))
+		require.Empty(t, to.sent())
+		require.Zero(t, again.Free())
+	})
+}
+
 func TestCancelsReachTheSessionOfTheInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(1, nil)

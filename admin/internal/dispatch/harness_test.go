@@ -100,7 +100,8 @@ type instance struct {
 	id         domain.InstanceID
 	slots      int
 	idempotent bool
-	handler    string // "" = all
+	executor   domain.ExecutorID // 0 = all
+	handler    string            // "" = all
 	// onOffers and onGrants are called with what is sent, in order.
 	onOffers func([]store.OfferResult)
 	onGrants func([]Grant)
@@ -221,12 +222,12 @@ func (s *sessions) leave(i *instance) {
 	}
 }
 
-func (s *sessions) Targets(_ domain.TenantID, _ domain.ExecutorID, handler string) []Target {
+func (s *sessions) Targets(_ domain.TenantID, executor domain.ExecutorID, handler string) []Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Target
 	for _, i := range s.here {
-		if i.handler == "" || i.handler == handler {
+		if (i.handler == "" || i.handler == handler) && (i.executor == 0 || i.executor == executor) {
 			out = append(out, i)
 		}
 	}
@@ -252,9 +253,33 @@ type rig struct {
 	store *faulty
 	fleet *sessions
 
+	log lines
+
 	mu    sync.Mutex
 	later []domain.Execution // guarded by mu
 	ended []domain.Execution // guarded by mu
+}
+
+// lines keeps what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text []string // guarded by mu
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, string(p))
+	return len(p), nil
+}
+
+// read takes what was logged since the last call.
+func (l *lines) read() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := l.text
+	l.text = nil
+	return out
 }
 
 // inBubble runs a test with a rig. The database's clock is the bubble's.
@@ -281,7 +306,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{World: storetest.NewWorld(t, s), store: &faulty{Store: s}, fleet: &sessions{}}
 	r.d = New(Options{
 		Node: 7, Store: r.store, Fleet: r.fleet, Later: r.takeLater, Now: time.Now, NewID: storetest.NewID,
-		Logger: slog.New(slog.DiscardHandler), Ended: func(e []domain.Execution) {
+		Logger: slog.New(slog.NewTextHandler(&r.log, nil)), Ended: func(e []domain.Execution) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.ended = append(r.ended, e...)

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -32,15 +31,15 @@ func (w waiter) line() line {
 	return line{w.execution.TenantID, w.execution.Executor, w.spec.Handler}
 }
 
-// waitingRoom keeps waiters by line, by fire time, each once.
+// waitingRoom keeps waiters by line, by precedence, each once.
 type waitingRoom struct {
 	mu      sync.Mutex
 	lines   map[domain.ExecutorID]map[line][]*domain.Execution // guarded by mu
 	present map[domain.ExecutionID]struct{}                    // guarded by mu
 }
 
-// maxWaiting bounds one line; what exceeds it waits in the database alone and
-// is swept.
+// maxWaiting bounds one line; the last ones beyond it wait in the database alone
+// and are swept.
 const maxWaiting = 10_000
 
 func (r *waitingRoom) add(w waiter) {
@@ -52,8 +51,15 @@ func (r *waitingRoom) add(w waiter) {
 	}
 	e, to := w.execution, w.line()
 	lines := r.lines[e.Executor]
-	if _, ok := r.present[e.ID]; ok || len(lines[to]) >= maxWaiting {
+	if _, ok := r.present[e.ID]; ok {
 		return
+	}
+	if last := len(lines[to]) - 1; last+1 >= maxWaiting {
+		if domain.ComparePrecedence(&e, lines[to][last]) > 0 {
+			return
+		}
+		delete(r.present, lines[to][last].ID)
+		lines[to] = slices.Delete(lines[to], last, last+1)
 	}
 	if lines == nil {
 		lines = map[line][]*domain.Execution{}
@@ -61,18 +67,10 @@ func (r *waitingRoom) add(w waiter) {
 	}
 	r.present[e.ID] = struct{}{}
 	at := len(lines[to]) // most come in order
-	for at > 0 && earlier(&e, lines[to][at-1]) < 0 {
-		at--
+	if at > 0 && domain.ComparePrecedence(&e, lines[to][at-1]) < 0 {
+		at, _ = slices.BinarySearchFunc(lines[to], &e, domain.ComparePrecedence)
 	}
 	lines[to] = slices.Insert(lines[to], at, &e)
-}
-
-// earlier orders executions by fire time, as the queue for a job's slot does.
-func earlier(a, b *domain.Execution) int {
-	if c := a.FireAt.Compare(b.FireAt); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.ID, b.ID)
 }
 
 // of returns the lines of an executor in which somebody waits.
@@ -82,7 +80,7 @@ func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	return slices.Collect(maps.Keys(r.lines[executor]))
 }
 
-// take removes up to n waiters of a line, oldest first.
+// take removes up to n waiters of a line, the first ones.
 func (r *waitingRoom) take(from line, n int) []domain.Execution {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,6 +8,8 @@ const (
 	MaxTimeout       = 7 * 24 * time.Hour
 	MaxRetryDelay    = 24 * time.Hour
 	MaxNameLength    = 128
+	MaxMisfireWindow = 366 * 24 * time.Hour
+	MaxMisfireRuns   = 10_000
 )
 
 // CheckSpec validates the parts of a spec that need no schedule engine and no
@@ -17,21 +19,16 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Name != "" && len(s.Name) <= MaxNameLength, "body.name", s.Name, "must have 1 to 128 bytes")
 	c.check(s.Handler != "" && len(s.Handler) <= MaxNameLength, "body.handler", s.Handler, "must have 1 to 128 bytes")
 	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	switch s.Misfire.Policy {
-	case MisfireSkip, MisfireOnceNow:
-	default:
-		c.fail("body.misfire.policy", s.Misfire.Policy, "must be skip or once_now")
-	}
-	c.check(s.Misfire.Threshold >= 0 && s.Misfire.Threshold <= 24*time.Hour, "body.misfire.threshold", s.Misfire.Threshold.String(), "must be from 0s to 24h")
+	c.misfire(s.Misfire)
 	switch s.Routing {
 	case RouteFirst, RouteRoundRobin, RouteRandom:
 	default:
 		c.fail("body.routing", s.Routing, "must be first, round_robin or random")
 	}
 	switch s.Blocking {
-	case BlockSerial, BlockDiscard, BlockParallel:
+	case BlockSerial, BlockDiscard, BlockCover, BlockParallel:
 	default:
-		c.fail("body.blocking", s.Blocking, "must be serial, discard_later or parallel")
+		c.fail("body.blocking", s.Blocking, "must be serial, discard_later, cover_early or parallel")
 	}
 	switch s.OnLost {
 	case OnLostAuto, OnLostFail, OnLostRetry:
@@ -47,6 +44,17 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
 	return c.err()
+}
+
+func (c *checker) misfire(m Misfire) {
+	switch m.Policy {
+	case MisfireSkip, MisfireOnceNow, MisfireAll:
+	default:
+		c.fail("body.misfire.policy", m.Policy, "must be skip, once_now or all")
+	}
+	c.check(m.Threshold >= 0 && m.Threshold <= 24*time.Hour, "body.misfire.threshold", m.Threshold.String(), "must be from 0s to 24h")
+	c.check(m.Window >= 0 && m.Window <= MaxMisfireWindow, "body.misfire.window", m.Window.String(), "must be from 0s (the default, 1h) to 8784h")
+	c.check(m.MaxRuns >= 0 && m.MaxRuns <= MaxMisfireRuns, "body.misfire.maxRuns", m.MaxRuns, "must be from 0 (the default, 100) to 10000")
 }
 
 type checker struct{ fields []FieldError }

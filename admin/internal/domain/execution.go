@@ -31,7 +31,7 @@ const (
 	Lost State = 14
 	// Missed: never offered, with the reason (misfire policy, no executor, paused).
 	Missed State = 15
-	// Discarded: never offered, because the blocking strategy said so.
+	// Discarded: never started, because the blocking strategy said so.
 	Discarded State = 16
 )
 
@@ -80,12 +80,16 @@ type Reason string
 
 const (
 	ReasonMisfire        Reason = "misfire"              // fire time passed beyond the threshold
+	ReasonMisfireWindow  Reason = "misfire_window"       // misfire policy all: older than its window
+	ReasonMisfireCap     Reason = "misfire_cap"          // misfire policy all: more fire times passed than it makes up
 	ReasonCoalesced      Reason = "coalesced"            // another run stands for it
 	ReasonOverlap        Reason = "overlap"              // discard later: the previous run still holds the slot
+	ReasonCovered        Reason = "covered"              // cover early: a later run of the job took its place
 	ReasonNoExecutor     Reason = "no_executor"          // no instance could take it before the deadline
 	ReasonPaused         Reason = "paused"               // the job was paused before it started
 	ReasonDeleted        Reason = "deleted"              // the job was deleted before it started
 	ReasonWaitSlot       Reason = "waiting_for_slot"     // serial: the previous run still holds the slot
+	ReasonWaitLimit      Reason = "waiting_for_limit"    // the executor or the tenant runs as many as it may
 	ReasonWaitInstance   Reason = "waiting_for_instance" // no instance online, or all are full
 	ReasonOfferExpired   Reason = "offer_expired"
 	ReasonOfferRefused   Reason = "offer_refused"
@@ -115,6 +119,8 @@ type Execution struct {
 	Executor  ExecutorID
 	Partition int
 	Cause     Cause
+	// Priority is copied from the revision; see Precedence.
+	Priority int
 	// FireAt is the instant planned, in millisecond precision.
 	FireAt time.Time
 	// OccurrenceKey is empty for scheduled fires (so that one fire time has one
@@ -166,6 +172,9 @@ type Execution struct {
 	Stack     string
 	// LogLines is the number of lines the attempt wrote; -1 while unknown.
 	LogLines int64
+
+	// Delays are what kept it from starting, oldest first, over all attempts.
+	Delays []Delay
 }
 
 // Attempt is one ended try of an execution on one instance, kept because

@@ -82,7 +82,8 @@ type JobSpec struct {
 // DefaultDispatchTimeout applies when a job says nothing else.
 const DefaultDispatchTimeout = 5 * time.Minute
 
-// ScheduleSpec says when a job fires. Package schedule gives it its meaning.
+// ScheduleSpec says when a job fires. Package schedule gives it its meaning
+// (schedule.Spec has the rules of each field).
 type ScheduleSpec struct {
 	Kind    ScheduleKind
 	Expr    string
@@ -90,19 +91,33 @@ type ScheduleSpec struct {
 	Every   time.Duration
 	Anchor  time.Time // fixed rate counts from here; zero = creation time
 	At      time.Time
-	Zone    string // IANA name; empty = UTC
-	StartAt time.Time
-	EndAt   time.Time
+	// Instants are the fire times of ScheduleInstants.
+	Instants []time.Time
+	// WindowFrom and WindowTo bound each day of ScheduleDailyWindow: "HH:MM" or "HH:MM:SS".
+	WindowFrom string
+	WindowTo   string
+	Zone       string // IANA name; empty = UTC
+	StartAt    time.Time
+	EndAt      time.Time
+	// Gap and Overlap are the policy for clock changes; empty = run at the end
+	// of a gap, once in a repeated hour.
+	Gap     string // "run_at_gap_end", "skip"
+	Overlap string // "once", "both"
+	// JitterMax spreads runs over 0 to JitterMax after their fire time; 0 = none.
+	JitterMax time.Duration
 }
 
 // ScheduleKind selects the meaningful fields of a ScheduleSpec.
 type ScheduleKind string
 
 const (
-	ScheduleCron      ScheduleKind = "cron"
-	ScheduleFixedRate ScheduleKind = "fixed_rate"
-	ScheduleOnce      ScheduleKind = "once"
-	ScheduleNone      ScheduleKind = "none" // runs only when asked
+	ScheduleCron        ScheduleKind = "cron"
+	ScheduleFixedRate   ScheduleKind = "fixed_rate"
+	ScheduleFixedDelay  ScheduleKind = "fixed_delay" // Every after the end of the run before
+	ScheduleOnce        ScheduleKind = "once"
+	ScheduleInstants    ScheduleKind = "instants"
+	ScheduleDailyWindow ScheduleKind = "daily_window"
+	ScheduleNone        ScheduleKind = "none" // runs only when asked
 )
 
 // Misfire says what happens to fire times that passed unnoticed.
@@ -110,16 +125,26 @@ type Misfire struct {
 	Policy MisfirePolicy
 	// Threshold is how late a fire time still counts as on time; 0 = 5 s.
 	Threshold time.Duration
+	// Window is the age up to which MisfireAll makes a fire time up; 0 = 1 h.
+	Window time.Duration
+	// MaxRuns bounds how many fire times MisfireAll makes up, the newest ones;
+	// 0 = 100.
+	MaxRuns int
 }
 
-// DefaultMisfireThreshold applies when a job says nothing else.
-const DefaultMisfireThreshold = 5 * time.Second
+// Defaults of Misfire.
+const (
+	DefaultMisfireThreshold = 5 * time.Second
+	DefaultMisfireWindow    = time.Hour
+	DefaultMisfireMaxRuns   = 100
+)
 
 type MisfirePolicy string
 
 const (
 	MisfireSkip    MisfirePolicy = "skip"
 	MisfireOnceNow MisfirePolicy = "once_now"
+	MisfireAll     MisfirePolicy = "all" // each within Window, at most MaxRuns
 )
 
 // Routing names the routing strategy.
@@ -137,6 +162,7 @@ type Blocking string
 const (
 	BlockSerial   Blocking = "serial"        // wait in order
 	BlockDiscard  Blocking = "discard_later" // drop the new one, with a row
+	BlockCover    Blocking = "cover_early"   // stop the earlier ones, and take their place
 	BlockParallel Blocking = "parallel"      // run beside it, up to Parallelism
 )
 

@@ -151,9 +151,21 @@ func TestMoves(t *testing.T) {
 			},
 			legal: map[State]State{Offered: Due},
 		}, {
+			name: "refuse", // running here is a one-step attempt
+			move: func(e *Execution) (Effects, error) {
+				return noEffects(e.Refuse(now, e.Fence, ReasonOfferRefused, "full", time.Second))
+			},
+			legal: map[State]State{Offered: Due, Running: Due},
+		}, {
+			name: "started",
+			move: func(e *Execution) (Effects, error) {
+				return noEffects(e.Started(now, e.Fence, e.Instance, now))
+			},
+			legal: map[State]State{Running: Running, Cancelling: Cancelling},
+		}, {
 			name: "wait",
 			move: func(e *Execution) (Effects, error) {
-				return noEffects(e.Wait(ReasonWaitInstance, "none online", now.Add(time.Second)))
+				return noEffects(e.Wait(now, ReasonWaitInstance, "none online", now.Add(time.Second)))
 			},
 			legal: map[State]State{Due: Due, RetryWait: RetryWait},
 		},
@@ -203,6 +215,12 @@ func TestMoves(t *testing.T) {
 			name:  "discard",
 			move:  func(e *Execution) (Effects, error) { return e.Discard(now, "") },
 			legal: map[State]State{Due: Discarded},
+		}, {
+			name: "cover",
+			move: func(e *Execution) (Effects, error) { return e.Cover(now, "a later run is due") },
+			legal: map[State]State{Due: Discarded, Offered: Discarded, RetryWait: Cancelled,
+				Running: Cancelling, Cancelling: Cancelling},
+			refused: terminalWith(CodeAlreadyFinished),
 		}, {
 			name: "sweep with a dead lease",
 			move: func(e *Execution) (Effects, error) {

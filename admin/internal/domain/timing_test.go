@@ -3,6 +3,7 @@ package domain
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,9 +121,81 @@ func TestShortTimeoutIsCheckedBeforeTheLease(t *testing.T) {
 	e := newExecution(1)
 	p := noRetry
 	p.Timeout = time.Second
-	require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))
-	require.Equal(t, t0.Add(time.Second+DeadlineGrace), e.WakeAt)
+	require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, p))
+	require.NoError(t, e.Grant(t0, 1, testInstance, p))
 	require.Equal(t, t0, e.GrantedAt)
+	require.Equal(t, t0.Add(PickupGrace), e.WakeAt, "the look that was set at planning stays")
+	_, _, err := e.Sweep(e.WakeAt, t0.Add(time.Hour), time.Second, p)
+	require.NoError(t, err)
+	require.Equal(t, t0.Add(time.Second+DeadlineGrace), e.WakeAt)
+}
+
+// The look set at planning stays when it is early enough; one that is past, or
+// too late, is set anew.
+func TestOfferAndGrantKeepAnEarlyLook(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		wake    time.Duration
+		offered time.Duration
+	}{
+		{"early", PickupGrace, PickupGrace},
+		{"past", 0, OfferTTL},
+		{"too late", OfferTTL + time.Millisecond, OfferTTL},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := newExecution(1)
+			e.WakeAt = t0.Add(row.wake)
+			require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
+			require.Equal(t, t0.Add(row.offered), e.WakeAt)
+			require.NoError(t, e.Grant(t0.Add(time.Millisecond), 1, testInstance, noRetry))
+			require.Equal(t, t0.Add(row.offered), e.WakeAt)
+		})
+	}
+	// Whatever WakeAt says, the offer's time counts from the offer.
+	e := newExecution(1)
+	e.WakeAt = t0.Add(time.Hour)
+	require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
+	e.WakeAt = t0.Add(time.Hour)
+	require.Equal(t, CodeIllegalMove, CodeOf(e.Grant(t0.Add(OfferTTL), 1, testInstance, noRetry)))
+}
+
+func TestOneStepTakesAnIdempotentHandler(t *testing.T) {
+	e := newExecution(1)
+	require.Equal(t, CodeIllegalMove, CodeOf(e.Offer(t0, testNode, testInstance, false, true, noRetry)))
+	require.Equal(t, newExecution(1), e)
+	require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, noRetry))
+	require.Equal(t, t0, e.GrantedAt)
+	require.Equal(t, t0.Add(PickupGrace), e.WakeAt, "the look that was set at planning stays")
+	late := newExecution(1)
+	late.WakeAt = t0
+	require.NoError(t, late.Offer(t0, testNode, testInstance, true, true, noRetry))
+	require.Equal(t, t0.Add(OfferTTL), late.WakeAt, "whether it arrived is looked at as for any offer")
+	require.NoError(t, e.Started(t0.Add(time.Second), 1, testInstance, t0.Add(-time.Hour)))
+	require.Equal(t, t0, e.StartedAt, "not before it was granted")
+	require.Equal(t, t0.Add(time.Second+LeaseTTL+LeaseMargin), e.WakeAt)
+	require.Equal(t, CodeStaleFence, CodeOf(e.Started(t0, 2, testInstance, t0)))
+	require.Equal(t, CodeStaleFence, CodeOf(e.Started(t0, 1, testInstance+1, t0)))
+}
+
+// TestWhatWasRefusedHasNotRun: a refusal proves it in one step too, a broken
+// session does not.
+func TestWhatWasRefusedHasNotRun(t *testing.T) {
+	e := inState(t, Running)
+	require.Equal(t, CodeIllegalMove, CodeOf(e.GiveBack(t0, 1, ReasonSessionLost, "", 0)))
+	require.Equal(t, CodeStaleFence, CodeOf(e.Refuse(t0, 2, ReasonOfferRefused, "", 0)))
+	require.NoError(t, e.Refuse(t0.Add(time.Second), 1, ReasonOfferRefused, "all slots are taken", time.Second))
+	require.Equal(t, Due, e.State)
+	require.Zero(t, e.Attempt)
+	require.Zero(t, e.Instance)
+	require.True(t, e.HoldsSlot)
+	require.Equal(t, t0.Add(2*time.Second), e.NotBefore)
+
+	two := newExecution(1)
+	require.NoError(t, two.Offer(t0, testNode, testInstance, false, false, noRetry))
+	require.NoError(t, two.Grant(t0, 1, testInstance, noRetry))
+	require.Equal(t, CodeIllegalMove, CodeOf(two.Refuse(t0, 1, ReasonOfferRefused, "", 0)), "it was accepted before it was granted")
+	require.True(t, two.Has(1, testInstance))
+	require.False(t, two.Has(2, testInstance) || two.Has(1, testInstance+1))
 }
 
 func TestSweepActions(t *testing.T) {
@@ -139,7 +212,11 @@ func TestSweepActions(t *testing.T) {
 		{"due now", Due, 2 * time.Second, 0, SweepDispatch, Due, 7 * time.Second},
 		{"due, last millisecond of the wait", Due, time.Minute - time.Millisecond, 0, SweepDispatch, Due, 65*time.Second - time.Millisecond},
 		{"due, wait is over", Due, time.Minute, 0, SweepNothing, Missed, 0},
+		{"offer open", Offered, OfferTTL - time.Millisecond, time.Hour, SweepNothing, Offered, OfferTTL},
 		{"offer unanswered", Offered, OfferTTL, time.Hour, SweepDispatch, Due, OfferTTL + hold},
+		{"one step, nobody told of its start", Running, OfferTTL, 30 * time.Second, SweepResend, Running, OfferTTL + StartResend},
+		{"one step, looked at early", Running, time.Second, 30 * time.Second, SweepNothing, Running, OfferTTL},
+		{"running, looked at early", Running, time.Second, 15 * time.Second, SweepNothing, Running, 17 * time.Second},
 		{"running, lease renewed", Running, 17 * time.Second, 30 * time.Second, SweepNothing, Running, 32 * time.Second},
 		{"running, within the margin", Running, 32 * time.Second, 30 * time.Second, SweepNothing, Running, 32 * time.Second},
 		{"running, silent", Running, 32*time.Second + time.Millisecond, 30 * time.Second, SweepNothing, Lost, 0},
@@ -149,6 +226,9 @@ func TestSweepActions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			e := inState(t, row.from)
+			if strings.HasPrefix(row.name, "running") {
+				e.StartedAt = t0
+			}
 			action, _, err := e.Sweep(t0.Add(row.at), t0.Add(row.lease), hold, noRetry)
 			require.NoError(t, err)
 			require.Equal(t, row.action, action)
@@ -171,9 +251,15 @@ func TestSweepKeepsAFutureRunForItsTime(t *testing.T) {
 	require.Equal(t, t0.Add(time.Hour+PickupGrace), e.WakeAt)
 }
 
-func TestWaitingForTheSlotIsNotWaitingForAnInstance(t *testing.T) {
+func TestWaitingForATurnIsNotWaitingForAnInstance(t *testing.T) {
+	for _, reason := range []Reason{ReasonWaitSlot, ReasonWaitLimit} {
+		t.Run(string(reason), func(t *testing.T) { testWaitingForATurn(t, reason) })
+	}
+}
+
+func testWaitingForATurn(t *testing.T, reason Reason) {
 	e := newExecution(1)
-	require.NoError(t, e.Wait(ReasonWaitSlot, "run 1000 is not over", t0.Add(10*time.Second)))
+	require.NoError(t, e.Wait(t0, reason, "run 1000 is not over", t0.Add(10*time.Second)))
 	now := t0.Add(10 * time.Second)
 	for range 100 { // the run before takes 17 minutes, the dispatch timeout is one
 		action, _, err := e.Sweep(now, time.Time{}, 10*time.Second, noRetry)
@@ -182,7 +268,7 @@ func TestWaitingForTheSlotIsNotWaitingForAnInstance(t *testing.T) {
 		require.Equal(t, Due, e.State)
 		now = now.Add(10 * time.Second)
 	}
-	require.NoError(t, e.Wait(ReasonWaitInstance, "none online", now.Add(time.Second)))
+	require.NoError(t, e.Wait(now, ReasonWaitInstance, "none online", now.Add(time.Second)))
 	_, _, err := e.Sweep(now.Add(30*time.Second), time.Time{}, time.Second, noRetry)
 	require.NoError(t, err)
 	require.Equal(t, Due, e.State, "the wait for an instance begins when the slot is free")

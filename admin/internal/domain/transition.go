@@ -21,6 +21,9 @@ const (
 	DeadlineGrace = 15 * time.Second
 	// CancelResend is how often an unanswered cancel is sent again.
 	CancelResend = 2 * time.Second
+	// StartResend is how often a one-step offer is sent again while nobody has
+	// said that its handler started. The first time is after OfferTTL.
+	StartResend = 5 * time.Second
 )
 
 // Delayed runs.
@@ -110,13 +113,17 @@ func (e *Execution) illegal(move string) error {
 }
 
 // Offer moves a due execution to an instance (arrow 3), or straight to
-// running when granted is set (handlers registered as idempotent).
+// running when granted is set, which takes a handler registered as idempotent:
+// one offer may then reach the instance twice, or not at all (see Sweep).
 //
 // idempotent is the handler's promise at this moment; it decides, unless the
 // job says otherwise, whether a lost attempt may be repeated.
 func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idempotent, granted bool, p Policy) error {
 	if e.State != Due && e.State != RetryWait {
 		return e.illegal("offer it")
+	}
+	if granted && !idempotent {
+		return Errorf(CodeIllegalMove, "execution %s: only the offer to an idempotent handler can be its grant", e.ID)
 	}
 	if now.Before(e.NotBefore) {
 		return Errorf(CodeIllegalMove, "execution %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
@@ -126,11 +133,26 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	e.Node, e.Instance, e.Idempotent = node, instance, idempotent
 	e.OfferedAt, e.GrantedAt, e.StartedAt, e.FinishedAt = now, time.Time{}, time.Time{}, time.Time{}
 	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = nil, "", "", "", -1
-	e.WakeAt = now.Add(OfferTTL)
 	if granted {
 		e.start(now, p)
+		e.lookBy(now, e.offerEnd()) // has it arrived?
+	} else {
+		e.lookBy(now, e.offerEnd())
 	}
 	return nil
+}
+
+// offerEnd is when the offer's time is over.
+func (e *Execution) offerEnd() time.Time { return e.OfferedAt.Add(OfferTTL) }
+
+// lookBy lets somebody look at the execution at t at the latest. An earlier
+// look that is still to come stays: most runs are over by then, and moving it
+// would cost them an entry of the index that the sweep reads. A sweep that
+// comes early finds the right instant by itself (docs/adr/0010).
+func (e *Execution) lookBy(now, t time.Time) {
+	if !e.WakeAt.After(now) || e.WakeAt.After(t) {
+		e.WakeAt = t
+	}
 }
 
 // Grant lets the offered attempt start (arrow 4). It fails once the offer's
@@ -139,11 +161,17 @@ func (e *Execution) Grant(now time.Time, fence int64, instance InstanceID, p Pol
 	if e.Fence != fence || e.Instance != instance {
 		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
 	}
-	if e.State != Offered || !now.Before(e.WakeAt) {
+	if e.State != Offered || !now.Before(e.offerEnd()) {
 		return e.illegal("grant it")
 	}
 	e.start(now, p)
 	return nil
+}
+
+// Has reports whether the attempt with this fence has its grant on the
+// instance: granting it again changes nothing.
+func (e *Execution) Has(fence int64, instance InstanceID) bool {
+	return e.State == Running && e.Fence == fence && e.Instance == instance
 }
 
 func (e *Execution) start(now time.Time, p Policy) {
@@ -154,7 +182,7 @@ func (e *Execution) start(now time.Time, p Policy) {
 	if p.Timeout > 0 {
 		e.Deadline = now.Add(p.Timeout + DeadlineGrace)
 	}
-	e.WakeAt = e.nextCheck(now.Add(LeaseTTL + LeaseMargin))
+	e.lookBy(now, e.nextCheck(now.Add(LeaseTTL+LeaseMargin)))
 }
 
 // nextCheck returns the earlier of t and the deadline.
@@ -179,7 +207,37 @@ func (e *Execution) GiveBack(now time.Time, fence int64, reason Reason, message 
 	return nil
 }
 
+// Refuse returns an offer that the instance said no to (arrow 5). Unlike other
+// ways to give back it takes a running one-step attempt too: who refuses an
+// offer has not taken it, and starts nothing for it.
+func (e *Execution) Refuse(now time.Time, fence int64, reason Reason, message string, wait time.Duration) error {
+	if e.Fence != fence || e.State != Running || !e.Idempotent {
+		return e.GiveBack(now, fence, reason, message, wait)
+	}
+	e.Attempt--
+	e.backToDue(now, reason, message, wait)
+	return nil
+}
+
+// Started notes when the handler of a running attempt was called, by the
+// executor's clock.
+func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at time.Time) error {
+	if e.Fence != fence || e.Instance != instance {
+		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+	}
+	if e.State != Running && e.State != Cancelling {
+		return e.illegal("note its start")
+	}
+	e.StartedAt = clampTime(at, e.GrantedAt, now)
+	if e.State == Running {
+		// The instance's lease, renewed at the latest when it said so.
+		e.WakeAt = e.nextCheck(now.Add(LeaseMargin + LeaseTTL))
+	}
+	return nil
+}
+
 func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait time.Duration) {
+	e.delayed(now, reason, message, e.Instance)
 	e.State, e.Reason, e.Message = Due, reason, message
 	e.Instance = 0
 	e.NotBefore = now.Add(wait)
@@ -189,16 +247,17 @@ func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait
 
 // Wait records why a due execution cannot be offered now, and when somebody
 // has to look again.
-func (e *Execution) Wait(reason Reason, message string, until time.Time) error {
+func (e *Execution) Wait(now time.Time, reason Reason, message string, until time.Time) error {
 	if e.State != Due && e.State != RetryWait {
 		return e.illegal("wait")
 	}
 	e.Reason, e.Message, e.WakeAt = reason, message, until
+	e.delayed(now, reason, message, 0)
 	return nil
 }
 
-// Wake makes an execution that waited for its job's slot ready to be offered:
-// the slot is free now. The wait for an instance begins here, so ExpireAt is
+// Wake makes an execution that waited for its turn ready to be offered: its
+// job's slot is free now, or the limit that it waited for has room. The wait for an instance begins here, so ExpireAt is
 // set anew, to patience from now (0 = it never expires).
 func (e *Execution) Wake(now time.Time, patience time.Duration) error {
 	if e.State != Due && e.State != RetryWait {
@@ -426,6 +485,24 @@ func (e *Execution) Discard(now time.Time, message string) (Effects, error) {
 	return e.end(now, Discarded, ReasonOverlap, message), nil
 }
 
+// Cover ends a run whose place a later run of the job takes (blocking strategy
+// cover early), or asks it to stop: a running attempt keeps its slot until it
+// has ended, or until its cancel was forced. A run that was never started is
+// discarded; one whose earlier attempt ran is cancelled.
+func (e *Execution) Cover(now time.Time, message string) (Effects, error) {
+	switch e.State {
+	case Offered: // nothing has started: an answer to the offer finds it gone
+		e.backToDue(now, ReasonCovered, message, 0)
+	case Due, RetryWait:
+	default:
+		return e.RequestCancel(now, ReasonCovered, message)
+	}
+	if e.Attempt > 0 {
+		return e.end(now, Cancelled, ReasonCovered, message), nil
+	}
+	return e.end(now, Discarded, ReasonCovered, message), nil
+}
+
 // SweepAction tells the caller of Sweep what to do outside the database.
 type SweepAction uint8
 
@@ -433,6 +510,7 @@ const (
 	SweepNothing  SweepAction = iota
 	SweepDispatch             // put it into the local timer: it is due now or soon
 	SweepCancel               // send the cancel again, if a local session serves its instance
+	SweepResend               // send the one-step offer again, likewise
 )
 
 // Sweep moves an execution that nobody has touched until its WakeAt.
@@ -441,9 +519,9 @@ const (
 func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Policy) (SweepAction, Effects, error) {
 	switch e.State {
 	case Due, RetryWait:
-		if e.Reason == ReasonWaitSlot && !e.ExpireAt.IsZero() {
+		if (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit) && !e.ExpireAt.IsZero() {
 			// Waiting for its turn is not waiting for an instance: that wait
-			// begins when the slot is free.
+			// begins when the slot is free and the limit has room.
 			e.ExpireAt = p.waitEnd(now)
 		}
 		if !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) {
@@ -456,6 +534,10 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 		}
 		return SweepDispatch, Effects{}, nil
 	case Offered:
+		if now.Before(e.offerEnd()) {
+			e.WakeAt = e.offerEnd()
+			return SweepNothing, Effects{}, nil
+		}
 		err := e.GiveBack(now, e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", 0)
 		e.WakeAt = now.Add(hold)
 		return SweepDispatch, Effects{}, err
@@ -477,9 +559,18 @@ func (e *Execution) sweepRunning(now, leaseUntil time.Time, p Policy) (SweepActi
 		return SweepCancel, fx, err
 	}
 	err := e.StillAlive(leaseUntil)
-	if e.State == Cancelling {
+	switch {
+	case e.State == Cancelling:
 		e.WakeAt = e.nextCheck(now.Add(CancelResend))
 		return SweepCancel, Effects{}, err
+	case e.Idempotent && e.StartedAt.IsZero() && now.Before(e.offerEnd()):
+		e.WakeAt = e.nextCheck(e.offerEnd())
+		return SweepNothing, Effects{}, err
+	case e.Idempotent && e.StartedAt.IsZero():
+		// Its offer was the grant, and the connection may have broken before it
+		// arrived. An instance takes a fence once, so that one more does no harm.
+		e.WakeAt = e.nextCheck(now.Add(StartResend))
+		return SweepResend, Effects{}, err
 	}
 	return SweepNothing, Effects{}, err
 }

@@ -105,7 +105,7 @@ func checkBounds(t *rapid.T, name string, e *Execution) {
 		t.Fatalf("%s: started %v before it was granted %v", name, e.StartedAt, e.GrantedAt)
 	}
 	if e.State == Due || e.State == RetryWait {
-		if e.WakeAt.Before(e.NotBefore) && e.Reason != ReasonWaitInstance && e.Reason != ReasonWaitSlot {
+		if e.WakeAt.Before(e.NotBefore) && e.Reason != ReasonWaitInstance && e.Reason != ReasonWaitSlot && e.Reason != ReasonWaitLimit {
 			t.Fatalf("%s: wakes %v before its time %v", name, e.WakeAt, e.NotBefore)
 		}
 	}
@@ -188,10 +188,26 @@ func TestMovesKeepTheInvariants(t *testing.T) {
 					return Effects{}, m.e.GiveBack(m.now, f, ReasonOfferRefused, "", time.Second)
 				})
 			},
+			"refuse": func(t *rapid.T) {
+				f := m.fence(t)
+				m.apply(t, "refuse", func() (Effects, error) {
+					err := m.e.Refuse(m.now, f, ReasonOfferRefused, "", time.Second)
+					if err == nil {
+						delete(m.started, f) // who says no has not started it
+					}
+					return Effects{}, err
+				})
+			},
+			"started": func(t *rapid.T) {
+				f := m.fence(t)
+				m.apply(t, "started", func() (Effects, error) {
+					return Effects{}, m.e.Started(m.now, f, testInstance, m.now.Add(-time.Second))
+				})
+			},
 			"wait": func(t *rapid.T) {
-				reason := rapid.SampledFrom([]Reason{ReasonWaitInstance, ReasonWaitSlot}).Draw(t, "reason")
+				reason := rapid.SampledFrom([]Reason{ReasonWaitInstance, ReasonWaitSlot, ReasonWaitLimit}).Draw(t, "reason")
 				m.apply(t, "wait", func() (Effects, error) {
-					return Effects{}, m.e.Wait(reason, "", m.now.Add(time.Second))
+					return Effects{}, m.e.Wait(m.now, reason, "", m.now.Add(time.Second))
 				})
 			},
 			"finish": m.finish,
@@ -211,6 +227,12 @@ func TestMovesKeepTheInvariants(t *testing.T) {
 					t.Skip("most runs are not cancelled")
 				}
 				m.apply(t, "cancel", func() (Effects, error) { return m.e.RequestCancel(m.now, ReasonKilled, "") })
+			},
+			"cover": func(t *rapid.T) {
+				if rapid.IntRange(0, 2).Draw(t, "really") > 0 {
+					t.Skip("most runs are not covered")
+				}
+				m.apply(t, "cover", func() (Effects, error) { return m.e.Cover(m.now, "") })
 			},
 			"miss": func(t *rapid.T) {
 				if rapid.IntRange(0, 2).Draw(t, "really") > 0 {

@@ -174,7 +174,7 @@ func TestLateResults(t *testing.T) {
 			_, err := e.Lose(t0.Add(20*time.Second), ReasonLeaseExpired, "", p)
 			require.NoError(t, err)
 			if row.wait {
-				require.NoError(t, e.Wait(ReasonWaitInstance, "none online", t0.Add(time.Minute)))
+				require.NoError(t, e.Wait(t0, ReasonWaitInstance, "none online", t0.Add(time.Minute)))
 			}
 			r := Report{Fence: 1, Outcome: row.outcome, Output: []byte(`1`), StartedAt: t0.Add(time.Second)}
 			fx, err := e.Finish(t0.Add(30*time.Second), r, p)
@@ -198,7 +198,7 @@ func TestResultOfARepeatedResendIsRefused(t *testing.T) {
 	r := Report{Fence: 1, Outcome: OutcomeFailed, Error: "boom"}
 	_, err := e.Finish(t0.Add(time.Second), r, p)
 	require.NoError(t, err)
-	require.NoError(t, e.Wait(ReasonWaitInstance, "none online", t0.Add(time.Minute)))
+	require.NoError(t, e.Wait(t0, ReasonWaitInstance, "none online", t0.Add(time.Minute)))
 	before := *e
 	_, err = e.Finish(t0.Add(2*time.Second), r, p)
 	require.Equal(t, CodeAlreadyFinished, CodeOf(err))
@@ -297,5 +297,29 @@ func TestLostAttemptIsRepeatedOnlyWhereAllowed(t *testing.T) {
 			require.Equal(t, ReasonLeaseExpired, e.Reason)
 			require.Equal(t, t0.Add(20*time.Second), e.FinishedAt)
 		})
+	}
+}
+
+// A covered run that runs keeps its slot, tells why it stops, and is not tried
+// again however it ends.
+func TestACoveredAttemptEndsWithItsReason(t *testing.T) {
+	p := retryPolicy(3, true)
+	for outcome, want := range map[Outcome]State{OutcomeCancelled: Cancelled, OutcomeSucceeded: Succeeded, OutcomeFailed: Failed, OutcomeUnknown: Cancelled} {
+		e := newExecution(3)
+		run(t, e, t0, p)
+		e.HoldsSlot = true
+		fx, err := e.Cover(t0.Add(time.Second), "a later run is due")
+		require.NoError(t, err)
+		require.Equal(t, Effects{}, fx)
+		require.Equal(t, Cancelling, e.State)
+		require.Equal(t, ReasonCovered, e.Reason)
+		require.True(t, e.HoldsSlot)
+		fx, err = e.Finish(t0.Add(2*time.Second), Report{Fence: e.Fence, Outcome: outcome}, p)
+		require.NoError(t, err)
+		require.Equal(t, want, e.State)
+		require.True(t, fx.ReleaseSlot)
+		if outcome == OutcomeCancelled {
+			require.Equal(t, ReasonCovered, e.Reason)
+		}
 	}
 }

@@ -53,6 +53,7 @@ type Options struct {
 	Fleet     store.Fleet
 	Sink      Sink
 	Declarer  Declarer
+	Inventory Settler // nil: no verdicts
 	Logs      LogSink
 	NewID     func() int64
 	Logger    *slog.Logger

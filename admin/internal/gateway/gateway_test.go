@@ -120,6 +120,7 @@ type bench struct {
 	addr  string
 	fleet *fakeFleet
 	rec   *recorder
+	judge *judge
 }
 
 func start(t *testing.T) *bench {
@@ -127,6 +128,7 @@ func start(t *testing.T) *bench {
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
+		judge: &judge{},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan *Session, 64),
@@ -135,7 +137,7 @@ func start(t *testing.T) *bench {
 	}
 	b.gate = New(Options{
 		NodeID: "node-1", ClusterID: "c1", Auth: fakeAuth{}, Fleet: b.fleet, Sink: b.rec,
-		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler),
+		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge,
 	})
 	b.gate.SetNodes([]domain.Node{{Name: "node-1", ExecutorAddress: "127.0.0.1:1"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -183,6 +185,14 @@ type peerEnd struct {
 
 func (b *bench) join(boot string, slots int32, superseded ...string) *peerEnd {
 	b.t.Helper()
+	return b.joinWith(boot, &proto.Register{
+		InstanceName: "i-" + boot[:4], Slots: slots, SupersededBoots: superseded,
+		Handlers: []*proto.Handler{{Name: "close-day"}, {Name: "sync", Idempotent: true}},
+	})
+}
+
+func (b *bench) joinWith(boot string, register *proto.Register) *peerEnd {
+	b.t.Helper()
 	conn, answer := b.dial(hello(goodToken, boot))
 	require.Nil(b.t, answer.Error)
 	config := yamux.DefaultConfig()
@@ -195,10 +205,7 @@ func (b *bench) join(boot string, slots int32, superseded ...string) *peerEnd {
 	p.command = p.open('X')
 	p.fromControl = proto.NewReader(p.control, proto.MaxFrame)
 	p.fromCommand = proto.NewReader(p.command, proto.MaxFrame)
-	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: &proto.Register{
-		InstanceName: "i-" + boot[:4], Slots: slots, SupersededBoots: superseded,
-		Handlers: []*proto.Handler{{Name: "close-day"}, {Name: "sync", Idempotent: true}},
-	}}})
+	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: register}})
 	p.registered = p.nextControl().GetRegistered()
 	require.NotNil(b.t, p.registered)
 	return p
@@ -433,7 +440,8 @@ func TestRegistrationIsChecked(t *testing.T) {
 	p.control = p.open('C')
 	p.open('X')
 	p.fromControl = proto.NewReader(p.control, proto.MaxFrame)
-	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: &proto.Register{Slots: 0}}})
+	// The admin may have closed the session before this write has returned.
+	_ = proto.WriteFrame(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: &proto.Register{Slots: 0}}}, proto.MaxFrame)
 	e := p.nextControl().GetError()
 	require.Equal(t, "malformed", e.Code)
 	require.Contains(t, e.Message, "slots")

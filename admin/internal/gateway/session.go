@@ -34,13 +34,13 @@ type Session struct {
 	command outbox
 
 	mu       sync.Mutex
-	slots    int                  // guarded by mu: as last reported
-	reported int                  // guarded by mu: attempts running, as last reported
-	inflight map[attemptKey]int64 // guarded by mu: offered here and not ended, value = unix ms
-	draining bool                 // guarded by mu
-	lastBeat time.Time            // guarded by mu
-	cause    error                // guarded by mu: why it was closed
-	closed   chan struct{}        // closed once by close
+	slots    int                 // guarded by mu: as last reported
+	reported int                 // guarded by mu: attempts running, as last reported
+	inflight map[attemptKey]bool // guarded by mu: offered here and not ended; true = in one step
+	draining bool                // guarded by mu
+	lastBeat time.Time           // guarded by mu
+	cause    error               // guarded by mu: why it was closed
+	closed   chan struct{}       // closed once by close
 }
 
 type attemptKey struct {
@@ -81,7 +81,7 @@ func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) erro
 	}
 	s := &Session{
 		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
-		mux: mux, inflight: map[attemptKey]int64{}, idempotent: map[string]bool{}, lastBeat: time.Now(),
+		mux: mux, inflight: map[attemptKey]bool{}, idempotent: map[string]bool{}, lastBeat: time.Now(),
 		closed: make(chan struct{}),
 	}
 	reader := proto.NewReader(control, proto.MaxFrame)
@@ -150,6 +150,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		s.idempotent[h.Name] = h.Idempotent
 	}
 	out := &proto.Registered{
+		Verdicts:   g.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
 		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(),
 	}
@@ -206,7 +207,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, control, command n
 	}
 	run("write control", s.control.run)
 	run("write commands", s.command.run)
-	run("read control", func() error { return g.readControl(s, reader) })
+	run("read control", func() error { return g.readControl(ctx, s, reader) })
 	run("read commands", func() error { return g.readCommands(s, command) })
 	run("watch", func() error { return s.watch(ctx) })
 	g.opt.Sink.Joined(s)
@@ -296,14 +297,16 @@ func (s *Session) Closed() bool {
 	}
 }
 
-// Offered returns the fences of the attempts that were offered here and have
-// not ended, by execution id.
+// Offered returns the fences of the attempts that were offered here in two
+// steps and have not ended, by execution id. (One-step attempts run already.)
 func (s *Session) Offered() map[int64]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make(map[int64]int64, len(s.inflight))
-	for k := range s.inflight {
-		out[k.id] = k.fence
+	for k, granted := range s.inflight {
+		if !granted {
+			out[k.id] = k.fence
+		}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net"
 	"time"
@@ -28,7 +29,7 @@ func (s *Session) Reserve(execution, fence int64) bool {
 	if s.draining || s.cause != nil || max(len(s.inflight), s.reported) >= s.slots {
 		return false
 	}
-	s.inflight[attemptKey{execution, fence}] = time.Now().UnixMilli()
+	s.inflight[attemptKey{execution, fence}] = false
 	return true
 }
 
@@ -43,9 +44,25 @@ func (s *Session) Holds(execution, fence int64) bool {
 // Release gives reserved slots back.
 func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
 
+// Granted reports whether the attempt was offered here in one step.
+func (s *Session) Granted(execution, fence int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inflight[attemptKey{execution, fence}]
+}
+
 // SendOffers sends offers in frames of bounded size. Their slots have been
 // reserved under the fences they carry.
 func (s *Session) SendOffers(offers []*proto.Offer) {
+	s.mu.Lock()
+	for _, o := range offers {
+		if k := (attemptKey{o.ExecutionId, o.Fence}); o.Granted {
+			if _, reserved := s.inflight[k]; reserved {
+				s.inflight[k] = true
+			}
+		}
+	}
+	s.mu.Unlock()
 	for len(offers) > 0 {
 		n, size := 0, 0
 		for n < len(offers) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
@@ -79,7 +96,7 @@ func (s *Session) SendCancel(c *proto.Cancel) {
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{Cancels: []*proto.Cancel{c}}}})
 }
 
-func (g *Gateway) readControl(s *Session, reader *proto.Reader) error {
+func (g *Gateway) readControl(ctx context.Context, s *Session, reader *proto.Reader) error {
 	for {
 		var m proto.ControlToAdmin
 		if err := reader.Next(&m); err != nil {
@@ -88,6 +105,8 @@ func (g *Gateway) readControl(s *Session, reader *proto.Reader) error {
 		switch body := m.Body.(type) {
 		case *proto.ControlToAdmin_Heartbeat:
 			g.heartbeat(s, body.Heartbeat)
+		case *proto.ControlToAdmin_Inventory:
+			g.inventory(ctx, s, body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:
 			s.mu.Lock()
 			s.draining = true

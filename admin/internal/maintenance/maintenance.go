@@ -1,6 +1,7 @@
 // Package maintenance answers: what went silent, or grew old?
 //
-// Any node sweeps: rows locked by another are skipped. What it finds due again
+// Each node sweeps the partitions that it holds, and of the others what has
+// been overdue for seconds; rows locked by another are skipped. What it finds due again
 // it hands to the timer; what it finds dead it ends, by the rules of package
 // domain and in one transaction with the alert about it.
 package maintenance
@@ -20,26 +21,37 @@ const (
 	sweepEvery = 500 * time.Millisecond
 	sweepLimit = 500
 	// sweepHold is how long a due execution that was swept is left to this node.
-	sweepHold     = 3 * time.Second
+	sweepHold = 3 * time.Second
+	// Of partitions that another node holds, only what that node has left alone
+	// for longer than strayAfter is swept, and less often: so no row is ever
+	// left alone, whoever holds what.
+	strayEvery    = 2 * time.Second
+	strayAfter    = 3 * time.Second
 	instanceEvery = 2 * time.Second
+	// delayEvery bounds how long a fixed delay may stand still whose run ended
+	// without setting it, which is not known to happen.
+	delayEvery = 10 * time.Second
 )
 
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
 }
 
 // Options configures a Sweeper.
 type Options struct {
-	Store      Store
-	Partitions func() []int
+	Store Store
+	// Held returns the partitions that this node looks after.
+	Held func() []domain.PartitionTerm
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
-	// Cancel sends a cancel again.
+	// Cancel sends a cancel again, Resend one-step offers.
 	Cancel func(domain.Execution)
+	Resend func([]store.OfferResult)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
 	// RunRetention is how long ended runs and alerts are kept; 0 = 90 days.
@@ -77,7 +89,9 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	housekeeping.Start()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
+	wg.Go(func() { s.every(ctx, "sweep stray executions", strayEvery, s.sweepStrays) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
+	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
 	wg.Wait()
 	return housekeeping.Shutdown()
 }
@@ -109,13 +123,41 @@ func (s *Sweeper) every(ctx context.Context, step string, interval time.Duration
 }
 
 func (s *Sweeper) sweep(ctx context.Context) error {
+	return s.sweepAll(ctx, 0, func() []int {
+		var held []int
+		for _, h := range s.opt.Held() {
+			held = append(held, h.Partition)
+		}
+		return held
+	})
+}
+
+func (s *Sweeper) sweepStrays(ctx context.Context) error {
+	return s.sweepAll(ctx, strayAfter, func() []int {
+		var mine [domain.Partitions]bool
+		for _, h := range s.opt.Held() {
+			mine[h.Partition] = true
+		}
+		var others []int
+		for p := range mine {
+			if !mine[p] {
+				others = append(others, p)
+			}
+		}
+		return others
+	})
+}
+
+// sweepAll sweeps what has been overdue for some time. Sweeping needs no
+// lease: the row's lock and state decide, whoever looks.
+func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partitions func() []int) error {
 	for ctx.Err() == nil {
-		partitions := s.opt.Partitions()
-		if len(partitions) == 0 {
+		list := partitions()
+		if len(list) == 0 {
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: partitions, Limit: sweepLimit, Hold: sweepHold,
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue,
 		})
 		if err != nil {
 			return err
@@ -130,6 +172,9 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 		for _, e := range swept.Cancel {
 			s.opt.Cancel(e)
 		}
+		if len(swept.Resend) > 0 {
+			s.opt.Resend(swept.Resend)
+		}
 		s.opt.Ended(swept.Ended)
 		if swept.Seen < sweepLimit {
 			return nil
@@ -142,6 +187,14 @@ func (s *Sweeper) expireInstances(ctx context.Context) error {
 	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit)
 	for _, i := range gone {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
+	}
+	return err
+}
+
+func (s *Sweeper) rearmDelays(ctx context.Context) error {
+	n, err := s.opt.Store.RearmDelays(ctx, sweepLimit)
+	if n > 0 {
+		s.log.Warn("fixed delays stood still", "triggers", n)
 	}
 	return err
 }

@@ -34,9 +34,11 @@ type rig struct {
 	*storetest.World
 	sweeper *Sweeper
 
-	mu                    sync.Mutex
-	later, cancels, ended []seen // guarded by mu
-	partitions            []int  // guarded by mu
+	mu           sync.Mutex
+	later, ended []seen // guarded by mu
+	cancels      []seen // guarded by mu
+	resends      []seen // guarded by mu
+	partitions   []int  // guarded by mu
 }
 
 func (r *rig) record(list *[]seen, executions ...domain.Execution) {
@@ -80,12 +82,26 @@ func newRig(t *testing.T) *rig {
 	r := &rig{World: storetest.NewWorld(t, s)}
 	r.sweeper = New(Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler),
-		Partitions: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.partitions },
-		Later:      func(e ...domain.Execution) { r.record(&r.later, e...) },
-		Cancel:     func(e domain.Execution) { r.record(&r.cancels, e) },
-		Ended:      func(e []domain.Execution) { r.record(&r.ended, e...) },
+		Held:   func() []domain.PartitionTerm { r.mu.Lock(); defer r.mu.Unlock(); return held(r.partitions...) },
+		Later:  func(e ...domain.Execution) { r.record(&r.later, e...) },
+		Cancel: func(e domain.Execution) { r.record(&r.cancels, e) },
+		Resend: func(offers []store.OfferResult) {
+			for _, o := range offers {
+				r.record(&r.resends, o.Execution)
+			}
+		},
+		Ended: func(e []domain.Execution) { r.record(&r.ended, e...) },
 	})
 	return r
+}
+
+// held are partitions in their first term.
+func held(partitions ...int) []domain.PartitionTerm {
+	out := make([]domain.PartitionTerm, len(partitions))
+	for i, p := range partitions {
+		out[i] = domain.PartitionTerm{Partition: p, Term: 1}
+	}
+	return out
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
@@ -216,6 +232,29 @@ func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
 	})
 }
 
+func TestOneStepOffersThatNobodyTookAreSentAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		_, err := r.S.OfferExecutions(t.Context(), []store.Offer{{
+			Tenant: r.Tenant, ID: run.ID, Node: 1, Instance: r.Instance("boot", time.Hour), Idempotent: true, Granted: true,
+		}})
+		require.NoError(t, err)
+		offered := time.Now()
+		time.Sleep(domain.OfferTTL + domain.StartResend + 2*sweepEvery)
+		got := r.took(&r.resends)
+		require.Len(t, got, 2)
+		within(t, got[0].at, offered.Add(domain.OfferTTL))
+		within(t, got[1].at, got[0].at.Add(domain.StartResend))
+		require.Equal(t, int64(1), got[1].e.Fence)
+		e := r.Find(run.ID)
+		require.NoError(t, r.S.RecordStarts(t.Context(), []store.Start{{
+			Tenant: r.Tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, StartedAt: time.Now(),
+		}}))
+		time.Sleep(time.Minute)
+		require.Empty(t, r.took(&r.resends))
+	})
+}
+
 func TestUnansweredCancelsAreSentAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		e := r.Start(r.Instance("boot", domain.LeaseTTL), r.Run(r.Job(nil), time.Now()))[0]
@@ -252,13 +291,25 @@ func TestPassedDeadlinesEndRunsAndCancelThem(t *testing.T) {
 	})
 }
 
+// TestStraysAreSweptByEverybody: what its own node leaves alone is found by
+// the others, some seconds later.
+func TestStraysAreSweptByEverybody(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.World.Job(nil), time.Now()) // in a partition that is not held
+		time.Sleep(domain.PickupGrace + strayAfter - time.Millisecond)
+		require.Empty(t, r.took(&r.later))
+		time.Sleep(time.Millisecond + strayEvery)
+		require.Equal(t, run.ID, one(t, r.took(&r.later)).e.ID)
+	})
+}
+
 // TestMoreThanOneBatchIsSweptAtOnce: a backlog does not wait for ticks.
 func TestMoreThanOneBatchIsSweptAtOnce(t *testing.T) {
 	var calls int
 	batches := []int{sweepLimit, sweepLimit, 3, 0}
 	s := New(Options{
 		Store: fake{sweep: func() (store.Swept, error) { calls++; return store.Swept{Seen: batches[calls-1]}, nil }}, Logger: slog.New(slog.DiscardHandler),
-		Partitions: func() []int { return []int{1} }, Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
+		Held: func() []domain.PartitionTerm { return held(1) }, Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 	})
 	require.NoError(t, s.sweep(t.Context()))
 	require.Equal(t, 3, calls)
@@ -271,10 +322,17 @@ type fake struct {
 	delete func(what string, before time.Time, limit int) (int64, error)
 }
 
-func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, error) {
+func (f fake) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swept, error) {
+	if p.Overdue > 0 {
+		return store.Swept{}, nil // strays
+	}
+	if f.sweep == nil {
+		return store.Swept{}, nil
+	}
 	return f.sweep()
 }
 func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
+func (f fake) RearmDelays(context.Context, int) (int, error)                   { return 0, nil }
 func (f fake) Now(context.Context) (time.Time, error)                          { return time.Now(), nil }
 func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("logs", before, limit)
@@ -297,7 +355,7 @@ func TestSweepingGoesOnAfterErrors(t *testing.T) {
 				}
 				return store.Swept{}, nil
 			}},
-			Logger: slog.New(slog.NewTextHandler(&logged, nil)), Partitions: func() []int { return []int{1} },
+			Logger: slog.New(slog.NewTextHandler(&logged, nil)), Held: func() []domain.PartitionTerm { return held(1) },
 			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*sweepEvery-time.Millisecond)
@@ -327,7 +385,8 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 				}
 				return 0, nil
 			}},
-			Logger: slog.New(slog.DiscardHandler), Partitions: func() []int { return nil },
+			Logger: slog.New(slog.DiscardHandler), Held: func() []domain.PartitionTerm { return held(1) },
+			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 			LogRetention: 48 * time.Hour, RunRetention: 72 * time.Hour,
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

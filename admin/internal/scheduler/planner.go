@@ -28,25 +28,29 @@ const (
 // Planner claims due triggers and plans executions.
 type Planner struct {
 	// fixed after construction
-	store      store.Triggers
-	partitions func() []int
-	newID      func() int64
-	plan       PlanFunc
-	out        func([]domain.Execution)
-	log        *slog.Logger
-	observe    func(claimed, planned int, took time.Duration)
-	nudge      chan struct{}
+	store   store.Triggers
+	held    func() []domain.PartitionTerm
+	refused func()
+	newID   func() int64
+	plan    PlanFunc
+	out     func([]domain.Execution)
+	log     *slog.Logger
+	observe func(claimed, planned int, took time.Duration)
+	nudge   chan struct{}
 }
 
 // PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
-type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) (fires []timing.Fire, following time.Time)
+type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next, now, horizon time.Time, max int) timing.Planned
 
 // PlannerOptions configures a Planner.
 type PlannerOptions struct {
-	Store      store.Triggers
-	Partitions func() []int // those this node serves now
-	NewID      func() int64
-	Plan       PlanFunc
+	Store store.Triggers
+	// Held returns the partitions that this node may plan now (lease.Keeper).
+	Held func() []domain.PartitionTerm
+	// Refused is told of a claim whose terms were not valid any more; may be nil.
+	Refused func()
+	NewID   func() int64
+	Plan    PlanFunc
 	// Out takes planned executions that are to run.
 	Out    func([]domain.Execution)
 	Logger *slog.Logger
@@ -59,8 +63,11 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Observe == nil {
 		o.Observe = func(int, int, time.Duration) {}
 	}
+	if o.Refused == nil {
+		o.Refused = func() {}
+	}
 	return &Planner{
-		store: o.Store, partitions: o.Partitions, newID: o.NewID, plan: o.Plan, out: o.Out,
+		store: o.Store, held: o.Held, refused: o.Refused, newID: o.NewID, plan: o.Plan, out: o.Out,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
 	}
 }
@@ -102,12 +109,19 @@ func (p *Planner) Run(ctx context.Context) {
 
 // claimAll claims until nothing is due inside the horizon.
 func (p *Planner) claimAll(ctx context.Context) error {
-	partitions := p.partitions()
-	for len(partitions) > 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		held := p.held() // asked each time: trust may end while there is much to do
+		if len(held) == 0 {
+			return nil
+		}
 		began := time.Now()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
+			Partitions: held, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
 		})
+		if domain.Is(err, domain.CodeStaleTerm) {
+			p.refused()
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -124,10 +138,12 @@ func (p *Planner) claimAll(ctx context.Context) error {
 	return nil
 }
 
+// runnable are those that a timer of this node is to hold. One that jitter has
+// put off for long stays cold: its WakeAt comes shortly before its time.
 func runnable(all []domain.Execution) []domain.Execution {
 	out := all[:0:0]
 	for _, e := range all {
-		if e.State == domain.Due {
+		if e.State == domain.Due && !e.WakeAt.Before(e.NotBefore) {
 			out = append(out, e)
 		}
 	}
@@ -137,11 +153,14 @@ func runnable(all []domain.Execution) []domain.Execution {
 // PlanTrigger plans one locked trigger. It is pure, and runs inside the
 // transaction that claims or changes the trigger.
 func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
-	fires, following := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
-	out := store.TriggerPlan{NextFireAt: following, LastFireAt: t.LastFireAt}
-	for _, f := range fires {
+	planned := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
+	out := store.TriggerPlan{NextFireAt: planned.Next, LastFireAt: t.LastFireAt}
+	for _, f := range planned.Fires {
 		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f))
 		out.LastFireAt = f.At
+	}
+	if planned.AwaitsFinish && len(out.Executions) > 0 {
+		out.Awaits = out.Executions[len(out.Executions)-1].ID
 	}
 	return out
 }
@@ -151,29 +170,40 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 	if wait <= 0 {
 		wait = domain.DefaultDispatchTimeout
 	}
-	start := f.At
+	runAt := f.RunAt
+	if runAt.IsZero() {
+		runAt = f.At
+	}
+	start := runAt
 	if start.Before(now) {
 		start = now
 	}
 	e := domain.Execution{
 		ID: id, TenantID: t.TenantID, JobID: t.JobID, Revision: t.Revision, Executor: t.Executor,
-		Partition: t.Partition, Cause: domain.CauseSchedule, FireAt: f.At, State: domain.Due,
-		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: f.At, PlannedAt: now, LogLines: -1,
-		WakeAt: start.Add(domain.PickupGrace), ExpireAt: start.Add(wait),
+		Partition: t.Partition, Cause: domain.CauseSchedule, Priority: spec.Priority, FireAt: f.At, State: domain.Due,
+		MaxAttempts: max(1, spec.Retry.MaxAttempts), NotBefore: runAt, PlannedAt: now, LogLines: -1,
+		WakeAt: domain.FirstWake(now, start), ExpireAt: start.Add(wait),
 	}
 	if f.Misfire {
 		e.Cause = domain.CauseMisfire
 	}
 	if f.Missed != "" {
-		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f.Missed)
+		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f)
 		e.WakeAt, e.ExpireAt, e.FinishedAt = time.Time{}, time.Time{}, now
 	}
 	return e
 }
 
-func missedText(r domain.Reason) string {
-	if r == domain.ReasonCoalesced {
-		return "passed while nobody could plan it; a later fire time runs in its place"
+func missedText(f timing.Fire) string {
+	const passed = "passed while nobody could plan it, "
+	switch f.Missed {
+	case domain.ReasonCoalesced:
+		return passed + "and the run of " + f.Into.UTC().Format("2006-01-02T15:04:05.000Z07:00") + " stands for it"
+	case domain.ReasonMisfireWindow:
+		return passed + "and is older than what the misfire policy makes up"
+	case domain.ReasonMisfireCap:
+		return passed + "and more fire times passed than the misfire policy makes up"
+	default:
+		return passed + "and the misfire policy skips such fire times"
 	}
-	return "passed while nobody could plan it, and the misfire policy skips such fire times"
 }

@@ -18,7 +18,7 @@ func plannerWith(plan PlanFunc) *Planner {
 	var id atomic.Int64
 	return NewPlanner(PlannerOptions{
 		NewID: func() int64 { return id.Add(1) }, Plan: plan, Logger: slog.New(slog.DiscardHandler),
-		Partitions: func() []int { return []int{0} }, Out: func([]domain.Execution) {},
+		Held: func() []domain.PartitionTerm { return []domain.PartitionTerm{{Partition: 0, Term: 1}} }, Out: func([]domain.Execution) {},
 	})
 }
 
@@ -28,35 +28,44 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 	spec := &domain.JobSpec{Retry: domain.Retry{MaxAttempts: 3}, DispatchTimeout: time.Minute}
 	following := now.Add(time.Hour)
 
-	p := plannerWith(func(job domain.JobID, revision int64, _ *domain.JobSpec, next, at, horizon time.Time, _ int) ([]timing.Fire, time.Time) {
+	p := plannerWith(func(job domain.JobID, revision int64, _ *domain.JobSpec, next, at, horizon time.Time, _ int) timing.Planned {
 		require.Equal(t, trigger.JobID, job)
 		require.Equal(t, trigger.Revision, revision)
 		require.Equal(t, trigger.NextFireAt, next)
 		require.Equal(t, now.Add(LookAhead), horizon)
-		return []timing.Fire{
-			{At: now.Add(-time.Hour), Missed: domain.ReasonCoalesced},
-			{At: now.Add(-time.Minute), Misfire: true},
-			{At: now.Add(time.Second)},
-		}, following
+		return timing.Planned{Fires: []timing.Fire{
+			{At: now.Add(-time.Hour), Missed: domain.ReasonCoalesced, Into: now.Add(-time.Minute)},
+			{At: now.Add(-time.Minute), RunAt: now, Misfire: true},
+			{At: now.Add(time.Second), RunAt: now.Add(2 * time.Second)},
+			{At: now.Add(2 * time.Second), RunAt: now.Add(time.Hour)},
+		}, Next: following}
 	})
 	plan := p.PlanTrigger(now, trigger, spec)
 
 	require.Equal(t, following, plan.NextFireAt)
-	require.Equal(t, now.Add(time.Second), plan.LastFireAt)
-	require.Len(t, plan.Executions, 3)
-	missed, late, ahead := plan.Executions[0], plan.Executions[1], plan.Executions[2]
+	require.Equal(t, now.Add(2*time.Second), plan.LastFireAt)
+	require.Len(t, plan.Executions, 4)
+	missed, late, ahead, cold := plan.Executions[0], plan.Executions[1], plan.Executions[2], plan.Executions[3]
 
 	require.Equal(t, domain.Missed, missed.State)
 	require.Equal(t, domain.ReasonCoalesced, missed.Reason)
 	require.True(t, missed.WakeAt.IsZero(), "nobody looks at it again")
 
+	require.Contains(t, missed.Message, late.FireAt.Format(time.RFC3339)[:19], "it names the run that stands for it")
+
 	require.Equal(t, domain.CauseMisfire, late.Cause)
+	require.Equal(t, now, late.NotBefore)
 	require.Equal(t, now.Add(domain.PickupGrace), late.WakeAt)
 	require.Equal(t, now.Add(time.Minute), late.ExpireAt, "the wait for an instance counts from now")
 
 	require.Equal(t, domain.CauseSchedule, ahead.Cause)
-	require.Equal(t, ahead.FireAt, ahead.NotBefore)
-	require.Equal(t, ahead.FireAt.Add(domain.PickupGrace), ahead.WakeAt)
+	require.Equal(t, now.Add(time.Second), ahead.FireAt, "jitter does not change what it is")
+	require.Equal(t, now.Add(2*time.Second), ahead.NotBefore)
+	require.Equal(t, ahead.NotBefore.Add(domain.PickupGrace), ahead.WakeAt)
+
+	require.Equal(t, now.Add(time.Hour), cold.NotBefore)
+	require.Equal(t, now.Add(time.Hour-domain.WarmUp), cold.WakeAt)
+	require.Equal(t, []domain.Execution{late, ahead}, runnable(plan.Executions), "a timer holds what comes soon")
 	for _, e := range plan.Executions {
 		require.Equal(t, domain.TenantID(3), e.TenantID)
 		require.Equal(t, domain.ExecutorID(5), e.Executor)

@@ -31,8 +31,9 @@ type Accounts interface {
 	CreateRefreshToken(ctx context.Context, t domain.RefreshToken) error
 	// UseRefreshToken marks the token used and returns it. CodeTokenExpired
 	// when it is over, CodeUnauthenticated when unknown. A token used before
-	// revokes its family and gives CodeUnauthenticated.
-	UseRefreshToken(ctx context.Context, hash [32]byte) (domain.RefreshToken, error)
+	// revokes its family and gives CodeUnauthenticated, unless the first use is
+	// younger than grace: two tabs, or a reload whose answer got lost.
+	UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error)
 	RevokeRefreshFamily(ctx context.Context, family int64) error
 
 	CreateAPIKey(ctx context.Context, k domain.APIKey) error

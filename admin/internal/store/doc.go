@@ -30,6 +30,7 @@ type Store interface {
 	Fleet
 	Jobs
 	Triggers
+	Partitions
 	Executions
 	Logs
 	Alerts

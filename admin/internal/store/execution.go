@@ -14,12 +14,15 @@ type Triggers interface {
 	// others are skipped), asks Plan for each, inserts the planned executions
 	// and advances the triggers, all in one transaction. An execution whose
 	// fire time exists already is left out of the result (UNIQUE job, fire
-	// time, key).
+	// time, key). CodeStaleTerm: nothing was planned, because somebody has
+	// taken over one of the partitions, or its lease has run out.
 	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
 }
 
 type ClaimDueTriggersParams struct {
-	Partitions []int
+	// Partitions are those that the caller holds, with their terms: the claim
+	// commits only while these are the highest.
+	Partitions []domain.PartitionTerm
 	Horizon    time.Duration
 	Limit      int
 	// Plan is pure and quick; it is called inside the transaction.
@@ -33,6 +36,9 @@ type TriggerPlan struct {
 	Executions []domain.Execution
 	NextFireAt time.Time
 	LastFireAt time.Time
+	// Awaits is one of Executions whose end sets the next fire time (a fixed
+	// delay); 0 = none. NextFireAt is Never until then.
+	Awaits domain.ExecutionID
 }
 
 type ClaimedTriggers struct {
@@ -56,6 +62,10 @@ type Executions interface {
 	// GrantOffers lets accepted offers start (arrow 4); an offer that may not
 	// start has Granted=false, which is no error.
 	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
+	// SettleInventory compares what an instance holds with the executions of
+	// its executor (arrows 4 and 5), in the order of the items. Executions of
+	// others, and those that do not exist, are to be dropped.
+	SettleInventory(ctx context.Context, p SettleInventoryParams) ([]SettledItem, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// RecordWaits notes why due executions wait, and until when. They keep their
@@ -73,6 +83,8 @@ type Executions interface {
 	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
 
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
+	// FindOccurrence returns the run of a job's schedule for a fire time.
+	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)
 	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// CountExecutions counts by state since an instant (creation time).
@@ -113,6 +125,7 @@ type GrantRequest struct {
 	Instance domain.InstanceID
 }
 
+// GrantResult: Granted is true as well for an attempt that had its grant.
 type GrantResult struct {
 	Granted   bool
 	Execution domain.Execution
@@ -126,6 +139,8 @@ type GiveBack struct {
 	Reason   domain.Reason
 	Message  string
 	Wait     time.Duration
+	// Refused: the instance said no, which holds for one-step offers too.
+	Refused bool
 }
 
 type Wait struct {
@@ -174,6 +189,8 @@ type SweepParams struct {
 	Partitions []int
 	Limit      int
 	Hold       time.Duration
+	// Overdue leaves out what woke less than this ago.
+	Overdue time.Duration
 }
 
 type Swept struct {
@@ -181,6 +198,7 @@ type Swept struct {
 	Seen     int                // rows looked at; Limit means that there may be more
 	Dispatch []domain.Execution // due now or soon, including woken slot waiters
 	Cancel   []domain.Execution // a cancel has to be sent (again)
+	Resend   []OfferResult      // a one-step offer has to be sent again
 	Ended    []domain.Execution // became terminal or wait for a retry
 }
 

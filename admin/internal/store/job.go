@@ -32,12 +32,17 @@ type Jobs interface {
 	// The value is shared: callers must not change it.
 	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
 	CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error)
+	// RearmDelays sets the next fire time of triggers that wait for the end of
+	// a run which has ended, or is gone. Whatever ends a run does it in its own
+	// transaction; this is the net below. It returns how many it found.
+	RearmDelays(ctx context.Context, limit int) (int, error)
 	// ListNextFires returns the triggers that fire next.
 	ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) ([]JobView, error)
 }
 
 // NextFireFunc computes a trigger's first fire time after now (the database's
-// clock); domain.Never when there is none.
+// clock); domain.Never when there is none. For a fixed delay now is the end of
+// the run before.
 type NextFireFunc func(now time.Time, spec *domain.JobSpec) time.Time
 
 // JobView is a job with what lists show of its trigger and its last run.
@@ -45,7 +50,9 @@ type JobView struct {
 	domain.Job
 	ExecutorName string
 	NextFireAt   time.Time
-	LastRun      *LastRun
+	// AwaitsRun is the run whose end sets NextFireAt (a fixed delay); 0 = none.
+	AwaitsRun domain.ExecutionID
+	LastRun   *LastRun
 }
 
 type LastRun struct {

@@ -4,51 +4,50 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/schedule"
 )
 
 // Fire is one planned fire time.
 type Fire struct {
+	// At is the fire time: the run's identity.
 	At time.Time
+	// RunAt is when the run is to start: At plus jitter, or now for a misfire.
+	RunAt time.Time
 	// Missed is the reason why it will not run, or empty.
 	Missed domain.Reason
-	// Misfire: it runs now in place of fire times that passed.
+	// Into is the fire time whose run stands for this one (ReasonCoalesced).
+	Into time.Time
+	// Misfire: it runs now although its time has passed.
 	Misfire bool
 }
 
-// Plan says which fires of a trigger are to be written now: those from next
-// (the trigger's next fire time) to horizon, at most limit of them, and when
-// the trigger fires after those; domain.Never: no more.
-//
-// A fire time that is older than the misfire threshold has passed unnoticed.
-// With skip it is missed. With once_now the newest of those that passed runs
-// now, and the others are missed because it stands for them.
-func (c *Cache) Plan(job domain.JobID, number int64, spec *domain.JobSpec, next, now, horizon time.Time, limit int) (fires []Fire, following time.Time) {
-	compiled, err := c.get(job, number, spec)
-	if err != nil {
-		return nil, domain.Never
-	}
-	threshold := spec.Misfire.Threshold
-	if threshold <= 0 {
-		threshold = domain.DefaultMisfireThreshold
-	}
-	for !next.After(horizon) && len(fires) < limit {
-		following := orNever(compiled.Next(next))
-		fires = append(fires, judge(next, following, now, threshold, spec.Misfire.Policy))
-		next = following
-	}
-	return fires, next
+// Planned is what Plan decides about a trigger.
+type Planned struct {
+	Fires []Fire
+	// Next is when the trigger fires after them; domain.Never: no more.
+	Next time.Time
+	// AwaitsFinish: Next is Never until the last of the fires has ended.
+	AwaitsFinish bool
 }
 
-func judge(at, following, now time.Time, threshold time.Duration, policy domain.MisfirePolicy) Fire {
-	f := Fire{At: at}
-	switch {
-	case now.Sub(at) <= threshold:
-	case policy != domain.MisfireOnceNow:
-		f.Missed = domain.ReasonMisfire
-	case !following.After(now):
-		f.Missed = domain.ReasonCoalesced // a later one has passed too
-	default:
-		f.Misfire = true
+// Plan says which fires of a trigger are to be written now: those from next
+// (the trigger's next fire time) to horizon, at most limit of them. The
+// decisions are schedule.Due's.
+func (c *Cache) Plan(job domain.JobID, number int64, spec *domain.JobSpec, next, now, horizon time.Time, limit int) Planned {
+	compiled, err := c.get(job, number, spec)
+	if err != nil {
+		return Planned{Next: domain.Never} // it was checked when it was saved
 	}
-	return f
+	due := schedule.Due(compiled, schedule.DueParams{
+		Next: next, Now: now, Horizon: horizon.Sub(now), Max: limit,
+		Policy: schedule.MisfirePolicy(spec.Misfire.Policy), Threshold: spec.Misfire.Threshold,
+		Window: spec.Misfire.Window, MaxRuns: spec.Misfire.MaxRuns,
+	})
+	out := Planned{Fires: make([]Fire, len(due.Fires)), Next: orNever(due.Next, !due.Next.IsZero()), AwaitsFinish: due.AwaitsFinish}
+	for i, f := range due.Fires {
+		out.Fires[i] = Fire{
+			At: f.At.UTC(), RunAt: f.RunAt.UTC(), Missed: domain.Reason(f.Reason), Into: f.Into.UTC(), Misfire: f.Cause == schedule.CauseMisfire,
+		}
+	}
+	return out
 }

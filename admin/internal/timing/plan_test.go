@@ -47,6 +47,17 @@ func TestPlan(t *testing.T) {
 			once, domain.Misfire{Policy: domain.MisfireSkip}, at(-60), 32,
 			[]timing.Fire{{At: at(-60), Missed: missed}}, domain.Never,
 		},
+		"all: what is older than the window is missed": {
+			every10, domain.Misfire{Policy: domain.MisfireAll, Window: 20 * time.Second}, at(-30), 32,
+			[]timing.Fire{{At: at(-30), Missed: domain.ReasonMisfireWindow}, {At: at(-20), Misfire: true}, {At: at(-10), Misfire: true}, {At: at(0)}}, at(10),
+		},
+		"all: the newest run, up to the cap": {
+			every10, domain.Misfire{Policy: domain.MisfireAll, MaxRuns: 2}, at(-40), 32,
+			[]timing.Fire{
+				{At: at(-40), Missed: domain.ReasonMisfireCap}, {At: at(-30), Missed: domain.ReasonMisfireCap},
+				{At: at(-20), Misfire: true}, {At: at(-10), Misfire: true}, {At: at(0)},
+			}, at(10),
+		},
 		"the limit leaves the rest for the next claim": {
 			every10, domain.Misfire{Policy: domain.MisfireSkip}, at(-30), 2,
 			[]timing.Fire{{At: at(-30), Missed: missed}, {At: at(-20), Missed: missed}}, at(-10),
@@ -57,12 +68,15 @@ func TestPlan(t *testing.T) {
 			require.NoError(t, err)
 			spec := &domain.JobSpec{Schedule: c.schedule, Misfire: c.misfire}
 			for range 2 { // the second time from the cache
-				fires, following := cache.Plan(1, 1, spec, c.next, now, now.Add(3*time.Second), c.limit)
+				planned := cache.Plan(1, 1, spec, c.next, now, now.Add(3*time.Second), c.limit)
+				fires, following := planned.Fires, planned.Next
 				require.Len(t, fires, len(c.want))
 				for i, f := range fires {
 					require.True(t, f.At.Equal(c.want[i].At), "%d: %s", i, f.At)
 					require.Equal(t, c.want[i].Missed, f.Missed)
 					require.Equal(t, c.want[i].Misfire, f.Misfire)
+					require.Equal(t, f.Missed == "", !f.RunAt.IsZero())
+					require.Equal(t, f.Missed == coalesced, !f.Into.IsZero())
 				}
 				require.True(t, following.Equal(c.following), "%s", following)
 			}

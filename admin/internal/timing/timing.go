@@ -15,17 +15,26 @@ import (
 )
 
 // Compile makes a schedule that answers. The error is a *schedule.SpecError.
-func Compile(s domain.ScheduleSpec) (*schedule.Schedule, error) {
+// seed makes the jitter of jobs differ; it is the job's id (Seed).
+func Compile(s *domain.ScheduleSpec, seed string) (*schedule.Schedule, error) {
 	return schedule.Compile(schedule.Spec{
 		Kind: schedule.Kind(s.Kind), Expr: s.Expr, Dialect: schedule.Dialect(s.Dialect),
-		Every: s.Every, Anchor: s.Anchor, At: s.At, Zone: s.Zone, StartAt: s.StartAt, EndAt: s.EndAt,
+		Every: s.Every, Anchor: s.Anchor, At: s.At, Instants: s.Instants,
+		WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone, StartAt: s.StartAt, EndAt: s.EndAt,
+		DST:       schedule.DST{Gap: schedule.GapPolicy(s.Gap), Overlap: schedule.OverlapPolicy(s.Overlap)},
+		JitterMax: s.JitterMax, JitterSeed: seed,
 	})
 }
 
+// Seed is what makes a job's jitter its own. It never changes: runs that were
+// planned keep their time.
+func Seed(job domain.JobID) string { return job.String() }
+
 // Next returns the first fire time after now, or domain.Never. A schedule that
-// cannot be compiled fires never; it was checked when it was saved.
+// cannot be compiled fires never; it was checked when it was saved. For a fixed
+// delay now is the end of the run before.
 func Next(now time.Time, spec *domain.JobSpec) time.Time {
-	compiled, err := Compile(spec.Schedule)
+	compiled, err := Compile(&spec.Schedule, "")
 	if err != nil {
 		return domain.Never
 	}
@@ -61,7 +70,7 @@ func (c *Cache) get(job domain.JobID, number int64, spec *domain.JobSpec) (*sche
 	if s, ok := c.compiled.Get(key); ok {
 		return s, nil
 	}
-	s, err := Compile(spec.Schedule)
+	s, err := Compile(&spec.Schedule, Seed(job))
 	if err == nil {
 		c.compiled.Add(key, s)
 	}

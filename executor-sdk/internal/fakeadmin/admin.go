@@ -32,6 +32,8 @@ type Admin struct {
 	Refuse func(*proto.ClientHello) *proto.Error
 	// Judge gives the verdicts and the node list of a registration.
 	Judge func(*Session, *proto.Register) *proto.Registered
+	// Answer gives the verdicts on an Inventory frame; nil = KEEP for all.
+	Answer func(*Session, *proto.InventoryItem) proto.Verdict
 	// OnResults replaces the recording of results, for benchmarks.
 	OnResults func(*Session, []*proto.Result)
 
@@ -56,6 +58,7 @@ type Seen struct {
 	Registers  []*proto.Register
 	Heartbeats []*proto.Heartbeat
 	Drains     []*proto.Drain
+	Asked      []*proto.InventoryItem
 	Answers    []*proto.Answer
 	Started    []*proto.Started
 	Results    []*proto.Result

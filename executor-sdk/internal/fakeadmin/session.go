@@ -97,10 +97,25 @@ func (s *Session) readControl(reader *proto.Reader) {
 			_ = s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: &proto.HeartbeatAck{
 				Seq: body.Heartbeat.GetSeq(), NowMs: time.Now().UnixMilli(), LeaseRenewed: !s.admin.DenyLease.Load(),
 			}}})
+		case *proto.ControlToAdmin_Inventory:
+			s.judge(body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:
 			s.admin.note(func(seen *Seen) { seen.Drains = append(seen.Drains, body.Drain) })
 		}
 	}
+}
+
+func (s *Session) judge(items []*proto.InventoryItem) {
+	s.admin.note(func(seen *Seen) { seen.Asked = append(seen.Asked, items...) })
+	out := &proto.Verdicts{}
+	for _, item := range items {
+		verdict := proto.Verdict_VERDICT_KEEP
+		if s.admin.Answer != nil {
+			verdict = s.admin.Answer(s, item)
+		}
+		out.Verdicts = append(out.Verdicts, &proto.InventoryVerdict{ExecutionId: item.GetExecutionId(), Fence: item.GetFence(), Verdict: verdict})
+	}
+	_ = s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Verdicts{Verdicts: out}})
 }
 
 func (s *Session) readCommand() {

@@ -71,6 +71,9 @@ func (b *bench) note(e effect) {
 		b.results = append(b.results, r)
 		say("%sresult %d/%d %s", link, r.GetExecutionId(), r.GetFence(), brief(r))
 	}
+	for _, i := range e.ask {
+		say("%sask %d/%d %s", link, i.GetExecutionId(), i.GetFence(), strings.TrimPrefix(i.GetPhase().String(), "ATTEMPT_PHASE_"))
+	}
 	for _, r := range e.records {
 		say("write %s %d/%d", [...]string{"", "", "accepted", "granted", "done", "settled"}[r.Kind], r.Execution, r.Fence)
 	}

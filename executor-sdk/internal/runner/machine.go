@@ -17,6 +17,8 @@ type Link interface {
 	Answer([]*proto.Answer)
 	Started([]*proto.Started)
 	Results([]*proto.Result)
+	// Ask sends attempts whose own session has ended; the answer is Verdicts.
+	Ask([]*proto.InventoryItem)
 }
 
 // Limits of a machine, fixed after construction.
@@ -46,6 +48,7 @@ type effect struct {
 	answers []*proto.Answer
 	started []*proto.Started
 	results []*proto.Result
+	ask     []*proto.InventoryItem
 
 	records []journal.Record
 	done    func(now time.Time, err error) // event after records; nil = nobody waits

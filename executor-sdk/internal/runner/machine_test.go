@@ -56,6 +56,76 @@ func TestIdempotentStartsInOneStep(t *testing.T) {
 	b.expect("A result 2/1 SUCCEEDED")
 }
 
+// TestARepeatedOfferStartsNothing, but tells again what runs: the admin repeats
+// a one-step offer when it has not heard of its start.
+func TestARepeatedOfferStartsNothing(t *testing.T) {
+	b, A, B := newBench(t, 3), &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	b.up(B)
+	b.offer(A, offer(1, 1, idempotent))
+	b.seen = nil
+	b.now = b.now.Add(time.Second)
+	b.offer(B, offer(1, 1, idempotent))
+	b.expect("B answer 1/1 no duplicate", "B started 1/1")
+	b.returns("1/1", Return{})
+	b.saved(nil)
+	b.seen = nil
+	b.offer(B, offer(1, 1, idempotent))
+	b.expect("B answer 1/1 no duplicate")
+	b.ack(1, 1)
+	b.seen = nil
+	b.offer(B, offer(1, 1, idempotent))
+	b.expect("B answer 1/1 no duplicate")
+	b.expectNothingLeft()
+}
+
+// TestANodeThatDiesWhileItGrants: another one is asked at once.
+func TestANodeThatDiesWhileItGrants(t *testing.T) {
+	b, A, B := newBench(t, 9), &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	b.up(B)
+	b.offer(A, offer(1, 1), offer(2, 1))
+	b.offer(B, offer(3, 1))
+	b.saved(nil)
+	b.offer(A, offer(4, 1)) // on its way to the disk when the session ends
+	b.seen = nil
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.expect("B ask 1/1 ACCEPTED", "B ask 2/1 ACCEPTED")
+	b.saved(nil)
+	b.expect("B ask 4/1 ACCEPTED")
+	b.do(func() {
+		b.m.verdicts(b.now, B, []*proto.InventoryVerdict{
+			{ExecutionId: 1, Fence: 1, Verdict: proto.Verdict_VERDICT_GRANT},
+			{ExecutionId: 2, Fence: 1, Verdict: proto.Verdict_VERDICT_DROP},
+		})
+	})
+	b.expect("write settled 2/1", "write granted 1/1")
+	b.saved(nil)
+	b.expect("B started 1/1", "start 1/1")
+	// Nobody says anything of 4/1: an older node does not know the question.
+	b.wait(proto.AcceptTTL + tickInterval)
+	b.saved(nil)
+	require.Contains(t, b.seen, "B result 4/1 NEVER_STARTED")
+	require.Contains(t, b.seen, "B result 3/1 NEVER_STARTED")
+}
+
+func TestWithoutAnotherNodeTheNextRegistrationAsks(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.offer(A, offer(2, 1))
+	b.saved(nil)
+	b.seen = nil
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.expect()
+	require.Len(t, b.m.inventory(), 2)
+	// The void rule holds for verdicts as for grants.
+	b.now = b.now.Add(proto.AcceptTTL + time.Millisecond)
+	b.up(A, &proto.InventoryVerdict{ExecutionId: 1, Fence: 1, Verdict: proto.Verdict_VERDICT_GRANT})
+	b.saved(nil)
+	b.expect("write done 1/1", "A answer 1/1 no void", "A result 1/1 NEVER_STARTED")
+}
+
 func TestRefusals(t *testing.T) {
 	b, A := newBench(t, 1), &testLink{name: "A"}
 	b.up(A)
@@ -65,7 +135,7 @@ func TestRefusals(t *testing.T) {
 	b.offer(A, offer(3, 2, idempotent), offer(3, 1, idempotent), offer(4, 1))
 	b.expect("A answer 1/1 no journal_unavailable", "A answer 2/1 no unknown_handler",
 		"A answer 3/2 yes", "A started 3/2", "start 3/2",
-		"A answer 3/2 no duplicate", "A answer 3/1 no void", "A answer 4/1 no busy")
+		"A answer 3/2 no duplicate", "A answer 3/1 no void", "A answer 4/1 no busy", "A started 3/2")
 
 	// The attempt is remembered after it ended.
 	b.returns("3/2", Return{})

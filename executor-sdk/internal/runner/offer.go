@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
@@ -31,12 +32,16 @@ func accept(k Key) *proto.Answer {
 func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalErr error) {
 	m.checkLease(now)
 	var answers []*proto.Answer
+	var started []*proto.Started
 	var records []journal.Record
 	var wait, start []*attempt
 	for _, o := range list {
 		k := Key{o.GetExecutionId(), o.GetFence()}
 		if no := m.refuse(k, o, journalErr); no != nil {
 			answers = append(answers, no)
+			if a := m.attempts[k]; a != nil && a.phase == running {
+				started = append(started, a.startedMessage()) // the first word of it was lost
+			}
 			continue
 		}
 		// A higher fence means that the older attempt was given up.
@@ -59,6 +64,9 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 	}
 	if len(answers) > 0 {
 		m.emit(effect{link: link, answers: answers})
+	}
+	if len(started) > 0 {
+		m.emit(effect{link: link, started: started})
 	}
 	m.start(now, start)
 	if len(wait) > 0 {
@@ -91,6 +99,7 @@ func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer 
 // acceptanceWritten is the event that ACCEPTED stands in the journal, or not.
 func (m *machine) acceptanceWritten(now time.Time, link Link, list []*attempt, err error) {
 	var answers []*proto.Answer
+	var orphans []*attempt
 	for _, a := range list {
 		a.writes--
 		switch {
@@ -102,10 +111,22 @@ func (m *machine) acceptanceWritten(now time.Time, link Link, list []*attempt, e
 			m.endUnstarted(now, a)
 		default:
 			a.phase, a.answeredAt = accepted, now
+			if !m.up(link) {
+				orphans = append(orphans, a)
+				continue
+			}
 			answers = append(answers, accept(a.key))
 		}
 	}
-	m.emit(effect{link: link, answers: answers})
+	if len(answers) > 0 {
+		m.emit(effect{link: link, answers: answers})
+	}
+	m.ask(orphans)
+}
+
+// up reports whether a session stands.
+func (m *machine) up(link Link) bool {
+	return slices.ContainsFunc(m.links, func(l *linkState) bool { return l.link == link })
 }
 
 // forget drops an attempt that nothing is owed for.
@@ -196,15 +217,19 @@ func (m *machine) start(now time.Time, list []*attempt) {
 		if byLink[a.origin] == nil {
 			links = append(links, a.origin)
 		}
-		byLink[a.origin] = append(byLink[a.origin], &proto.Started{
-			ExecutionId: a.key.Execution, Fence: a.key.Fence,
-			StartedAtMs: now.UnixMilli(), StartDelayUs: now.Sub(a.grantedAt).Microseconds(),
-		})
+		byLink[a.origin] = append(byLink[a.origin], a.startedMessage())
 	}
 	for _, link := range links {
 		m.emit(effect{link: link, started: byLink[link]})
 	}
 	for _, a := range list {
 		m.emit(effect{start: a})
+	}
+}
+
+func (a *attempt) startedMessage() *proto.Started {
+	return &proto.Started{
+		ExecutionId: a.key.Execution, Fence: a.key.Fence,
+		StartedAtMs: a.startedAt.UnixMilli(), StartDelayUs: a.startedAt.Sub(a.grantedAt).Microseconds(),
 	}
 }

@@ -111,6 +111,8 @@ func (r *Runner) act(e *effect) {
 		e.link.Started(e.started)
 	case e.results != nil:
 		e.link.Results(e.results)
+	case e.ask != nil:
+		e.link.Ask(e.ask)
 	case e.records != nil && e.done == nil:
 		r.options.Journal.Append(e.records, nil)
 	case e.records != nil:
@@ -201,6 +203,11 @@ func (r *Runner) Acks(list []*proto.ResultAck) {
 // LinkUp takes a session that registered with a message sent at sentAt.
 func (r *Runner) LinkUp(link Link, sentAt time.Time, reply *proto.Registered) {
 	r.event(func(m *machine, now time.Time) { m.linkUp(now, link, sentAt, reply) })
+}
+
+// Verdicts takes the answer to Link.Ask.
+func (r *Runner) Verdicts(link Link, list []*proto.InventoryVerdict) {
+	r.event(func(m *machine, now time.Time) { m.verdicts(now, link, list) })
 }
 
 // LinkDown takes a session away.

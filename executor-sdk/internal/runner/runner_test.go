@@ -48,7 +48,8 @@ func (a *admin) Answer(list []*proto.Answer) {
 	}
 }
 
-func (a *admin) Started([]*proto.Started) {}
+func (a *admin) Started([]*proto.Started)   {}
+func (a *admin) Ask([]*proto.InventoryItem) {}
 
 func (a *admin) Results(list []*proto.Result) {
 	a.mu.Lock()

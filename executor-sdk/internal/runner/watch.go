@@ -97,8 +97,14 @@ func (m *machine) linkUp(now time.Time, link Link, sentAt time.Time, r *proto.Re
 	}
 	m.links = append(m.links, &linkState{link: link, renewed: true})
 	m.renewed(link, sentAt, true)
+	m.verdicts(now, link, r.GetVerdicts())
+	m.send(now, m.pick(func(a *attempt) bool { return a.result != nil && a.via == nil }), nil)
+}
+
+// verdicts is the event that a node said what is to become of attempts.
+func (m *machine) verdicts(now time.Time, link Link, list []*proto.InventoryVerdict) {
 	var granted []*proto.Grant
-	for _, v := range r.GetVerdicts() {
+	for _, v := range list {
 		switch v.GetVerdict() {
 		case proto.Verdict_VERDICT_GRANT:
 			granted = append(granted, &proto.Grant{ExecutionId: v.GetExecutionId(), Fence: v.GetFence(), Granted: true})
@@ -107,7 +113,6 @@ func (m *machine) linkUp(now time.Time, link Link, sentAt time.Time, r *proto.Re
 		}
 	}
 	m.grants(now, link, granted)
-	m.send(now, m.pick(func(a *attempt) bool { return a.result != nil && a.via == nil }), nil)
 }
 
 // dropped is the verdict that an attempt is not ours any more. What runs is
@@ -131,6 +136,25 @@ func (m *machine) linkDown(now time.Time, link Link) {
 		}
 	}
 	m.send(now, m.pick(func(a *attempt) bool { return a.via == link }), nil)
+	m.ask(m.pick(func(a *attempt) bool { return a.origin == link && a.phase == accepted }))
+}
+
+// ask looks for another node that may know of a grant for attempts that were
+// accepted, and whose own session has ended. Without one the registration of
+// the next session asks; what nobody grants in time is given back.
+func (m *machine) ask(list []*attempt) {
+	link := m.choose(nil, nil)
+	if link == nil || len(list) == 0 {
+		return
+	}
+	for part := range slices.Chunk(list, proto.MaxBatch) {
+		items := make([]*proto.InventoryItem, len(part))
+		for i, a := range part {
+			a.origin = link
+			items[i] = a.item()
+		}
+		m.emit(effect{link: link, ask: items})
+	}
 }
 
 // MaxSlots bounds Limits.Slots, so that an inventory with all attempts that
@@ -145,20 +169,22 @@ func (m *machine) inventory() []*proto.InventoryItem {
 	all := m.pick(func(a *attempt) bool { return a.boot == m.boot && a.phase != accepting })
 	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(a.phase, b.phase) })
 	for _, a := range all[:min(len(all), MaxSlots)] {
-		var p proto.AttemptPhase
-		switch {
-		case a.phase == accepted:
-			p = proto.AttemptPhase_ATTEMPT_PHASE_ACCEPTED
-		case a.phase == granting:
-			p = proto.AttemptPhase_ATTEMPT_PHASE_GRANTED
-		case a.phase == running:
-			p = proto.AttemptPhase_ATTEMPT_PHASE_RUNNING
-		case a.phase == ended:
-			p = proto.AttemptPhase_ATTEMPT_PHASE_DONE
-		}
-		items = append(items, &proto.InventoryItem{
-			ExecutionId: a.key.Execution, Fence: a.key.Fence, Phase: p, BootId: a.boot,
-		})
+		items = append(items, a.item())
 	}
 	return items
+}
+
+func (a *attempt) item() *proto.InventoryItem {
+	item := &proto.InventoryItem{ExecutionId: a.key.Execution, Fence: a.key.Fence, BootId: a.boot}
+	switch a.phase {
+	case accepted:
+		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_ACCEPTED
+	case granting:
+		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_GRANTED
+	case running:
+		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_RUNNING
+	case ended:
+		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_DONE
+	}
+	return item
 }

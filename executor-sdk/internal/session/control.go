@@ -13,7 +13,7 @@ import (
 const silence = 4
 
 // beat sends heartbeats: one at once, then one per interval, and in between
-// when the load has news.
+// when the load has news or a question waits.
 func (l *Link) beat(done <-chan struct{}) error {
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()
@@ -31,6 +31,9 @@ func (l *Link) beat(done <-chan struct{}) error {
 }
 
 func (l *Link) heartbeat() error {
+	if err := l.ask(); err != nil {
+		return err
+	}
 	m := l.events.Load()
 	l.mu.Lock()
 	unanswered := len(l.sent)
@@ -56,6 +59,18 @@ func (l *Link) sendControl(m *proto.ControlToAdmin) error {
 		return fmt.Errorf("write control: %w", err)
 	}
 	return nil
+}
+
+// ask sends the attempts that wait for a verdict.
+func (l *Link) ask() error {
+	l.askMu.Lock()
+	items := l.asking
+	l.asking = nil
+	l.askMu.Unlock()
+	if len(items) == 0 {
+		return nil
+	}
+	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Inventory{Inventory: &proto.Inventory{Items: items}}})
 }
 
 // drain tells the admin to offer nothing more.
@@ -84,6 +99,8 @@ func (l *Link) readControl(<-chan struct{}) error {
 		switch body := m.GetBody().(type) {
 		case *proto.ControlToExecutor_HeartbeatAck:
 			l.acknowledged(body.HeartbeatAck)
+		case *proto.ControlToExecutor_Verdicts:
+			l.events.Verdicts(l, body.Verdicts.GetVerdicts())
 		case *proto.ControlToExecutor_Nodes:
 			l.onNodes(body.Nodes.GetNodes())
 		case *proto.ControlToExecutor_Drain:

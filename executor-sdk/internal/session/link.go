@@ -39,6 +39,7 @@ type Events interface {
 	// Renewed tells that a heartbeat sent at sentAt was answered, and whether
 	// the node renewed the lease.
 	Renewed(l *Link, sentAt time.Time, ok bool)
+	Verdicts(l *Link, list []*proto.InventoryVerdict)
 	Offers(l *Link, list []*proto.Offer)
 	Grants(l *Link, list []*proto.Grant)
 	Cancels(l *Link, list []*proto.Cancel)
@@ -74,6 +75,9 @@ type Link struct {
 
 	writeMu sync.Mutex // serialises frames on control
 
+	askMu  sync.Mutex
+	asking []*proto.InventoryItem // guarded by askMu: to be sent before the next heartbeat
+
 	mu   sync.Mutex          // guards what follows
 	sent map[int64]time.Time // heartbeats without an answer yet, by number
 	seq  int64
@@ -87,6 +91,17 @@ func (l *Link) Node() string { return l.node }
 func (l *Link) Answer(list []*proto.Answer)   { l.outbox.put(list, nil, nil) }
 func (l *Link) Started(list []*proto.Started) { l.outbox.put(nil, list, nil) }
 func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
+
+// Ask queues attempts for the node to judge.
+func (l *Link) Ask(list []*proto.InventoryItem) {
+	l.askMu.Lock()
+	l.asking = append(l.asking, list...)
+	l.askMu.Unlock()
+	select {
+	case l.beatNow <- struct{}{}:
+	default:
+	}
+}
 
 func yamuxConfig(logger *slog.Logger) *yamux.Config {
 	c := yamux.DefaultConfig()

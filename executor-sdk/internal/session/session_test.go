@@ -39,6 +39,7 @@ type recorder struct {
 	grants  []*proto.Grant
 	cancels []*proto.Cancel
 	acks    []*proto.ResultAck
+	verdict []*proto.InventoryVerdict
 	renewed []bool
 	base    *proto.Register
 }
@@ -76,6 +77,10 @@ func (r *recorder) Cancels(_ *Link, list []*proto.Cancel) {
 }
 func (r *recorder) Acks(_ *Link, list []*proto.ResultAck) {
 	r.note(func() { r.acks = append(r.acks, list...) })
+}
+
+func (r *recorder) Verdicts(_ *Link, list []*proto.InventoryVerdict) {
+	r.note(func() { r.verdict = append(r.verdict, list...) })
 }
 
 // wait blocks until the condition holds; it is called with mu held.
@@ -194,6 +199,11 @@ func TestSession(t *testing.T) {
 	require.EqualValues(t, 1, f.events.offers[0].GetExecutionId())
 	require.EqualValues(t, 2, f.events.grants[0].GetExecutionId())
 	require.EqualValues(t, 3, f.events.cancels[0].GetExecutionId())
+
+	link.Ask([]*proto.InventoryItem{{ExecutionId: 5, Fence: 6}})
+	f.events.wait(t, "a verdict", func() bool { return len(f.events.verdict) == 1 })
+	require.EqualValues(t, 5, f.events.verdict[0].GetExecutionId())
+	require.EqualValues(t, 6, f.events.verdict[0].GetFence())
 
 	// More than one frame's worth, from many goroutines.
 	var wait sync.WaitGroup

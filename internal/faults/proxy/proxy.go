@@ -7,6 +7,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -173,7 +174,7 @@ func (p *Proxy) serve(client *net.TCPConn, number int64) {
 		l.reset()
 		return
 	}
-	conn, err := net.DialTimeout("tcp", p.upstream, 5*time.Second)
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", p.upstream)
 	if err != nil {
 		l.reset() // what a client sees when nobody listens
 		return

@@ -95,7 +95,7 @@ const routes = [
   }],
   ['POST', '/auth/tenant', ({ body, user, res }) => issue(user, byId(d.tenants, body.tenant), res)],
   ['GET', '/me', ({ user, tenant }) => ({ user, tenant, tenants: d.tenants.map((t) => ({ ...t, role: user.role })), permissions: [], kind: 'user' })],
-  ['GET', '/version', () => ({ version: '0.1.0-mock' })],
+  ['GET', '/version', () => ({ version: '0.1.0-mock', executorAddresses: ['127.0.0.1:7070'] })],
   ['GET', '/overview', () => overview()],
   ['GET', '/nodes', () => ({ items: d.nodes.map((n) => ({ ...n, lastHeartbeatAt: d.iso(Date.now() - 800) })), nextCursor: null })],
   ['GET', '/deliveries', ({ query }) => page(d.deliveries, query)],

@@ -247,7 +247,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Select options={(['first', 'round_robin', 'random'] as const).map((value) => ({ value, label: t(`jobs.form.routing_${value}`) }))} />
         </Form.Item>
         <Form.Item name="blocking" label={t('jobs.form.blocking')}>
-          <Select options={(['serial', 'discard_later', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
+          <Select options={(['serial', 'discard_later', 'cover_early', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
         </Form.Item>
         {parallel && (
           <Form.Item name="parallelism" label={t('jobs.form.parallelism')} extra={t('jobs.form.parallelismHelp')} rules={[rules.needed]}>

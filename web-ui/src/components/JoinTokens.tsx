@@ -124,6 +124,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   const expiry = useExpiryOptions()
   const [form] = Form.useForm<Fields>()
   const [secret, setSecret] = useState<string>()
+  const { data: version } = useQuery(queries.version())
   const [before] = useState(executor.instancesOnline)
   const [busy, setBusy] = useState(false)
   const submit = async (fields: Fields) => {
@@ -149,7 +150,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
           <CopyBlock text={environmentSnippet(secret)} label={t('tokens.title')} />
           <h3>{t('tokens.snippet')}</h3>
           <p className="muted">{t('tokens.snippetHelp')}</p>
-          <CopyBlock text={goSnippet(executor.name, executorAddress(location.hostname))} label={t('tokens.snippet')} />
+          <CopyBlock text={goSnippet(executor.name, executorAddress(version?.executorAddresses[0], location.hostname))} label={t('tokens.snippet')} />
           <Arrival executorId={executor.id} before={before} />
         </div>
       </Modal>

@@ -1,11 +1,15 @@
 // The program that a newcomer copies to connect a first executor. It uses the
 // public face of the SDK only and compiles as it stands.
 
-/** The default port for executors; the server does not tell it yet. */
-const EXECUTOR_PORT = 7070
-
-export function executorAddress(hostname: string): string {
-  return `${hostname.includes(':') ? `[${hostname}]` : hostname}:${EXECUTOR_PORT}`
+/**
+ * The address to dial from where the browser runs: what the server tells, but
+ * a node that listens on loopback or everywhere is known here by the page's host.
+ */
+export function executorAddress(told: string | undefined, hostname: string): string {
+  const host = hostname.includes(':') ? `[${hostname}]` : hostname
+  if (!told) return `${host}:7070`
+  const port = told.slice(told.lastIndexOf(':') + 1)
+  return /^(127\.|localhost:|\[::1?\]:|0\.0\.0\.0:)/.test(told) ? `${host}:${port}` : told
 }
 
 export function environmentSnippet(secret: string): string {

@@ -70,6 +70,9 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
 	if o.slots {
+		if ids, err = b.lockDelays(ids, o.skipLocked); err != nil {
+			return nil, err
+		}
 		if ids, err = b.loadSlots(ids, o); err != nil {
 			return nil, err
 		}
@@ -292,6 +295,9 @@ func (b *batch) save() error {
 	}
 	if err := attemptTable.insert(b.t, b.archived); err != nil {
 		return fmt.Errorf("archive attempts: %w", err)
+	}
+	if err := b.rearm(); err != nil {
+		return err
 	}
 	return insertAlerts(b.t, b.alerts)
 }

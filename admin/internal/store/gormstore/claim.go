@@ -77,10 +77,10 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 		due = due[:0]
 		until := s.d.clockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
 		terms := []string{"SELECT 0 AS job_id, " + s.d.clockNow() + " AS next_fire_at"}
-		for _, part := range p.Partitions {
+		for _, held := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
 				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s ORDER BY next_fire_at LIMIT %d",
-				s.d.byIndex("ix_triggers_due"), part, until, p.Limit)))
+				s.d.byIndex("ix_triggers_due"), held.Partition, until, p.Limit)))
 		}
 		type found struct {
 			job domain.JobID
@@ -108,13 +108,13 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 	return now, due, err
 }
 
-func (s *Store) nextFire(ctx context.Context, partitions []int, after int64) (time.Time, error) {
+func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm, after int64) (time.Time, error) {
 	next := millis(domain.Never)
 	var terms []string
-	for _, part := range partitions {
+	for _, held := range partitions {
 		terms = append(terms, s.d.bounded(fmt.Sprintf(
 			"SELECT next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at > %d ORDER BY next_fire_at LIMIT 1",
-			s.d.byIndex("ix_triggers_due"), part, after)))
+			s.d.byIndex("ix_triggers_due"), held.Partition, after)))
 	}
 	err := s.look(ctx, "find next fire", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		return query(ctx, q, func(rows *sql.Rows) error {
@@ -145,6 +145,9 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		if err != nil {
 			return err
 		}
+		if err := t.verifyTerms(termsOf(triggers, p.Partitions)); err != nil {
+			return err
+		}
 		out.Executions = make([]domain.Execution, len(planned))
 		for i, row := range planned {
 			out.Executions[i] = row.execution()
@@ -152,6 +155,21 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		}
 		return nil
 	})
+}
+
+// termsOf are the terms under which these triggers are claimed.
+func termsOf(triggers []*triggerRow, held []domain.PartitionTerm) []domain.PartitionTerm {
+	used := map[int]bool{}
+	for _, r := range triggers {
+		used[int(r.part)] = true
+	}
+	out := make([]domain.PartitionTerm, 0, len(used))
+	for _, h := range held {
+		if used[h.Partition] {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (triggers []*triggerRow, now time.Time, err error) {
@@ -184,6 +202,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
 	var rows []*executionRow
+	var waits []waitRow
 	changes := make([]change[triggerRow], 0, len(triggers))
 	for i, r := range triggers {
 		cached, ok := specs[keys[i]]
@@ -200,6 +219,9 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 			}
 			rows = append(rows, row)
 		}
+		if planned.Awaits != 0 {
+			waits = append(waits, waitRow{JobID: r.jobID, TenantID: r.tenantID, ExecutionID: int64(planned.Awaits)})
+		}
 		after := *r
 		after.nextFireAt, after.lastFireAt = millis(planned.NextFireAt), millis(planned.LastFireAt)
 		if after != *r {
@@ -212,7 +234,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 	if err := triggerTable.update(t, changes); err != nil {
 		return nil, fmt.Errorf("advance triggers: %w", err)
 	}
-	return rows, nil
+	return rows, await(t, waits)
 }
 
 // occurrence is the unique key of executions.

@@ -99,7 +99,7 @@ func testLostAnswers(t *testing.T, s *Store, commit func(*sql.Tx) error) {
 	hash := sha256.Sum256([]byte(e.ID.String()))
 	require.NoError(t, s.CreateRefreshToken(ctx, domain.RefreshToken{Hash: hash, TenantID: w.tenant, ExpiresAt: time.Now().Add(time.Hour)}))
 	lose()
-	_, err = s.UseRefreshToken(ctx, hash)
+	_, err = s.UseRefreshToken(ctx, hash, 0)
 	require.NoError(t, err, "a repeated commit is no stolen token")
 
 	// An edit is not repeated: the caller is told that nobody knows.

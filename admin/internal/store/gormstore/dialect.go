@@ -28,6 +28,11 @@ type dialect interface {
 	// bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
 	bounded(query string) string
 
+	// connect makes other nodes see that this connection is open, for as long as
+	// it is; connected is an SQL expression that says so of a boot id.
+	connect(t *txn, bootID string) error
+	connected(bootID string) string
+
 	// insertBatch is how many rows one INSERT takes; 1 = a prepared statement
 	// is repeated.
 	insertBatch() int

@@ -40,7 +40,22 @@ func (mysqlDialect) forShare() string            { return " LOCK IN SHARE MODE" 
 func (mysqlDialect) byPrimary() string           { return " FORCE INDEX (PRIMARY)" }
 func (mysqlDialect) byIndex(index string) string { return " FORCE INDEX (" + index + ")" }
 func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
-func (mysqlDialect) insertBatch() int            { return 500 }
+
+// connect takes a named lock, which the server gives up as soon as the
+// connection ends, in whatever way. The name may have 64 characters.
+func (d mysqlDialect) connect(t *txn, bootID string) error {
+	var got sql.NullInt64
+	name := sessionLock("?")
+	return t.tx.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
+}
+
+func (mysqlDialect) connected(bootID string) string {
+	return "IS_USED_LOCK(" + sessionLock(bootID) + ") IS NOT NULL"
+}
+
+func sessionLock(bootID string) string { return "CONCAT('carillon_node:', MD5(" + bootID + "))" }
+
+func (mysqlDialect) insertBatch() int { return 500 }
 func (mysqlDialect) deleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }
@@ -312,8 +327,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// openMySQL makes one pool for reading and writing.
-func openMySQL(o Options) (write, read *sql.DB, err error) {
+// openMySQL makes one pool for reading and writing, and one connection for the
+// leases, which must not queue behind anything else.
+func openMySQL(o Options) (write, leases *sql.DB, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return nil, nil, err
@@ -329,7 +345,9 @@ func openMySQL(o Options) (write, read *sql.DB, err error) {
 	db.SetMaxOpenConns(o.MaxOpenConns)
 	db.SetMaxIdleConns(o.MaxOpenConns)
 	db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
-	return db, db, nil
+	leases = sql.OpenDB(mysqlConnector{connector})
+	leases.SetMaxOpenConns(1)
+	return db, leases, nil
 }
 
 func mysqlGorm(db *sql.DB) gorm.Dialector {

@@ -39,6 +39,11 @@ func (sqliteDialect) byIndex(index string) string { return " INDEXED BY " + inde
 
 func (sqliteDialect) bounded(query string) string { return "SELECT * FROM (" + query + ")" }
 func (sqliteDialect) insertBatch() int            { return 1 }
+
+// The database runs in this process: whoever reads it is connected, and others are not.
+func (sqliteDialect) connect(*txn, string) error { return nil }
+func (sqliteDialect) connected(string) string    { return "1" }
+
 func (sqliteDialect) deleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE rowid IN (SELECT rowid FROM " + table + " WHERE " + where + " LIMIT ?)"
 }

@@ -95,6 +95,7 @@ func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
 	if len(specs) == 0 {
 		return now, domain.Errorf(domain.CodeNotFound, "job %s has no revision %d", e.JobID, e.Revision)
 	}
+	e.Priority = specs[revisionKey{e.JobID, e.Revision}].spec.Priority
 	return instant(at), nil
 }
 
@@ -194,7 +195,7 @@ func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult,
 	}
 	s.enqueue(&m.e)
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -214,7 +215,7 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 			if m == nil {
 				continue
 			}
-			results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
+			results[i].Granted = m.e.Has(g.Fence, g.Instance) || m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
 		}
 		return nil
 	}, func(b *batch) {
@@ -266,7 +267,11 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 			if m == nil || m.e.Instance != g.Instance {
 				continue
 			}
-			if m.e.GiveBack(b.now, g.Fence, g.Reason, g.Message, g.Wait) == nil {
+			giveBack := m.e.GiveBack
+			if g.Refused {
+				giveBack = m.e.Refuse
+			}
+			if giveBack(b.now, g.Fence, g.Reason, g.Message, g.Wait) == nil {
 				results[i].Status = store.OfferMade
 			}
 		}
@@ -303,7 +308,7 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
 		for _, w := range waits {
 			m := b.find(w.Tenant, w.ID)
 			// An illegal move means that somebody else was quicker.
-			if m == nil || m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
+			if m == nil || m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
 				continue
 			}
 			if m.spec.SlotLimit() > 0 && !m.e.HoldsSlot {
@@ -326,17 +331,11 @@ func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
 	return s.move(ctx, "record starts", ids, func(b *batch) error {
 		for _, st := range starts {
 			m := b.find(st.Tenant, st.ID)
-			if m == nil || m.e.Fence != st.Fence || m.e.Instance != st.Instance || st.StartedAt.IsZero() {
+			if m == nil || st.StartedAt.IsZero() {
 				continue
 			}
-			if m.e.State == domain.Running || m.e.State == domain.Cancelling {
-				m.e.StartedAt = toMillis(st.StartedAt)
-				if m.e.StartedAt.Before(m.e.GrantedAt) {
-					m.e.StartedAt = m.e.GrantedAt
-				} else if m.e.StartedAt.After(b.now) {
-					m.e.StartedAt = b.now
-				}
-			}
+			// An illegal move means that the attempt has ended meanwhile.
+			_ = m.e.Started(b.now, st.Fence, st.Instance, toMillis(st.StartedAt))
 		}
 		return nil
 	}, nil)

@@ -30,7 +30,8 @@ type executionRow struct {
 	plannedAt, offeredAt, grantedAt                 int64
 	startedAt, finishedAt                           int64
 	output, errorKind, error, stack                 string
-	logLines                                        int64
+	logLines, priority                              int64
+	delays                                          string
 }
 
 var executionTable = table[executionRow]{
@@ -78,6 +79,8 @@ var executionTable = table[executionRow]{
 			longColumn("error", kindLongText, func(r *r) *string { return &r.error }),
 			longColumn("stack", kindLongText, func(r *r) *string { return &r.stack }),
 			lines,
+			intColumn("priority", func(r *r) *int64 { return &r.priority }),
+			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
 		}
 	}(),
 }
@@ -99,6 +102,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		grantedAt: millis(e.GrantedAt), startedAt: millis(e.StartedAt), finishedAt: millis(e.FinishedAt),
 		output: string(e.Output), errorKind: clip(e.ErrorKind, errorKindSize),
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
+		priority: int64(e.Priority), delays: delaysText(e.Delays),
 	}
 }
 
@@ -116,6 +120,7 @@ func (r *executionRow) execution() domain.Execution {
 		Deadline: instant(r.deadline), PlannedAt: instant(r.plannedAt), OfferedAt: instant(r.offeredAt),
 		GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
+		Priority: int(r.priority), Delays: delaysOf(r.delays),
 	}
 }
 

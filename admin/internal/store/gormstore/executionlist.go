@@ -40,6 +40,26 @@ func (s *Store) FindExecution(ctx context.Context, tenant domain.TenantID, id do
 	return view, err
 }
 
+// FindOccurrence reads one entry of the unique index.
+func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (view store.ExecutionView, err error) {
+	err = s.look(ctx, "find occurrence", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+
+			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = '' AND tenant_id = ?", int64(job), millis(fireAt), int64(tenant))
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return domain.Errorf(domain.CodeNotFound, "job %s has no run for %s", job, fireAt.UTC().Format(time.RFC3339Nano))
+		}
+		views, err := s.executionViews(ctx, q, rows)
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
 // ListExecutions never sorts and never scans more than its filters force it
 // to. Three ways through the indexes:
 //

@@ -284,8 +284,8 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 		return err
 	}
 	for _, m := range b.moves {
-		if at := b.now.Add(grace); m.e.State.OnInstance() && slices.Contains(instances, m.e.Instance) && at.Before(m.e.WakeAt) {
-			m.e.WakeAt = at
+		if m.e.State.OnInstance() && slices.Contains(instances, m.e.Instance) {
+			m.e.WakeAt = b.now.Add(grace)
 		}
 	}
 	return b.save()

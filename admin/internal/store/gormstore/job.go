@@ -185,7 +185,9 @@ func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.J
 		}
 		at := domain.Never
 		if domain.JobState(job.State) == domain.JobEnabled {
-			at = p.Next(now, &p.Spec)
+			if at, err = t.firstFire(&job, &p.Spec, p.Next(now, &p.Spec)); err != nil {
+				return err
+			}
 		}
 		return t.saveJob(&job, at)
 	})
@@ -234,7 +236,9 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
 			next = instant(trigger.nextFireAt) // nothing changes but the note
 		case p.State == domain.JobEnabled:
-			next = p.Next(now, spec)
+			if next, err = t.firstFire(&job, spec, p.Next(now, spec)); err != nil {
+				return err
+			}
 		default:
 			if err := t.settle(trigger, now, p.Plan); err != nil {
 				return err

@@ -153,6 +153,10 @@ func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobR
 	if err != nil {
 		return nil, err
 	}
+	awaits, err := awaitedRuns(ctx, q, specs, next, ids)
+	if err != nil {
+		return nil, err
+	}
 	last, err := s.lastRuns(ctx, q, ids)
 	if err != nil {
 		return nil, err
@@ -163,7 +167,7 @@ func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobR
 			return nil, fmt.Errorf("job %d has no revision %d", r.ID, r.Revision)
 		}
 		views[i] = store.JobView{
-			Job: r.job(specs[keys[i]].spec), ExecutorName: names[r.ExecutorID], NextFireAt: instant(next[r.ID]), LastRun: last[r.ID],
+			Job: r.job(specs[keys[i]].spec), ExecutorName: names[r.ExecutorID], NextFireAt: instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
 		}
 	}
 	return views, nil

@@ -25,6 +25,8 @@ type specDocument struct {
 	Misfire     struct {
 		Policy    string        `json:"policy,omitempty"`
 		Threshold time.Duration `json:"threshold,omitempty"`
+		Window    time.Duration `json:"window,omitempty"`
+		MaxRuns   int           `json:"maxRuns,omitempty"`
 	} `json:"misfire"`
 	Routing     string `json:"routing,omitempty"`
 	Blocking    string `json:"blocking,omitempty"`
@@ -52,30 +54,15 @@ type specDocument struct {
 	} `json:"alert"`
 }
 
-type scheduleDocument struct {
-	Kind    string        `json:"kind"`
-	Expr    string        `json:"expr,omitempty"`
-	Dialect string        `json:"dialect,omitempty"`
-	Every   time.Duration `json:"every,omitempty"`
-	Anchor  int64         `json:"anchor,omitempty"`
-	At      int64         `json:"at,omitempty"`
-	Zone    string        `json:"zone,omitempty"`
-	StartAt int64         `json:"startAt,omitempty"`
-	EndAt   int64         `json:"endAt,omitempty"`
-}
-
 func encodeSpec(s *domain.JobSpec) (string, error) {
 	d := specDocument{
 		Name: s.Name, Description: s.Description, Labels: s.Labels, Handler: s.Handler, Input: s.Input,
-		Schedule: scheduleDocument{
-			Kind: string(s.Schedule.Kind), Expr: s.Schedule.Expr, Dialect: s.Schedule.Dialect, Every: s.Schedule.Every,
-			Anchor: millis(s.Schedule.Anchor), At: millis(s.Schedule.At), Zone: s.Schedule.Zone,
-			StartAt: millis(s.Schedule.StartAt), EndAt: millis(s.Schedule.EndAt),
-		},
-		Routing: string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Schedule: encodeSchedule(&s.Schedule),
+		Routing:  string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
 	}
 	d.Misfire.Policy, d.Misfire.Threshold = string(s.Misfire.Policy), s.Misfire.Threshold
+	d.Misfire.Window, d.Misfire.MaxRuns = s.Misfire.Window, s.Misfire.MaxRuns
 	d.Retry.MaxAttempts, d.Retry.Delay, d.Retry.Backoff, d.Retry.MaxDelay = s.Retry.MaxAttempts, s.Retry.Delay, s.Retry.Backoff, s.Retry.MaxDelay
 	d.Owner.Name, d.Owner.Email = s.Owner.Name, s.Owner.Email
 	d.Alert.OnFailure, d.Alert.IncludeNoExecutor, d.Alert.Emails = s.Alert.OnFailure, s.Alert.IncludeNoExecutor, s.Alert.Emails
@@ -91,12 +78,11 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 	}
 	return &domain.JobSpec{
 		Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
-		Schedule: domain.ScheduleSpec{
-			Kind: domain.ScheduleKind(d.Schedule.Kind), Expr: d.Schedule.Expr, Dialect: d.Schedule.Dialect, Every: d.Schedule.Every,
-			Anchor: instant(d.Schedule.Anchor), At: instant(d.Schedule.At), Zone: d.Schedule.Zone,
-			StartAt: instant(d.Schedule.StartAt), EndAt: instant(d.Schedule.EndAt),
+		Schedule: d.Schedule.schedule(),
+		Misfire: domain.Misfire{
+			Policy: domain.MisfirePolicy(d.Misfire.Policy), Threshold: d.Misfire.Threshold,
+			Window: d.Misfire.Window, MaxRuns: d.Misfire.MaxRuns,
 		},
-		Misfire: domain.Misfire{Policy: domain.MisfirePolicy(d.Misfire.Policy), Threshold: d.Misfire.Threshold},
 		Routing: domain.Routing(d.Routing), Blocking: domain.Blocking(d.Blocking), Parallelism: d.Parallelism,
 		Retry: domain.Retry{
 			MaxAttempts: d.Retry.MaxAttempts, Delay: d.Retry.Delay, Backoff: d.Retry.Backoff, MaxDelay: d.Retry.MaxDelay,

@@ -34,6 +34,12 @@ type Options struct {
 	// statements; nil = none. Wrapped connections must keep all of the driver's
 	// optional interfaces.
 	Connector func(driver.Connector) driver.Connector
+	// NextFire computes when a fixed delay fires after the end of a run. It may
+	// be nil where no job has one.
+	NextFire store.NextFireFunc
+	// Rearmed is called after a commit that set the next fire time of a fixed
+	// delay, which may be near; it must not block. It may be nil.
+	Rearmed func()
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 }
@@ -43,6 +49,7 @@ type Store struct {
 	// Fixed after construction.
 	d           dialect
 	write, read *sql.DB // the same pool on MySQL
+	leases      *sql.DB // one connection of its own on MySQL, write on SQLite
 	db          *gorm.DB
 	reader      *gorm.DB
 	log         *slog.Logger
@@ -50,6 +57,8 @@ type Store struct {
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	specs       *specCache
 	refs        *refCache
+	nextFireOf  store.NextFireFunc
+	onRearm     func()
 
 	newID atomic.Pointer[func() int64]
 }
@@ -71,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -84,11 +93,13 @@ func connect(o Options) (*Store, error) {
 	case "mysql":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
 		s.d, dialector = mysqlDialect{}, mysqlGorm
-		s.write, s.read, err = openMySQL(o)
+		s.write, s.leases, err = openMySQL(o)
+		s.read = s.write
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)
 		s.d, dialector = sqliteDialect{}, sqliteGorm
 		s.write, s.read, err = openSQLite(o)
+		s.leases = s.write
 	default:
 		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
 	}
@@ -156,6 +167,9 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.write != nil {
 		errs = append(errs, s.write.Close())
+	}
+	if s.leases != nil && s.leases != s.write {
+		errs = append(errs, s.leases.Close())
 	}
 	if s.read != nil && s.read != s.write {
 		errs = append(errs, s.read.Close())

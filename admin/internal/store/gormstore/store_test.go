@@ -26,18 +26,19 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 	return a.run(ctx, "age execution", func(t *txn) error {
 		ms := d.Milliseconds()
 		_, err := t.exec(ctx, "UPDATE executions SET wake_at = wake_at - ?, not_before = not_before - ?,"+
-			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END WHERE id = ?",
-			ms, ms, ms, ms, int64(id))
+			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END,"+
+			" offered_at = CASE WHEN offered_at = 0 THEN 0 ELSE offered_at - ? END WHERE id = ?",
+			ms, ms, ms, ms, ms, int64(id))
 		return err
 	})
 }
 
 func sqliteOptions(tb testing.TB) Options {
-	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
+	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
 }
 
 func mysqlOptions(tb testing.TB) Options {
-	return Options{Driver: "mysql", DSN: testenv.MariaDB(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
+	return Options{Driver: "mysql", DSN: testenv.MariaDB(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
 }
 
 func openStore(tb testing.TB, o Options) *Store {
@@ -67,7 +68,10 @@ func TestMigrateByFourAtOnce(t *testing.T) {
 			before, err := PendingSQL(t.Context(), o)
 			require.NoError(t, err)
 			require.Contains(t, before, "CREATE TABLE")
-			require.Equal(t, 7, strings.Count(before, "-- 0000"))
+			files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "sql", name, "*.sql"))
+			require.NoError(t, err)
+			require.NotEmpty(t, files)
+			require.Equal(t, len(files), strings.Count(before, "-- 000"), "the SQL of each file is shown")
 			errs := make(chan error)
 			for range 4 {
 				go func() { errs <- Migrate(context.Background(), o) }()

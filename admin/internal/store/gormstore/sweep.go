@@ -59,11 +59,12 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		ids = ids[:0]
+		until := s.d.clockNow() + fmt.Sprintf(" - %d", p.Overdue.Milliseconds())
 		terms := []string{"SELECT 0 AS id, " + s.d.clockNow() + " AS wake_at"}
 		for _, part := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
 				"SELECT id, wake_at FROM executions%s WHERE part = %d AND wake_at <= %s ORDER BY wake_at LIMIT %d",
-				s.d.byIndex("ix_executions_wake"), part, s.d.clockNow(), p.Limit)))
+				s.d.byIndex("ix_executions_wake"), part, until, p.Limit)))
 		}
 		type found struct {
 			id domain.ExecutionID
@@ -93,7 +94,7 @@ func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.
 
 // sweptMoves are the moves of one sweep by what the caller has to do.
 type sweptMoves struct {
-	dispatch, cancel, ended []*move
+	dispatch, cancel, resend, ended []*move
 }
 
 func (s sweptMoves) collect(out *store.Swept, woken map[domain.JobID][]*move) {
@@ -115,6 +116,9 @@ func (s sweptMoves) collect(out *store.Swept, woken map[domain.JobID][]*move) {
 	for _, m := range s.cancel {
 		out.Cancel = append(out.Cancel, m.e)
 	}
+	for _, m := range s.resend {
+		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: m.e, Spec: m.spec})
+	}
 	for _, m := range s.ended {
 		out.Ended = append(out.Ended, m.e)
 	}
@@ -132,7 +136,7 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 			continue // locked by another, or moved on since it was found
 		}
 		if b.stillBlocked(m) {
-			if err := m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
+			if err := m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
 				return out, err
 			}
 			continue
@@ -150,6 +154,8 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 			out.dispatch = append(out.dispatch, m)
 		case domain.SweepCancel:
 			out.cancel = append(out.cancel, m)
+		case domain.SweepResend:
+			out.resend = append(out.resend, m)
 		}
 		if m.e.State.Terminal() || m.e.State == domain.RetryWait && was != domain.RetryWait {
 			out.ended = append(out.ended, m)

@@ -98,7 +98,7 @@ func (s *Store) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) e
 
 // UseRefreshToken commits also when it refuses: revoking the family is the
 // point of a refusal.
-func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte) (domain.RefreshToken, error) {
+func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error) {
 	var row refreshTokenRow
 	var refused error
 	call := rand.Int64() // tells our own use from another one, should the commit's answer be lost
@@ -118,7 +118,7 @@ func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte) (domain.Refr
 		}
 		row = rows[0]
 		switch {
-		case row.UsedAt != 0 && row.UsedBy == call:
+		case row.UsedAt != 0 && (row.UsedBy == call || millis(now) < row.UsedAt+grace.Milliseconds()):
 			return nil
 		case row.UsedAt != 0:
 			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")

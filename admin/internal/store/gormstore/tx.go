@@ -30,6 +30,8 @@ type txn struct {
 	d   dialect
 	tx  *sql.Tx
 	db  *gorm.DB // gorm on tx
+	// rearmed: the next fire time of a fixed delay was set.
+	rearmed bool
 }
 
 // errCommitUnknown marks a COMMIT whose answer was lost.
@@ -126,12 +128,16 @@ func (s *Store) tryOnce(ctx context.Context, fn func(*txn) error) (err error) {
 			_ = tx.Rollback() // the error of fn tells more
 		}
 	}()
-	if err := fn(&txn{ctx: ctx, s: s, d: s.d, tx: tx, db: g}); err != nil {
+	t := &txn{ctx: ctx, s: s, d: s.d, tx: tx, db: g}
+	if err := fn(t); err != nil {
 		return err
 	}
 	committed = true
 	if err := s.commit(tx); err != nil {
 		return commitError(err)
+	}
+	if t.rearmed && s.onRearm != nil {
+		s.onRearm()
 	}
 	return nil
 }

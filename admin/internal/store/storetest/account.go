@@ -98,26 +98,31 @@ func testRefreshTokens(t *testing.T, f *fixture) {
 	}
 	soon := f.now().Add(time.Hour)
 	first := make("first", soon)
-	got, err := f.s.UseRefreshToken(f.ctx, first.Hash)
+	got, err := f.s.UseRefreshToken(f.ctx, first.Hash, 0)
 	f.ok(err)
 	require.False(t, got.UsedAt.IsZero())
 	got.UsedAt = time.Time{}
 	require.Equal(t, first, got)
 	second, expired := make("second", soon), make("expired", f.now().Add(-time.Second))
-	_, err = f.s.UseRefreshToken(f.ctx, expired.Hash)
+	_, err = f.s.UseRefreshToken(f.ctx, expired.Hash, 0)
 	f.code(domain.CodeTokenExpired, err)
-	_, err = f.s.UseRefreshToken(f.ctx, hash(f, "unknown"))
+	_, err = f.s.UseRefreshToken(f.ctx, hash(f, "unknown"), 0)
 	f.code(domain.CodeUnauthenticated, err)
-	_, err = f.s.UseRefreshToken(f.ctx, first.Hash)
+	got, err = f.s.UseRefreshToken(f.ctx, first.Hash, time.Hour)
+	f.ok(err)
+	require.Equal(t, family, got.Family, "a second use right after the first one")
+	_, err = f.s.UseRefreshToken(f.ctx, first.Hash, 0)
 	f.code(domain.CodeUnauthenticated, err)
-	_, err = f.s.UseRefreshToken(f.ctx, second.Hash)
+	_, err = f.s.UseRefreshToken(f.ctx, first.Hash, time.Hour)
+	f.code(domain.CodeUnauthenticated, err)
+	_, err = f.s.UseRefreshToken(f.ctx, second.Hash, 0)
 	f.code(domain.CodeUnauthenticated, err) // the family is revoked
 
 	family = ids.Next()
 	third := make("third", soon)
 	var used atomic.Int32
 	race(4, func(int) {
-		if _, err := f.s.UseRefreshToken(f.ctx, third.Hash); err == nil {
+		if _, err := f.s.UseRefreshToken(f.ctx, third.Hash, 0); err == nil {
 			used.Add(1)
 		}
 	})
@@ -125,7 +130,7 @@ func testRefreshTokens(t *testing.T, f *fixture) {
 	family = ids.Next()
 	fourth := make("fourth", soon)
 	f.ok(f.s.RevokeRefreshFamily(f.ctx, family))
-	_, err = f.s.UseRefreshToken(f.ctx, fourth.Hash)
+	_, err = f.s.UseRefreshToken(f.ctx, fourth.Hash, 0)
 	f.code(domain.CodeUnauthenticated, err)
 }
 

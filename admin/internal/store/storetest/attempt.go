@@ -66,6 +66,45 @@ func testOneStepOffer(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Offered, got[0].Execution.State)
 }
 
+// testOneStepRefused: who refuses a one-step offer has not started it.
+func testOneStepRefused(t *testing.T, f *fixture) {
+	e := f.oneStep(f.run(f.job(serial)))
+	back := store.GiveBack{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Reason: domain.ReasonOfferRefused, Message: "full"}
+	give := func(g store.GiveBack) store.OfferStatus {
+		t.Helper()
+		got, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{g})
+		f.ok(err)
+		return got[0].Status
+	}
+	require.Equal(t, store.OfferGone, give(back), "a session that broke proves nothing")
+	require.Equal(t, e, f.find(e))
+	back.Refused = true
+	stale := back
+	stale.Fence--
+	require.Equal(t, store.OfferGone, give(stale))
+	require.Equal(t, store.OfferMade, give(back))
+	after := f.find(e)
+	require.Equal(t, domain.Due, after.State)
+	require.Zero(t, after.Attempt, "it was no attempt")
+	require.True(t, after.HoldsSlot)
+	require.Equal(t, int64(2), f.oneStep(after).Fence)
+
+	// An attempt in two steps is running because it was accepted.
+	e = f.start(f.run(f.job(nil)))
+	back.ID, back.Fence = e.ID, e.Fence
+	require.Equal(t, store.OfferGone, give(back))
+	require.Equal(t, e, f.find(e))
+}
+
+// oneStep offers a run to the fixture's instance in one step.
+func (f *fixture) oneStep(e domain.Execution) domain.Execution {
+	f.t.Helper()
+	got, err := f.s.OfferExecutions(f.ctx, []store.Offer{{Tenant: f.tenant, ID: e.ID, Node: 3, Instance: f.instance, Idempotent: true, Granted: true}})
+	f.ok(err)
+	require.Equal(f.t, store.OfferMade, got[0].Status)
+	return got[0].Execution
+}
+
 func testOfferRace(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	for range 5 {
@@ -118,8 +157,11 @@ func testGrantGuards(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Offered, f.find(e).State, "too late: left to the sweep")
 
 	e = f.start(f.run(f.job(nil)))
-	refused(store.GrantRequest{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance})
-	require.Equal(t, 1, f.find(e).Attempt, "granted once")
+	again, err := f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance}})
+	f.ok(err)
+	require.True(t, again[0].Granted, "the attempt has its grant; a refusal would make the instance forget it")
+	require.Equal(t, e, f.find(e), "granted once")
+	refused(store.GrantRequest{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance + 1})
 }
 
 func testGiveBack(t *testing.T, f *fixture) {
@@ -152,8 +194,20 @@ func testWaitsAndStarts(t *testing.T, f *fixture) {
 	got := f.find(e)
 	require.Equal(t, domain.ReasonWaitInstance, got.Reason)
 	require.WithinDuration(t, f.now().Add(time.Minute), got.WakeAt, 10*time.Second)
+	require.Len(t, got.Delays, 1)
+	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Message: "none online"}}))
+	offered := f.offer(store.OfferMade, e)
+	_, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{
+		Tenant: f.tenant, ID: e.ID, Fence: offered.Fence, Instance: offered.Instance, Reason: domain.ReasonOfferRefused, Message: "busy",
+	}})
+	f.ok(err)
 
 	r := f.start(e)
+	delays := f.find(e).Delays
+	require.Len(t, delays, 2, "what kept it stays for those who ask")
+	require.Equal(t, 2, delays[0].Count)
+	require.Equal(t, "none online", delays[0].Message)
+	require.Equal(t, r.Instance, delays[1].Instance)
 	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance}}))
 	require.Empty(t, f.find(e).Reason, "a running one does not wait")
 	at := r.GrantedAt.Add(-time.Hour)

@@ -123,8 +123,9 @@ func testJobSpecRoundTrip(t *testing.T, f *fixture) {
 		Name: "全部 🎵", Description: "d", Labels: map[string]string{"team": "pay", "k": "v=w"}, Handler: "h", Input: []byte("{ \"a\":1 }"),
 		Schedule: domain.ScheduleSpec{
 			Kind: domain.ScheduleCron, Expr: "0 0 2 * * *", Dialect: "quartz", Every: time.Second, Anchor: moment, At: moment, Zone: "Asia/Shanghai", StartAt: moment, EndAt: moment,
+			Instants: []time.Time{moment, moment.Add(time.Hour)}, WindowFrom: "09:00", WindowTo: "17:30:30", Gap: "skip", Overlap: "both", JitterMax: time.Minute,
 		},
-		Misfire: domain.Misfire{Policy: domain.MisfireOnceNow, Threshold: time.Minute}, Routing: domain.RouteRandom, Blocking: domain.BlockParallel, Parallelism: 3,
+		Misfire: domain.Misfire{Policy: domain.MisfireAll, Threshold: time.Minute, Window: time.Hour, MaxRuns: 7}, Routing: domain.RouteRandom, Blocking: domain.BlockParallel, Parallelism: 3,
 		Retry: domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1.5, MaxDelay: time.Hour}, Timeout: time.Minute, DispatchTimeout: time.Hour,
 		OnLost: domain.OnLostRetry, Priority: -3, Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
 		Alert: domain.Alert{OnFailure: true, IncludeNoExecutor: true, Emails: []string{"a@example.com"}, WebhookURL: "https://x", WebhookSecret: []byte{0, 255}},
@@ -325,7 +326,7 @@ func testPauseRace(t *testing.T, f *fixture) {
 			switch i {
 			case 0:
 				got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
-					Partitions: allPartitions, Limit: 100,
+					Partitions: f.held, Limit: 100,
 					Plan: func(now time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
 						if tr.JobID != j.ID {
 							return nothing(now, tr, nil)

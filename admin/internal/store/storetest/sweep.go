@@ -26,6 +26,30 @@ func testSweepOffer(t *testing.T, f *fixture) {
 	f.start(e)
 }
 
+// testSweepOneStep: nobody knows whether a one-step offer arrived until its
+// start is told.
+func testSweepOneStep(t *testing.T, f *fixture) {
+	e, told := f.oneStep(f.run(f.job(nil))), f.oneStep(f.run(f.job(nil)))
+	twoSteps := f.start(f.run(f.job(nil)))
+	require.Empty(t, f.sweep().Resend)
+	f.ok(f.s.RecordStarts(f.ctx, []store.Start{{Tenant: f.tenant, ID: told.ID, Fence: told.Fence, Instance: told.Instance, StartedAt: f.now()}}))
+	for _, r := range []domain.Execution{e, told, twoSteps} {
+		f.age(r, domain.OfferTTL)
+	}
+	got := f.sweep()
+	require.Len(t, got.Resend, 1)
+	again := got.Resend[0]
+	require.Equal(t, f.find(e), again.Execution)
+	require.Equal(t, e.Fence, again.Execution.Fence, "the same attempt")
+	require.Equal(t, "close-day", again.Spec.Handler)
+	require.Equal(t, domain.Running, again.Execution.State)
+	require.Empty(t, got.Ended)
+	require.Empty(t, f.sweep().Resend, "not at every sweep")
+	f.age(e, domain.StartResend)
+	require.Len(t, f.sweep().Resend, 1)
+	f.finish(f.find(e), domain.OutcomeSucceeded)
+}
+
 func testSweepLost(t *testing.T, f *fixture) {
 	dead := f.register("dead", -time.Minute)
 	j := f.job(serial)

@@ -133,6 +133,7 @@ export const jobs = {
     blocking: 'When the last run still goes on',
     blocking_serial: 'Wait for it',
     blocking_discard_later: 'Discard the new run',
+    blocking_cover_early: 'Stop the earlier run and take its place',
     blocking_parallel: 'Run side by side',
     parallelism: 'At once, at most',
     parallelismHelp: '0 = no limit',

@@ -23,6 +23,8 @@ export const runs = {
     paused: 'The job was paused before it started',
     deleted: 'The job was deleted before it started',
     waiting_for_slot: 'Waits for the run before it',
+    waiting_for_limit: 'As many runs as allowed are under way',
+    covered: 'A later run of the job took its place',
     waiting_for_instance: 'Waits for an instance with a free slot',
     offer_expired: 'The instance did not answer the offer',
     offer_refused: 'The instance refused the offer',

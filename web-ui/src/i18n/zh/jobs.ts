@@ -135,6 +135,7 @@ export const jobs: typeof en = {
     blocking: '上次执行未结束时',
     blocking_serial: '排队等待',
     blocking_discard_later: '丢弃新的执行',
+    blocking_cover_early: '终止先前的执行，由新的执行取代',
     blocking_parallel: '并行运行',
     parallelism: '最多同时运行',
     parallelismHelp: '0 表示不限',

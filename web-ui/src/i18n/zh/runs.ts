@@ -25,6 +25,8 @@ export const runs: typeof en = {
     paused: '开始之前任务已暂停',
     deleted: '开始之前任务已删除',
     waiting_for_slot: '等待上一次执行结束',
+    waiting_for_limit: '同时执行的数量已达上限，正在等待',
+    covered: '已被该任务之后的执行取代',
     waiting_for_instance: '等待有空闲槽位的实例',
     offer_expired: '实例没有回应派发',
     offer_refused: '实例拒绝了派发',

@@ -1,0 +1,257 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// A fixed delay counts from the end of a run. While one of its runs lives, the
+// trigger fires Never and a row of trigger_waits names the run. Whatever makes
+// that run terminal sets the next fire time and removes the row, in the same
+// transaction and under the trigger's lock. The trigger is locked before slots
+// and executions, as edits do, so that the two cannot deadlock. Only the run
+// that is waited for can set the trigger, and only once: a late result, or a
+// second node, finds no row.
+
+type waitRow struct {
+	JobID       int64 `gorm:"column:job_id;primaryKey;autoIncrement:false"`
+	TenantID    int64 `gorm:"column:tenant_id"`
+	ExecutionID int64 `gorm:"column:execution_id"`
+}
+
+func (waitRow) TableName() string { return "trigger_waits" }
+
+// fixedDelay reports whether the end of an execution may set its trigger.
+func fixedDelay(e *domain.Execution, spec *domain.JobSpec) bool {
+	return spec.Schedule.Kind == domain.ScheduleFixedDelay && (e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire)
+}
+
+// await notes which runs the triggers wait for.
+func await(t *txn, waits []waitRow) error {
+	if len(waits) == 0 {
+		return nil
+	}
+	if err := t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&waits).Error; err != nil {
+		return fmt.Errorf("note awaited runs: %w", err)
+	}
+	return nil
+}
+
+// lockDelays locks the triggers of all fixed delays in the batch, and returns
+// the ids without those whose trigger somebody else has locked.
+func (b *batch) lockDelays(ids []domain.ExecutionID, skipLocked bool) ([]domain.ExecutionID, error) {
+	delayed := func(id domain.ExecutionID) bool {
+		c, ok := b.specs[b.refs[id].spec()]
+		return ok && c.spec.Schedule.Kind == domain.ScheduleFixedDelay
+	}
+	var jobs []domain.JobID
+	for _, id := range ids {
+		if delayed(id) {
+			jobs = append(jobs, b.refs[id].job)
+		}
+	}
+	if len(jobs) == 0 {
+		return ids, nil
+	}
+	slices.Sort(jobs)
+	locked, err := lockTriggers(b.t, slices.Compact(jobs), skipLocked)
+	if err != nil || !skipLocked {
+		return ids, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
+		return delayed(id) && locked[b.refs[id].job] == nil
+	}), nil
+}
+
+func lockTriggers(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*triggerRow, error) {
+	lock := t.d.forUpdate()
+	if skipLocked {
+		lock = t.d.forUpdateSkip()
+	}
+	out := map[domain.JobID]*triggerRow{}
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		r := &triggerRow{}
+		err := rows.Scan(triggerTable.targets(r)...)
+		out[domain.JobID(r.jobID)] = r
+		return err
+	}, "SELECT "+triggerColumns+" FROM triggers"+t.d.byPrimary()+" WHERE job_id IN ("+idList(jobs)+") ORDER BY job_id"+lock)
+	if err != nil {
+		return nil, fmt.Errorf("lock triggers of fixed delays: %w", err)
+	}
+	return out, nil
+}
+
+// rearm sets the triggers that waited for executions which this batch ended.
+func (b *batch) rearm() error {
+	var ended []*domain.Execution
+	for _, m := range b.moves {
+		if m.e.State.Terminal() && !domain.State(m.before.state).Terminal() && fixedDelay(&m.e, m.spec) {
+			ended = append(ended, &m.e)
+		}
+	}
+	for _, e := range ended {
+		wait, err := b.t.waitOf(e.JobID)
+		if err != nil {
+			return err
+		}
+		if wait == e.ID {
+			if err := b.t.rearm(e.JobID, b.now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waitOf returns the run that a trigger waits for; 0 = none.
+func (t *txn) waitOf(job domain.JobID) (domain.ExecutionID, error) {
+	var row waitRow
+	err := t.db.Where("job_id = ?", int64(job)).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read awaited run: %w", err)
+	}
+	return domain.ExecutionID(row.ExecutionID), nil
+}
+
+// rearm sets the next fire time of a trigger whose run has ended. The trigger
+// is locked. A job that is paused meanwhile is set when it is resumed, and a
+// schedule that is none of this kind any more has set itself.
+func (t *txn) rearm(job domain.JobID, ended time.Time) error {
+	var row jobRow
+	if err := t.db.Where("id = ?", int64(job)).Take(&row).Error; err != nil {
+		return fmt.Errorf("read job of a fixed delay: %w", err)
+	}
+	spec, err := t.spec(&row)
+	if err != nil {
+		return err
+	}
+	if domain.JobState(row.State) == domain.JobEnabled && spec.Schedule.Kind == domain.ScheduleFixedDelay {
+		if t.s.nextFireOf == nil {
+			return errors.New("the store cannot plan fixed delays: set Options.NextFire")
+		}
+		_, err = t.exec(t.ctx, "UPDATE triggers SET next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
+			millis(t.s.nextFireOf(ended, spec)), row.ID, row.TenantID)
+		if err != nil {
+			return fmt.Errorf("set fixed delay: %w", err)
+		}
+		t.rearmed = true
+	}
+	return t.forgetWait(job)
+}
+
+func (t *txn) forgetWait(job domain.JobID) error {
+	if _, err := t.exec(t.ctx, "DELETE FROM trigger_waits WHERE job_id = ?", int64(job)); err != nil {
+		return fmt.Errorf("forget awaited run: %w", err)
+	}
+	return nil
+}
+
+// firstFire is the next fire time of a job that was edited or resumed at now.
+// A fixed delay goes on waiting for a run that still lives.
+func (t *txn) firstFire(job *jobRow, spec *domain.JobSpec, next time.Time) (time.Time, error) {
+	wait, err := t.waitOf(domain.JobID(job.ID))
+	if err != nil || wait == 0 {
+		return next, err
+	}
+	if spec.Schedule.Kind == domain.ScheduleFixedDelay {
+		if e, err := t.findExecution(domain.TenantID(job.TenantID), wait); err != nil {
+			return next, err
+		} else if e != nil && !e.State.Terminal() {
+			return domain.Never, nil
+		}
+	}
+	return next, t.forgetWait(domain.JobID(job.ID))
+}
+
+// RearmDelays looks without a lock, and judges each trigger again under it.
+func (s *Store) RearmDelays(ctx context.Context, limit int) (int, error) {
+	var found []waitRow
+	err := s.look(ctx, "find overdue fixed delays", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		found = found[:0]
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var w waitRow
+			err := rows.Scan(&w.JobID, &w.TenantID, &w.ExecutionID)
+			found = append(found, w)
+			return err
+		}, fmt.Sprintf("SELECT w.job_id, w.tenant_id, w.execution_id FROM trigger_waits AS w LEFT JOIN executions AS e ON e.id = w.execution_id"+
+			" WHERE e.id IS NULL OR e.state >= %d LIMIT %d", domain.Succeeded, limit))
+	})
+	if err != nil {
+		return 0, err
+	}
+	rearmed := 0
+	for _, w := range found {
+		did := false
+		err := s.runRepeatable(ctx, "set fixed delay", func(t *txn) (err error) {
+			did, err = t.rearmOverdue(w)
+			return err
+		})
+		if err != nil {
+			return rearmed, err
+		}
+		if did {
+			rearmed++
+		}
+	}
+	return rearmed, nil
+}
+
+func (t *txn) rearmOverdue(w waitRow) (bool, error) {
+	job := domain.JobID(w.JobID)
+	locked, err := lockTriggers(t, []domain.JobID{job}, true)
+	if err != nil || locked[job] == nil {
+		return false, err
+	}
+	wait, err := t.waitOf(job)
+	if err != nil || int64(wait) != w.ExecutionID {
+		return false, err
+	}
+	if e, err := t.findExecution(domain.TenantID(w.TenantID), wait); err != nil || e != nil && !e.State.Terminal() {
+		return false, err
+	}
+	now, err := t.clock()
+	if err != nil {
+		return false, err
+	}
+	return true, t.rearm(job, now)
+}
+
+// awaitedRuns reads which runs the fixed delays among the jobs wait for.
+func awaitedRuns(ctx context.Context, q querier, specs map[revisionKey]cachedSpec, next map[int64]int64, jobs []int64) (map[int64]domain.ExecutionID, error) {
+	delayed := map[int64]bool{}
+	for k, c := range specs {
+		if c.spec.Schedule.Kind == domain.ScheduleFixedDelay {
+			delayed[int64(k.job)] = true
+		}
+	}
+	var waiting []int64
+	for _, id := range jobs {
+		if delayed[id] && next[id] >= millis(domain.Never) {
+			waiting = append(waiting, id)
+		}
+	}
+	out := map[int64]domain.ExecutionID{}
+	if len(waiting) == 0 {
+		return out, nil
+	}
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var job int64
+		var run domain.ExecutionID
+		err := rows.Scan(&job, &run)
+		out[job] = run
+		return err
+	}, "SELECT job_id, execution_id FROM trigger_waits WHERE job_id IN ("+idList(waiting)+")")
+	return out, err
+}

@@ -1,0 +1,52 @@
+package gormstore
+
+import (
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// scheduleDocument is the schedule in a stored revision. A field that an older
+// release did not know is empty in its rows, and empty means what that release
+// did.
+type scheduleDocument struct {
+	Kind       string        `json:"kind"`
+	Expr       string        `json:"expr,omitempty"`
+	Dialect    string        `json:"dialect,omitempty"`
+	Every      time.Duration `json:"every,omitempty"`
+	Anchor     int64         `json:"anchor,omitempty"`
+	At         int64         `json:"at,omitempty"`
+	Instants   []int64       `json:"instants,omitempty"`
+	WindowFrom string        `json:"windowFrom,omitempty"`
+	WindowTo   string        `json:"windowTo,omitempty"`
+	Zone       string        `json:"zone,omitempty"`
+	StartAt    int64         `json:"startAt,omitempty"`
+	EndAt      int64         `json:"endAt,omitempty"`
+	Gap        string        `json:"gap,omitempty"`
+	Overlap    string        `json:"overlap,omitempty"`
+	JitterMax  time.Duration `json:"jitterMax,omitempty"`
+}
+
+func encodeSchedule(s *domain.ScheduleSpec) scheduleDocument {
+	d := scheduleDocument{
+		Kind: string(s.Kind), Expr: s.Expr, Dialect: s.Dialect, Every: s.Every,
+		Anchor: millis(s.Anchor), At: millis(s.At), WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone,
+		StartAt: millis(s.StartAt), EndAt: millis(s.EndAt), Gap: s.Gap, Overlap: s.Overlap, JitterMax: s.JitterMax,
+	}
+	for _, at := range s.Instants {
+		d.Instants = append(d.Instants, millis(at))
+	}
+	return d
+}
+
+func (d *scheduleDocument) schedule() domain.ScheduleSpec {
+	s := domain.ScheduleSpec{
+		Kind: domain.ScheduleKind(d.Kind), Expr: d.Expr, Dialect: d.Dialect, Every: d.Every,
+		Anchor: instant(d.Anchor), At: instant(d.At), WindowFrom: d.WindowFrom, WindowTo: d.WindowTo, Zone: d.Zone,
+		StartAt: instant(d.StartAt), EndAt: instant(d.EndAt), Gap: d.Gap, Overlap: d.Overlap, JitterMax: d.JitterMax,
+	}
+	for _, at := range d.Instants {
+		s.Instants = append(s.Instants, instant(at))
+	}
+	return s
+}

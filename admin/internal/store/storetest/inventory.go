@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func testInventory(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	granted, running, offered, expired := f.start(f.run(j)), f.start(f.run(j)), f.offer(store.OfferMade, f.run(j)), f.offer(store.OfferMade, f.run(j))
+	f.age(expired, domain.OfferTTL)
+	again := f.offer(store.OfferMade, f.run(j))
+	_, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{Tenant: f.tenant, ID: again.ID, Fence: again.Fence, Instance: f.instance}})
+	f.ok(err)
+	newer := f.start(again) // under fence 2
+	done := f.start(f.run(j))
+	f.finish(done, domain.OutcomeSucceeded)
+
+	held := func(e domain.Execution, phase domain.HeldPhase) domain.Held {
+		return domain.Held{ID: e.ID, Fence: e.Fence, Phase: phase}
+	}
+	p := store.SettleInventoryParams{Tenant: f.tenant, Executor: f.executor, Instance: f.instance, Items: []domain.Held{
+		held(granted, domain.HeldAccepted), held(running, domain.HeldRunning), held(offered, domain.HeldAccepted),
+		held(expired, domain.HeldAccepted), held(again, domain.HeldRunning), held(newer, domain.HeldRunning),
+		held(done, domain.HeldRunning), {ID: domain.ExecutionID(ids.Next()), Fence: 1, Phase: domain.HeldRunning},
+	}}
+	got, err := f.s.SettleInventory(f.ctx, p)
+	f.ok(err)
+	var verdicts []domain.Verdict
+	for i, s := range got {
+		verdicts = append(verdicts, s.Verdict)
+		require.Equal(t, i == 3, s.GivenBack)
+		if i < 7 {
+			require.Equal(t, f.find(domain.Execution{ID: p.Items[i].ID}), s.Execution)
+		}
+	}
+	const keep, grant, drop = domain.VerdictKeep, domain.VerdictGrant, domain.VerdictDrop
+	require.Equal(t, []domain.Verdict{grant, keep, grant, drop, drop, keep, drop, drop}, verdicts)
+	require.Equal(t, granted, f.find(granted), "granted once")
+	require.Equal(t, domain.Running, f.find(offered).State)
+	require.Equal(t, 1, f.find(offered).Attempt)
+	require.Equal(t, domain.Due, f.find(expired).State)
+	require.Equal(t, newer, f.find(newer))
+	require.Zero(t, got[7].Execution.ID)
+
+	// Nobody else's word counts: another tenant, executor or process.
+	for _, change := range []func(*store.SettleInventoryParams){
+		func(p *store.SettleInventoryParams) { p.Tenant++ },
+		func(p *store.SettleInventoryParams) { p.Executor++ },
+		func(p *store.SettleInventoryParams) { p.Instance++ },
+	} {
+		foreign := p
+		waits := f.offer(store.OfferMade, f.run(j))
+		foreign.Items = []domain.Held{held(running, domain.HeldRunning), held(waits, domain.HeldAccepted)}
+		change(&foreign)
+		got, err := f.s.SettleInventory(f.ctx, foreign)
+		f.ok(err)
+		require.Equal(t, []domain.Verdict{drop, drop}, []domain.Verdict{got[0].Verdict, got[1].Verdict})
+		require.Equal(t, running, f.find(running))
+		require.Equal(t, waits, f.find(waits))
+	}
+	none, err := f.s.SettleInventory(f.ctx, store.SettleInventoryParams{Tenant: f.tenant, Executor: f.executor, Instance: f.instance})
+	f.ok(err)
+	require.Empty(t, none)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/lab"
+)
+
+// job is what rows ask for: one definition, for the API and for the judge.
+type job struct {
+	name, handler string
+	input         any
+	kind          string // cron, fixed_rate, once, none
+	expr          string // cron with seconds
+	every         time.Duration
+	at            time.Time
+	startAt       time.Time
+	endAt         time.Time
+	misfire       string
+	threshold     time.Duration
+	blocking      string
+	onLost        string
+	maxAttempts   int
+	timeout       time.Duration
+	wait          time.Duration // dispatch timeout
+}
+
+// Handlers of the witness.
+const (
+	handlerTick     = "tick"
+	handlerTickIdem = "tick-idempotent"
+	handlerWork     = "work"
+	handlerWorkIdem = "work-idempotent"
+)
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// body is the job as the API takes it.
+func (j job) body(executorID string) map[string]any {
+	schedule := map[string]any{"kind": j.kind}
+	switch j.kind {
+	case "cron":
+		schedule["expr"], schedule["dialect"], schedule["zone"] = j.expr, "seconds", "UTC"
+	case "fixed_rate":
+		schedule["every"] = j.every.String()
+	case "once":
+		schedule["at"] = stamp(j.at)
+	}
+	if !j.startAt.IsZero() {
+		schedule["startAt"] = stamp(j.startAt)
+	}
+	if !j.endAt.IsZero() {
+		schedule["endAt"] = stamp(j.endAt)
+	}
+	body := map[string]any{
+		"name": j.name, "executor": map[string]string{"id": executorID}, "handler": j.handler, "schedule": schedule,
+		"misfire": map[string]string{"policy": j.misfire, "threshold": j.threshold.String()}, "blocking": j.blocking,
+		"onLost": j.onLost, "retry": map[string]any{"maxAttempts": max(1, j.maxAttempts), "delay": "100ms"},
+		"timeout": j.timeout.String(), "dispatchTimeout": j.wait.String(),
+	}
+	if j.input != nil {
+		body["input"] = j.input
+	}
+	return body
+}
+
+// spec is the job as the judge takes it.
+func (j job) spec() *verify.Spec {
+	s := &verify.Spec{
+		Kind: j.kind, At: verify.At(j.at), StartAt: verify.At(j.startAt), EndAt: verify.At(j.endAt),
+		Misfire: j.misfire, Threshold: verify.Span(j.threshold), Blocking: j.blocking,
+		MaxAttempts: max(1, j.maxAttempts), OnLost: j.onLost, Wait: verify.Span(j.wait),
+	}
+	switch j.kind {
+	case "cron":
+		s.Expr, s.Dialect, s.Zone = j.expr, "seconds", "UTC"
+	case "fixed_rate":
+		// A fixed rate counts from the begin of its validity.
+		s.Every, s.Anchor = verify.Span(j.every), verify.At(j.startAt)
+	}
+	return s
+}
+
+func (j job) withDefaults() job {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&j.kind, "none")
+	set(&j.handler, handlerTick)
+	set(&j.misfire, "once_now")
+	set(&j.blocking, "parallel")
+	set(&j.onLost, "fail")
+	if j.threshold == 0 {
+		j.threshold = 30 * time.Minute
+	}
+	if j.wait == 0 {
+		j.wait = 30 * time.Minute
+	}
+	return j
+}
+
+// tenant is who owns jobs: a stage has one or two.
+type tenant struct {
+	id         string
+	executorID string
+	token      string // join token
+	api        func(i int) *lab.API
+}
+
+// create makes the jobs, eight at a time over all nodes, and writes down each
+// call. It returns their ids in order.
+func (s *stage) create(ctx context.Context, t *tenant, jobs []job) ([]string, error) {
+	ids := make([]string, len(jobs))
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i, j := range jobs {
+		group.Go(func() error {
+			j = j.withDefaults()
+			invoke := time.Now()
+			id, err := t.api(i).CreateJob(ctx, j.body(t.executorID))
+			if err != nil {
+				return fmt.Errorf("create job %s: %w", j.name, err)
+			}
+			mu.Lock()
+			ids[i] = id
+			mu.Unlock()
+			return s.history.Append(&verify.Call{
+				Op: verify.OpCreate, Tenant: t.id, Job: id, Revision: 1,
+				Invoke: verify.At(invoke), Ack: verify.At(time.Now()), Spec: j.spec(),
+			})
+		})
+	}
+	return ids, group.Wait()
+}
+
+// trigger runs a job now and waits for its end at most wait; it returns the
+// run's state.
+func (s *stage) trigger(ctx context.Context, api *lab.API, t *tenant, jobID string, wait time.Duration) (state string, err error) {
+	var run struct{ ID, State string }
+	invoke := time.Now()
+	path := fmt.Sprintf("/api/v1/jobs/%s/run?wait=%s", jobID, wait)
+	err = api.Call(ctx, http.MethodPost, path, map[string]any{}, &run)
+	call := &verify.Call{Op: verify.OpTrigger, Tenant: t.id, Job: jobID, Invoke: verify.At(invoke), Key: run.ID}
+	if err == nil {
+		call.Ack = verify.At(time.Now())
+	}
+	if werr := s.history.Append(call); werr != nil {
+		return "", werr
+	}
+	return run.State, err
+}

@@ -1,0 +1,102 @@
+// Command faults breaks a real fleet in the ways of the fault matrix, and says
+// for each what was missed and what was doubled.
+//
+//	go run ./internal/faults run                      # every row, as docs/reliability.md has them
+//	go run ./internal/faults run --ci                 # about ten minutes: fewer injections, shorter pauses
+//	go run ./internal/faults run --only F01,F19 --rate 400 --rounds 100
+//	go run ./internal/faults list
+//
+// Each row starts admin nodes and executors as processes on a private MariaDB,
+// gives them a steady load, injects its fault so and so often, heals, waits
+// until all that was due has ended, and hands the history (calls made to the
+// API, what the handlers themselves wrote down, our rows) to package
+// admin/verify, which expands the schedules a second time and judges. A row
+// that this machine cannot run says why. Everything listens on loopback or in
+// network namespaces of its own, and ends with this process.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := command(ctx, os.Args[1:])
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("what? run, list, or executor (used by itself)")
+	}
+	switch args[0] {
+	case "run":
+		return runRows(ctx, args[1:])
+	case "list":
+		for _, r := range matrix() {
+			fmt.Fprintf(os.Stdout, "%-4s %s\n", r.id, r.title)
+		}
+		return nil
+	case "executor":
+		return witness(ctx, args[1:])
+	default:
+		return fmt.Errorf("there is no command %q: run, list, executor", args[0])
+	}
+}
+
+// settings are the same for all rows of a run.
+type settings struct {
+	ci     bool
+	rate   int // fires per second of the steady load; 0 = the row's own
+	rounds int // injections; 0 = the row's own
+	only   []string
+	json   string
+	dir    string
+	keep   bool
+
+	binary string // carillon
+	self   string // this program, as executor
+}
+
+func parse(args []string) (*settings, error) {
+	s := &settings{}
+	flags := flag.NewFlagSet("faults run", flag.ContinueOnError)
+	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses, about ten minutes")
+	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100)")
+	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
+	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
+	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")
+	flags.StringVar(&s.dir, "dir", "", "folder for data, logs and histories (default: a temporary one)")
+	flags.BoolVar(&s.keep, "keep", false, "keep the folders of rows that passed, too")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	for id := range strings.SplitSeq(*only, ",") {
+		if id = strings.ToUpper(strings.TrimSpace(id)); id != "" {
+			s.only = append(s.only, id)
+		}
+	}
+	return s, nil
+}
+
+// pick chooses a size: long as the matrix says, or short for CI.
+func pick[T any](s *settings, long, short T) T {
+	if s.ci {
+		return short
+	}
+	return long
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+)
+
+// printTable prints one line per row, the reasons below it.
+func printTable(w io.Writer, results []result) {
+	fmt.Fprintf(w, "\n%s/%s, %d cores; database, admin nodes and executors share them\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "id\tinjected\ttargets\tmissed\tdouble\tverdict\tseconds\tfigure")
+	var sum result
+	count := map[verdict]int{}
+	for _, r := range results {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%.0f\t%s\n", r.ID, r.Injected, r.Targets, r.Missed, r.Double, r.Verdict, r.Seconds, r.Figure)
+		sum.Injected += r.Injected
+		sum.Targets += r.Targets
+		sum.Missed += r.Missed
+		sum.Double += r.Double
+		sum.Seconds += r.Seconds
+		count[r.Verdict]++
+	}
+	fmt.Fprintf(t, "all\t%d\t%d\t%d\t%d\t%d pass, %d fail, %d unable\t%.0f\t\n",
+		sum.Injected, sum.Targets, sum.Missed, sum.Double, count[passed], count[failed], count[unable], sum.Seconds)
+	_ = t.Flush()
+	for _, r := range results {
+		if r.Reason != "" {
+			fmt.Fprintf(w, "\n%s %s (%s)\n  %s\n", r.ID, r.Verdict, r.Title, strings.ReplaceAll(r.Reason, "\n", "\n  "))
+		}
+	}
+}

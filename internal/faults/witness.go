@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/verify"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+)
+
+// workInput says what the work handlers do.
+type workInput struct {
+	Ms       int64 `json:"ms"`                 // how long it works
+	Stubborn bool  `json:"stubborn,omitempty"` // it does not listen to its context
+	Deadlock bool  `json:"deadlock,omitempty"` // it waits for itself for Ms, holding nothing of the SDK's
+}
+
+// witness is an executor whose handlers write down that they ran: one line
+// before they do anything else, one before they return.
+func witness(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("executor", flag.ContinueOnError)
+	name := flags.String("name", "witness", "executor name")
+	instance := flags.String("instance", "", "instance name")
+	addresses := flags.String("addr", "", "admin addresses, comma-separated")
+	journal := flags.String("journal", "", "journal directory")
+	history := flags.String("history", "", "history folder")
+	slots := flags.Int("slots", 500, "handlers at once")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	out, err := verify.CreateFile(*history, "witness-"+*instance)
+	if err != nil {
+		return err
+	}
+	ex, err := executor.New(executor.Config{
+		Name: *name, Addresses: strings.Split(*addresses, ","), Token: executor.Secret(os.Getenv("CARILLON_EXECUTOR_TOKEN")),
+		JournalDir: *journal, Slots: *slots, InstanceName: *instance,
+	})
+	if err != nil {
+		return err
+	}
+	w := &witnessed{out: out, boot: rand.Text()}
+	tick := func(ctx context.Context) error {
+		return w.record(ctx, func() bool { return false })
+	}
+	work := func(ctx context.Context, in workInput) error {
+		return w.record(ctx, func() bool { return in.do(ctx) })
+	}
+	executor.HandleFunc(ex, handlerTick, tick)
+	executor.HandleFunc(ex, handlerTickIdem, tick, executor.Idempotent())
+	executor.HandleIn(ex, handlerWork, work)
+	executor.HandleIn(ex, handlerWorkIdem, work, executor.Idempotent())
+	return ex.Run(ctx)
+}
+
+// do works and tells whether it was cancelled.
+func (in workInput) do(ctx context.Context) bool {
+	end := time.After(time.Duration(in.Ms) * time.Millisecond)
+	if in.Stubborn || in.Deadlock {
+		<-end
+		return false
+	}
+	select {
+	case <-end:
+		return false
+	case <-ctx.Done():
+		return true
+	}
+}
+
+type witnessed struct {
+	out  *verify.Writer
+	boot string
+}
+
+func (w *witnessed) record(ctx context.Context, do func() (cancelled bool)) error {
+	t := executor.TaskFrom(ctx)
+	run := &verify.Run{
+		Job: strconv.FormatInt(t.JobID, 10), Key: t.Key(), Fence: t.Fence, Boot: w.boot,
+		Tenant: strconv.FormatInt(t.TenantID, 10), Shard: t.ShardIndex, Start: verify.At(time.Now()),
+		Attempt: t.Attempt, FireAt: verify.At(t.FireTime),
+	}
+	if err := w.out.Append(run); err != nil {
+		return err
+	}
+	run.Cancelled = do()
+	run.End = verify.At(time.Now())
+	if err := w.out.Append(run); err != nil {
+		return err
+	}
+	if run.Cancelled {
+		return context.Cause(ctx)
+	}
+	return nil
+}
