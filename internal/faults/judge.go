@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
@@ -12,7 +13,7 @@ import (
 
 // settleLimit is how long after the load everything may take to come to its
 // end: longer than any lease, timeout and pause in the matrix.
-const settleLimit = 5 * time.Minute
+const settleLimit = 2 * time.Minute
 
 // finish ends a row of the ordinary kind: the last fire time to judge is now;
 // what was due has to end, the fleet has to be healthy, and the judge speaks.
@@ -30,8 +31,12 @@ func (s *stage) finish(ctx context.Context) (*judged, error) {
 // judged is what the history showed.
 type judged struct {
 	history *verify.History
-	quiet   lateness // of starts that no fault explains
-	inside  lateness // of the others
+	// runs and rows are those of fire times that are judged: what was due
+	// later may be under way yet.
+	runs   []verify.Run
+	rows   map[string]verify.Row // by key
+	quiet  lateness              // of starts that no fault explains
+	inside lateness              // of the others
 }
 
 // lateness of starts by the handlers' own clock, in ms.
@@ -62,8 +67,51 @@ func (s *stage) judge(ctx context.Context, to time.Time) (*judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &judged{history: h}
+	out := &judged{history: h, rows: map[string]verify.Row{}}
+	for _, r := range h.Runs {
+		if r.FireAt <= verify.At(to) {
+			out.runs = append(out.runs, r)
+		}
+	}
+	for _, r := range h.Rows {
+		if r.FireAt <= verify.At(to) {
+			out.rows[r.Key] = r
+		}
+	}
 	return out, s.tally(out, to)
+}
+
+// executorOf names the executor that a run ran on.
+func executorOf(r verify.Run) string {
+	name, _, _ := strings.Cut(r.Boot, ".")
+	return name
+}
+
+// problems collects what is wrong, by kind, with a few examples of each.
+type problems struct {
+	kinds []string
+	count map[string]int
+	first map[string][]string
+}
+
+func (p *problems) add(kind, format string, args ...any) {
+	if p.count == nil {
+		p.count, p.first = map[string]int{}, map[string][]string{}
+	}
+	if p.count[kind]++; p.count[kind] == 1 {
+		p.kinds = append(p.kinds, kind)
+	}
+	if len(p.first[kind]) < 3 {
+		p.first[kind] = append(p.first[kind], fmt.Sprintf(format, args...))
+	}
+}
+
+func (p *problems) err() error {
+	var errs []error
+	for _, kind := range p.kinds {
+		errs = append(errs, fmt.Errorf("%d %s, for example %s", p.count[kind], kind, strings.Join(p.first[kind], "; ")))
+	}
+	return errors.Join(errs...)
 }
 
 type occurrence struct {

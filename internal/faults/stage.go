@@ -33,7 +33,8 @@ type stage struct {
 	cleanup []func() error
 
 	mu        sync.Mutex
-	executors []*witnessProcess // guarded by mu; nil process = down
+	executors []*witnessProcess // guarded by mu; of the first tenant
+	others    []*witnessProcess // of further tenants
 	judged    verify.Plan       // what the row adds to the plan
 }
 
@@ -151,20 +152,31 @@ func (s *stage) historyDir() string { return filepath.Join(s.dir, "history") }
 func (s *stage) addExecutor() (*witnessProcess, error) {
 	s.mu.Lock()
 	k := len(s.executors)
-	w := &witnessProcess{name: fmt.Sprintf("executor-%d", k+1)}
-	s.executors = append(s.executors, w)
 	s.mu.Unlock()
+	w, err := s.startWitness(fmt.Sprintf("executor-%d", k+1), s.tenant, func(c *lab.Command) {
+		if s.plan.space != nil {
+			c.Namespace = s.plan.space(k)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.executors = append(s.executors, w)
+	return w, err
+}
+
+// startWitness starts an executor process of a tenant; change may be nil.
+func (s *stage) startWitness(name string, t *tenant, change func(*lab.Command)) (*witnessProcess, error) {
 	slots := s.plan.slots
 	if slots == 0 {
 		slots = 500
 	}
-	w.command = lab.Command{
-		Name: w.name, Dir: s.dir, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + s.tenant.token}, Program: s.set.self,
-		Args: []string{"executor", "-addr", s.fleet.Admins[0].Wire, "-journal", filepath.Join(s.dir, w.name),
-			"-history", s.historyDir(), "-instance", w.name, "-slots", fmt.Sprint(slots)},
-	}
-	if s.plan.space != nil {
-		w.command.Namespace = s.plan.space(k)
+	w := &witnessProcess{name: name, command: lab.Command{
+		Name: name, Dir: s.dir, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + t.token}, Program: s.set.self,
+		Args: []string{"executor", "-addr", s.fleet.Admins[0].Wire, "-journal", filepath.Join(s.dir, name),
+			"-history", s.historyDir(), "-instance", name, "-slots", fmt.Sprint(slots)},
+	}}
+	if change != nil {
+		change(&w.command)
 	}
 	return w, s.startExecutor(w)
 }
