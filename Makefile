@@ -61,6 +61,10 @@ test-go: ## the Go half of test: all modules, race detector, private MariaDB
 test-ui: ## the web UI's half of test: unit tests, then a real browser on bin/carillon
 	@build/test.sh ui
 
+.PHONY: crosscheck
+crosscheck: ## the cron engine against a second implementation: 60 zones, 20 years, N=3000 expressions
+	go test ./admin/schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
+
 .PHONY: lint
 lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types
 

@@ -6,9 +6,12 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
+
+	failpoint = "proto/failpoint"
 )
 
 // Rooms that rules name more than once.
@@ -45,7 +48,8 @@ func Carillon() Rules {
 func rooms() []Room {
 	return []Room{
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
-		{"executor-sdk", []string{"proto"}, whySDK},
+		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
+		{"executor-sdk", []string{"proto", failpoint}, whySDK},
 
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
@@ -56,14 +60,14 @@ func rooms() []Room {
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
-		{gormstore, []string{store, domain, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{gormstore, []string{store, domain, failpoint, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
-		{gateway, []string{domain, store, batch, "proto"}, whySide},
+		{gateway, []string{domain, store, batch, "proto", failpoint}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store}, whySide},
@@ -71,7 +75,8 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
-		{api, []string{domain, store, schedule, timing, secret, auth}, whySide},
+		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
+		{api, []string{domain, store, schedule, timing, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,

@@ -130,6 +130,9 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		d.log.Warn("waits could not be recorded", "count", len(waits), "err", err)
 	}
 	d.recheck(waiters)
+	for i := range waiters { // it may have left the queue of a limit
+		d.freedOne(&waiters[i].execution)
+	}
 	d.tellOutages(ctx, waiters)
 }
 

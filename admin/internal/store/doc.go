@@ -30,7 +30,9 @@ type Store interface {
 	Fleet
 	Jobs
 	Triggers
+	Partitions
 	Executions
+	Limits
 	Logs
 	Alerts
 	Retention

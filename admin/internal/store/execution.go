@@ -14,12 +14,15 @@ type Triggers interface {
 	// others are skipped), asks Plan for each, inserts the planned executions
 	// and advances the triggers, all in one transaction. An execution whose
 	// fire time exists already is left out of the result (UNIQUE job, fire
-	// time, key).
+	// time, key). CodeStaleTerm: nothing was planned, because somebody has
+	// taken over one of the partitions, or its lease has run out.
 	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
 }
 
 type ClaimDueTriggersParams struct {
-	Partitions []int
+	// Partitions are those that the caller holds, with their terms: the claim
+	// commits only while these are the highest.
+	Partitions []domain.PartitionTerm
 	Horizon    time.Duration
 	Limit      int
 	// Plan is pure and quick; it is called inside the transaction.
@@ -80,6 +83,8 @@ type Executions interface {
 	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
 
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
+	// FindOccurrence returns the run of a job's schedule for a fire time.
+	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)
 	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// CountExecutions counts by state since an instant (creation time).
@@ -184,6 +189,8 @@ type SweepParams struct {
 	Partitions []int
 	Limit      int
 	Hold       time.Duration
+	// Overdue leaves out what woke less than this ago.
+	Overdue time.Duration
 }
 
 type Swept struct {

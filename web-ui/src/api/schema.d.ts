@@ -898,6 +898,11 @@ export interface components {
              * @enum {string}
              */
             note?: "dst_gap" | "dst_overlap";
+            /**
+             * Format: date-time
+             * @description When the run starts, where jitter puts it off
+             */
+            runAt?: string;
             /** @description The same instant with the offset of the schedule's zone */
             zoned: string;
         };
@@ -948,6 +953,8 @@ export interface components {
         };
         Job: {
             alert: components["schemas"]["Alert"];
+            /** @description fixed_delay: the next fire is planned when this run has ended */
+            awaitsRun?: string;
             /** @enum {string} */
             blocking: "serial" | "discard_later" | "cover_early" | "parallel";
             /** Format: date-time */
@@ -1190,14 +1197,29 @@ export interface components {
             user: components["schemas"]["SessionUser"];
         };
         Misfire: {
+            /**
+             * Format: int64
+             * @description For all: the newest so many are made up
+             */
+            maxRuns?: number;
             /** @enum {string} */
-            policy: "skip" | "once_now";
+            policy: "skip" | "once_now" | "all";
             threshold: string;
+            /** @description For all: older fire times are not made up */
+            window?: string;
         };
         MisfireWrite: {
+            /**
+             * Format: int64
+             * @description For all: the newest so many are made up; default 100
+             */
+            maxRuns?: number;
             /** @enum {string} */
-            policy?: "skip" | "once_now";
+            policy?: "skip" | "once_now" | "all";
+            /** @description How late a fire time still counts as on time; default 5s */
             threshold?: string;
+            /** @description For all: older fire times are not made up; default 1h */
+            window?: string;
         };
         NextFire: {
             /** Format: date-time */
@@ -1313,6 +1335,8 @@ export interface components {
             fires: components["schemas"]["Fire"][];
             neverFires: boolean;
             text: components["schemas"]["Bilingual"];
+            /** @description What its author probably does not mean */
+            warnings: components["schemas"]["Warning"][];
         };
         PreviewInputBody: {
             /**
@@ -1603,24 +1627,46 @@ export interface components {
             note?: string;
         };
         Schedule: {
+            /**
+             * Format: date-time
+             * @description Where a fixed rate counts from
+             */
+            anchor?: string;
             /** Format: date-time */
             at?: string;
             /** @enum {string} */
             dialect?: "auto" | "standard" | "seconds" | "quartz";
+            /** @enum {string} */
+            dstGap?: "run_at_gap_end" | "skip";
+            /** @enum {string} */
+            dstOverlap?: "once" | "both";
             /** Format: date-time */
             endAt?: string;
             every?: string;
             expr?: string;
+            /** @description In order */
+            instants?: string[];
+            /** @description Runs start up to this long after their fire time */
+            jitter?: string;
             /** @enum {string} */
-            kind: "cron" | "fixed_rate" | "once" | "none";
+            kind: "cron" | "fixed_rate" | "fixed_delay" | "once" | "instants" | "daily_window" | "none";
             /** Format: date-time */
             startAt?: string;
             /** @description The schedule in words */
             readonly text?: components["schemas"]["Bilingual"];
+            windowFrom?: string;
+            windowTo?: string;
             /** @description IANA name */
             zone: string;
         };
         ScheduleWrite: {
+            /** @description For once, instead of at: this long from now */
+            after?: string;
+            /**
+             * Format: date-time
+             * @description For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come
+             */
+            anchor?: string;
             /**
              * Format: date-time
              * @description For once
@@ -1632,22 +1678,40 @@ export interface components {
              */
             dialect?: "auto" | "standard" | "seconds" | "quartz";
             /**
+             * @description For cron and daily_window: a time that the clock jumps over; default run_at_gap_end
+             * @enum {string}
+             */
+            dstGap?: "run_at_gap_end" | "skip";
+            /**
+             * @description For cron: a time that comes twice; default once
+             * @enum {string}
+             */
+            dstOverlap?: "once" | "both";
+            /**
              * Format: date-time
              * @description No fire after
              */
             endAt?: string;
-            /** @description For fixed_rate, at least 1s */
+            /** @description For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms */
             every?: string;
             /** @description For cron */
             expr?: string;
+            /** @description For instants: RFC 3339, in any order */
+            instants?: string[];
+            /** @description Start each run up to this long after its fire time, the same on every node; default 0s */
+            jitter?: string;
             /** @enum {string} */
-            kind: "cron" | "fixed_rate" | "once" | "none";
+            kind: "cron" | "fixed_rate" | "fixed_delay" | "once" | "instants" | "daily_window" | "none";
             /**
              * Format: date-time
              * @description No fire before
              */
             startAt?: string;
             readonly text?: components["schemas"]["Bilingual"];
+            /** @description For daily_window: first fire of each day, HH:MM or HH:MM:SS */
+            windowFrom?: string;
+            /** @description For daily_window: no fire later; before windowFrom it is on the next day */
+            windowTo?: string;
             /** @description IANA name; default UTC */
             zone?: string;
         };
@@ -1715,6 +1779,11 @@ export interface components {
             /** @description Where executors connect, host:port, this node's first */
             executorAddresses: string[];
             version: string;
+        };
+        Warning: {
+            /** @enum {string} */
+            code: "never_fires" | "either_day" | "day_numbers" | "ignored_step" | "ignored_days" | "uneven_step" | "short_months";
+            text: components["schemas"]["Bilingual"];
         };
     };
     responses: never;

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,26 +21,32 @@ import (
 const slotCheck = 30 * time.Second
 
 // batch moves many executions in one transaction: load, apply moves, save.
+//
+// Executions and slots that this node believes to know are not read at all:
+// the moves are decided on what it knows, and the statements that write them
+// find only rows that are as believed (errStale otherwise, see runBatch).
 type batch struct {
-	t   *txn
-	now time.Time // the database's clock after the last lock
+	t     *txn
+	now   time.Time // the database's clock after the last lock
+	known bool      // some rows are believed, not locked
 
-	refs  map[domain.ExecutionID]ref
-	specs map[revisionKey]cachedSpec
-	slots map[domain.JobID]*slot
-	moves map[domain.ExecutionID]*move
+	flights map[domain.ExecutionID]flight
+	specs   map[revisionKey]cachedSpec
+	slots   map[domain.JobID]*slot
+	moves   map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
 	alerts    []alertEventRow
 }
 
-// move is one locked execution. e is changed in place; save compares it with
-// before.
+// move is one execution on its way. e is changed in place; save compares it
+// with before and sets after.
 type move struct {
-	before *executionRow
-	e      domain.Execution
-	spec   *domain.JobSpec
+	before, after *executionRow
+	believed      bool // before was not read in this transaction
+	e             domain.Execution
+	spec          *domain.JobSpec
 }
 
 func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idempotent) }
@@ -52,19 +59,53 @@ type loadOptions struct {
 	queue bool
 	// skipLocked leaves out what others have locked.
 	skipLocked bool
+	// readSlots: slots are always read, because executions may enter their queues.
+	readSlots bool
+	// known: what this node believes to know is neither read nor locked.
+	known bool
 }
 
-// newBatch locks the executions with these ids. Those that do not exist are
+// runBatch runs one batch in a transaction of its own. move decides and saves;
+// it is called again when the transaction is repeated, and once more, with
+// everything locked and read, when what was believed turns out to be wrong.
+func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
+	var b *batch
+	o.known = !o.skipLocked
+	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
+		if b, err = newBatch(t, ids, o); err == nil {
+			err = move(b)
+		}
+		if errors.Is(err, errStale) {
+			o.known = false
+			s.flights.stale.Add(1)
+			s.clock.forget() // or it was the clock
+		}
+		return err
+	})
+	if err != nil || b == nil {
+		s.flights.doubt(ids)
+		return err
+	}
+	if b.known {
+		s.flights.believed.Add(1)
+	}
+	for _, m := range b.moves {
+		s.flights.remember(cmp.Or(m.after, m.before))
+	}
+	return nil
+}
+
+// newBatch loads the executions with these ids. Those that do not exist are
 // missing in moves.
 func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 	b := &batch{t: t, slots: map[domain.JobID]*slot{}, moves: make(map[domain.ExecutionID]*move, len(ids))}
 	var err error
-	if b.refs, err = t.s.refs.load(t.ctx, t.tx, ids); err != nil {
+	if b.flights, err = t.s.flights.load(t.ctx, t.tx, ids); err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
 	}
-	keys := make([]revisionKey, 0, len(b.refs))
-	for _, r := range b.refs {
-		keys = append(keys, r.spec())
+	keys := make([]revisionKey, 0, len(b.flights))
+	for _, f := range b.flights {
+		keys = append(keys, f.ref.spec())
 	}
 	if b.specs, err = t.s.specs.load(t.ctx, t.tx, keys); err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
@@ -77,23 +118,30 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 			return nil, err
 		}
 	}
-	return b, b.lock(ids, o)
+	return b, b.load(ids, o)
 }
 
 // loadSlots locks the slots of all jobs that have a limit, and returns the ids
-// to lock, with those added that may be woken.
+// to load, with those added that may be woken. The slot of a job is not looked
+// at when one run of it, which is known, is moved, and nobody was seen to wait.
 func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
 	limits := map[domain.JobID]int{}
-	for _, r := range b.refs {
-		if c, ok := b.specs[r.spec()]; ok {
-			if limit := c.spec.SlotLimit(); limit > 0 {
-				limits[r.job] = max(limits[r.job], limit)
-			}
+	apart := map[domain.JobID]bool{}
+	for _, f := range b.flights {
+		job := f.ref.job
+		limit := b.specs[f.ref.spec()].limit()
+		if limit <= 0 {
+			continue
 		}
+		_, several := limits[job]
+		apart[job] = o.known && !o.readSlots && !several && f.row != nil && !b.t.s.flights.isCrowded(job)
+		limits[job] = max(limits[job], limit)
 	}
 	jobs := make([]domain.JobID, 0, len(limits))
 	for job := range limits {
-		jobs = append(jobs, job)
+		if !apart[job] {
+			jobs = append(jobs, job)
+		}
 	}
 	var err error
 	if b.slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
@@ -102,13 +150,18 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	if len(b.slots) < len(jobs) && !o.skipLocked {
 		return nil, fmt.Errorf("lock slots: %d of %d jobs have no slot row", len(jobs)-len(b.slots), len(jobs))
 	}
-	if err := loadQueues(b.t, b.slots, limits, b.refs); err != nil {
+	if err := loadQueues(b.t, b.slots, limits, b.flights); err != nil {
 		return nil, fmt.Errorf("load queues: %w", err)
+	}
+	for _, f := range b.flights {
+		if apart[f.ref.job] {
+			b.slots[f.ref.job] = believedSlot(f.ref, limits[f.ref.job])
+		}
 	}
 	if o.skipLocked {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
-			r, ok := b.refs[id]
-			return !ok || limits[r.job] > 0 && b.slots[r.job] == nil
+			f, ok := b.flights[id]
+			return !ok || limits[f.ref.job] > 0 && b.slots[f.ref.job] == nil
 		})
 	}
 	if o.queue {
@@ -117,12 +170,12 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	return ids, nil
 }
 
-// addQueued adds the beginnings of the queues to the ids to lock.
+// addQueued adds the beginnings of the queues to the ids to load.
 func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error) {
 	var queued []domain.ExecutionID
 	for _, s := range b.slots {
 		for _, w := range s.queue {
-			if _, ok := b.refs[w.id]; !ok {
+			if _, ok := b.flights[w.id]; !ok {
 				queued = append(queued, w.id)
 			}
 		}
@@ -130,14 +183,14 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	if len(queued) == 0 {
 		return ids, nil
 	}
-	refs, err := b.t.s.refs.load(b.t.ctx, b.t.tx, queued)
+	found, err := b.t.s.flights.load(b.t.ctx, b.t.tx, queued)
 	if err != nil {
 		return nil, fmt.Errorf("find queued executions: %w", err)
 	}
 	var keys []revisionKey
-	for id, r := range refs {
-		b.refs[id] = r
-		keys = append(keys, r.spec())
+	for id, f := range found {
+		b.flights[id] = f
+		keys = append(keys, f.ref.spec())
 	}
 	specs, err := b.t.s.specs.load(b.t.ctx, b.t.tx, keys)
 	if err != nil {
@@ -149,22 +202,29 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	return append(slices.Clone(ids), queued...), nil
 }
 
-// lock reads the executions by primary key, in the order of their ids.
-func (b *batch) lock(ids []domain.ExecutionID, o loadOptions) error {
-	known := make([]domain.ExecutionID, 0, len(ids))
+// load takes the executions that are known, and locks and reads the others by
+// primary key, in the order of their ids.
+func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
+	unknown := make([]domain.ExecutionID, 0, len(ids))
 	for _, id := range ids {
-		if _, ok := b.refs[id]; ok {
-			known = append(known, id)
+		f, ok := b.flights[id]
+		if ok && o.known && f.row != nil {
+			b.known = true
+			if err := b.add(f.row, true); err != nil {
+				return err
+			}
+		} else if ok {
+			unknown = append(unknown, id)
 		}
 	}
-	slices.Sort(known)
-	known = slices.Compact(known)
+	slices.Sort(unknown)
+	unknown = slices.Compact(unknown)
 	lock := b.t.d.forUpdate()
 	if o.skipLocked {
 		lock = b.t.d.forUpdateSkip()
 	}
 	var now int64
-	for part := range slices.Chunk(known, 1000) {
+	for part := range slices.Chunk(unknown, 1000) {
 		err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
 			row := &executionRow{}
 			var at int64
@@ -172,7 +232,7 @@ func (b *batch) lock(ids []domain.ExecutionID, o loadOptions) error {
 				return err
 			}
 			now = max(now, at)
-			return b.add(row)
+			return b.add(row, false)
 		}, "SELECT "+b.t.d.clock()+", "+executionColumns+" FROM executions"+b.t.d.byPrimary()+
 			" WHERE id IN ("+idList(part)+") ORDER BY id"+lock)
 		if err != nil {
@@ -180,16 +240,24 @@ func (b *batch) lock(ids []domain.ExecutionID, o loadOptions) error {
 		}
 	}
 	b.now = instant(now)
+	if now > 0 {
+		b.t.s.clock.learn(now)
+	} else if len(b.moves) > 0 {
+		var err error
+		if b.now, err = b.t.estimatedClock(); err != nil {
+			return fmt.Errorf("read clock: %w", err)
+		}
+	}
 	return nil
 }
 
-func (b *batch) add(row *executionRow) error {
+func (b *batch) add(row *executionRow, believed bool) error {
 	e := row.execution()
 	cached, ok := b.specs[revisionKey{e.JobID, e.Revision}]
 	if !ok || cached.tenant != e.TenantID {
 		return fmt.Errorf("execution %s: job %s has no revision %d", e.ID, e.JobID, e.Revision)
 	}
-	b.moves[e.ID] = &move{before: row, e: e, spec: cached.spec}
+	b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec}
 	return nil
 }
 
@@ -273,18 +341,21 @@ func patience(spec *domain.JobSpec) time.Duration {
 func (b *batch) save() error {
 	changes := make([]change[executionRow], 0, len(b.moves))
 	for _, m := range b.moves {
-		after := toExecutionRow(&m.e)
-		if *after == *m.before {
+		after := m.before.next(&m.e)
+		if after == m.before && m.believed {
+			return errStale // no statement would tell whether the refusal is right
+		}
+		if after == m.before {
 			continue
 		}
 		changes = append(changes, change[executionRow]{m.before, after})
-		m.e = after.execution() // what callers get is what is stored
+		m.after, m.e = after, after.execution() // what callers get is what is stored
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
 	if err := saveSlots(b.t, b.slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
 	}
-	if err := executionTable.update(b.t, changes); err != nil {
+	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)
 	}
 	for _, a := range append(b.unarchive, b.archived...) {
@@ -300,6 +371,18 @@ func (b *batch) save() error {
 		return err
 	}
 	return insertAlerts(b.t, b.alerts)
+}
+
+func (b *batch) saveExecutions(changes []change[executionRow]) error {
+	if b.known {
+		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.now)))
+	}
+	ids := make([]domain.ExecutionID, len(changes))
+	for i, c := range changes {
+		ids[i] = domain.ExecutionID(c.after.id)
+	}
+	b.t.s.flights.doubt(ids) // until the commit is known
+	return executionTable.update(b.t, changes)
 }
 
 func insertAlerts(t *txn, events []alertEventRow) error {
@@ -323,7 +406,7 @@ func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
 		}
 		var ids []domain.ExecutionID
 		for id, m := range (*b).moves {
-			if *toExecutionRow(&m.e) != *m.before {
+			if m.after != nil {
 				ids = append(ids, id)
 			}
 		}
@@ -336,7 +419,7 @@ func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
 			if err := rows.Scan(executionTable.targets(row)...); err != nil {
 				return err
 			}
-			found = found || *row == *toExecutionRow(&(*b).moves[domain.ExecutionID(row.id)].e)
+			found = found || *row == *(*b).moves[domain.ExecutionID(row.id)].after
 			return nil
 		}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+idList(ids)+")")
 		return found, err

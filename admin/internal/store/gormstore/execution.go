@@ -65,7 +65,7 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 		return nil
 	})
 	if err == nil {
-		s.refs.remember(&run)
+		s.flights.remember(toExecutionRow(&run))
 	}
 	return run, created, err
 }
@@ -120,12 +120,8 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 		ids[i] = o.ID
 	}
 	var results []store.OfferResult
-	var b *batch
-	err := s.runChecked(ctx, "offer executions", s.landed(&b), func(t *txn) (err error) {
+	err := s.runBatch(ctx, "offer executions", ids, loadOptions{slots: true}, func(b *batch) (err error) {
 		results = make([]store.OfferResult, len(offers))
-		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
-			return err
-		}
 		for _, i := range b.byFireTime(offers) {
 			if results[i], err = b.offer(offers[i]); err != nil {
 				return err
@@ -153,7 +149,7 @@ func (b *batch) byFireTime(offers []store.Offer) []int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
-		return compareWaiters(waiter{b.refs[offers[x].ID].fireAt, offers[x].ID}, waiter{b.refs[offers[y].ID].fireAt, offers[y].ID})
+		return compareWaiters(waiter{b.flights[offers[x].ID].ref.fireAt, offers[x].ID}, waiter{b.flights[offers[y].ID].ref.fireAt, offers[y].ID})
 	})
 	return order
 }
@@ -185,6 +181,7 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 // block lets an execution wait for its job's slot, or drops it. A retry is not
 // dropped: its run has begun, and only the try waits.
 func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult, error) {
+	b.t.s.flights.crowd(s.job)
 	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 {
 		fx, err := m.e.Discard(b.now, "an earlier run of the job had not ended")
 		if err != nil {
@@ -195,7 +192,7 @@ func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult,
 	}
 	s.enqueue(&m.e)
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -234,18 +231,16 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 // move runs a batch that touches nothing but executions. decide may be called
 // several times; after is called once the batch is written.
 func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*batch) error, after func(*batch)) error {
-	var b *batch
-	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, ids, loadOptions{}); err != nil {
-			return err
-		}
+	var last *batch
+	err := s.runBatch(ctx, step, ids, loadOptions{}, func(b *batch) error {
+		last = b
 		if err := decide(b); err != nil {
 			return err
 		}
 		return b.save()
 	})
 	if err == nil && after != nil {
-		after(b)
+		after(last)
 	}
 	return err
 }
@@ -300,15 +295,11 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
 	for i, w := range waits {
 		ids[i] = w.ID
 	}
-	var b *batch
-	return s.runChecked(ctx, "record waits", s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
-			return err
-		}
+	return s.runBatch(ctx, "record waits", ids, loadOptions{slots: true, readSlots: true}, func(b *batch) error {
 		for _, w := range waits {
 			m := b.find(w.Tenant, w.ID)
 			// An illegal move means that somebody else was quicker.
-			if m == nil || m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
+			if m == nil || m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
 				continue
 			}
 			if m.spec.SlotLimit() > 0 && !m.e.HoldsSlot {

@@ -194,8 +194,20 @@ func testWaitsAndStarts(t *testing.T, f *fixture) {
 	got := f.find(e)
 	require.Equal(t, domain.ReasonWaitInstance, got.Reason)
 	require.WithinDuration(t, f.now().Add(time.Minute), got.WakeAt, 10*time.Second)
+	require.Len(t, got.Delays, 1)
+	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Message: "none online"}}))
+	offered := f.offer(store.OfferMade, e)
+	_, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{
+		Tenant: f.tenant, ID: e.ID, Fence: offered.Fence, Instance: offered.Instance, Reason: domain.ReasonOfferRefused, Message: "busy",
+	}})
+	f.ok(err)
 
 	r := f.start(e)
+	delays := f.find(e).Delays
+	require.Len(t, delays, 2, "what kept it stays for those who ask")
+	require.Equal(t, 2, delays[0].Count)
+	require.Equal(t, "none online", delays[0].Message)
+	require.Equal(t, r.Instance, delays[1].Instance)
 	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance}}))
 	require.Empty(t, f.find(e).Reason, "a running one does not wait")
 	at := r.GrantedAt.Add(-time.Hour)
