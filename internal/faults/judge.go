@@ -16,10 +16,14 @@ import (
 const settleLimit = 2 * time.Minute
 
 // finish ends a row of the ordinary kind: the last fire time to judge is now;
-// what was due has to end, the fleet has to be healthy, and the judge speaks.
+// the load is paused, what was due has to end, the fleet has to be healthy,
+// and the judge speaks.
 func (s *stage) finish(ctx context.Context) (*judged, error) {
 	to := time.Now().Truncate(time.Second)
-	if err := s.ended(ctx, to, settleLimit); err != nil {
+	if err := s.pauseAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.ended(ctx, farFuture, settleLimit); err != nil {
 		return nil, err
 	}
 	if err := s.healthy(ctx); err != nil {
@@ -28,9 +32,13 @@ func (s *stage) finish(ctx context.Context) (*judged, error) {
 	return s.judge(ctx, to)
 }
 
+// farFuture comes after every fire time, and before "never".
+var farFuture = time.Date(2900, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // judged is what the history showed.
 type judged struct {
 	history *verify.History
+	report  *verify.Report
 	// runs and rows are those of fire times that are judged: what was due
 	// later may be under way yet.
 	runs   []verify.Run
@@ -63,22 +71,61 @@ func (s *stage) judge(ctx context.Context, to time.Time) (*judged, error) {
 	if err := s.exportRows(ctx); err != nil {
 		return nil, err
 	}
+	p := s.judged
+	p.Name = s.row.id + " " + s.row.title
+	p.From, p.To = verify.At(s.from), verify.At(to)
+	p.MinRuns, p.MinFaults, p.MinNodes = 1, s.recorded, len(s.fleet.Admins)
+	if err := s.history.Append(&p); err != nil {
+		return nil, err
+	}
 	h, err := verify.ReadPaths(s.historyDir())
 	if err != nil {
 		return nil, err
 	}
 	out := &judged{history: h, rows: map[string]verify.Row{}}
 	for _, r := range h.Runs {
-		if r.FireAt <= verify.At(to) {
+		if r.FireAt <= p.To {
 			out.runs = append(out.runs, r)
 		}
 	}
 	for _, r := range h.Rows {
-		if r.FireAt <= verify.At(to) {
+		if r.FireAt <= p.To {
 			out.rows[r.Key] = r
 		}
 	}
-	return out, s.tally(out, to)
+	if out.report, err = verify.Check(h); err != nil {
+		return nil, err
+	}
+	return out, s.sentence(out)
+}
+
+// sentence takes the checker's answer over into the result.
+func (s *stage) sentence(j *judged) error {
+	r := j.report
+	s.result.Targets, s.result.Missed, s.result.Double = r.Expected, r.Counts[verify.Missed], r.Counts[verify.Double]
+	j.quiet, j.inside = latenessOf(r.Outside), latenessOf(r.Inside)
+	s.result.Figures["latenessQuietMs"], s.result.Figures["latenessFaultMs"] = j.quiet, j.inside
+	s.result.Figures["explained"] = r.Explained
+	var wrong problems
+	for kind, n := range r.Counts {
+		for _, f := range r.Examples {
+			if f.Kind == kind {
+				wrong.add(string(kind), "job %s, run %s at %s: %s", f.Job, f.Key, f.At.Format(time.TimeOnly), f.Detail)
+			}
+		}
+		if n > 0 {
+			wrong.count[string(kind)] = n // the examples are not all
+		}
+	}
+	for _, e := range r.Short {
+		wrong.add("kinds of evidence missing", "%s: %d of %d", e.What, e.Seen, e.Want)
+	}
+	return wrong.err()
+}
+
+func latenessOf(s verify.Stats) lateness {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return lateness{Count: s.Count, P50: ms(s.P50), P99: ms(s.P99), Max: ms(s.Max)}
 }
 
 // executorOf names the executor that a run ran on.
@@ -112,101 +159,4 @@ func (p *problems) err() error {
 		errs = append(errs, fmt.Errorf("%d %s, for example %s", p.count[kind], kind, strings.Join(p.first[kind], "; ")))
 	}
 	return errors.Join(errs...)
-}
-
-type occurrence struct {
-	job string
-	at  verify.Time
-}
-
-// tally joins targets, runs and rows by their labels.
-func (s *stage) tally(out *judged, to time.Time) error {
-	h := out.history
-	targets := map[occurrence]bool{}
-	specs := map[string]*verify.Spec{}
-	for _, c := range h.Calls {
-		if c.Op != verify.OpCreate {
-			continue
-		}
-		specs[c.Job] = c.Spec
-		step := verify.Span(time.Second)
-		switch {
-		case c.Spec.Kind == "none":
-			continue
-		case c.Spec.Kind == "once":
-			targets[occurrence{c.Job, c.Spec.At}] = true
-			continue
-		case c.Spec.Every > 0:
-			step = c.Spec.Every
-		}
-		for at := c.Spec.StartAt; at <= verify.At(to); at += step {
-			if at >= verify.At(s.from) && (c.Spec.EndAt == 0 || at <= c.Spec.EndAt) {
-				targets[occurrence{c.Job, at}] = true
-			}
-		}
-	}
-	starts := map[occurrence][]verify.Run{}
-	for _, r := range h.Runs {
-		k := occurrence{r.Job, r.FireAt}
-		if targets[k] {
-			starts[k] = append(starts[k], r)
-		}
-	}
-	rows := map[occurrence]verify.Row{}
-	for _, r := range h.Rows {
-		rows[occurrence{r.Job, r.FireAt}] = r
-	}
-	var quiet, inside []float64
-	early := 0
-	for k := range targets {
-		runs := starts[k]
-		row, found := rows[k]
-		if !found || len(runs) == 0 && row.State == "succeeded" {
-			s.result.Missed++
-			continue
-		}
-		if specs[k.job].OnLost == "fail" && len(runs) > 1 {
-			s.result.Double += len(runs) - 1
-		}
-		if len(runs) == 0 {
-			continue
-		}
-		first := slices.MinFunc(runs, func(a, b verify.Run) int { return int(a.Start - b.Start) })
-		late := float64(first.Start-k.at) / 1000
-		if late < 0 {
-			early++
-		}
-		if s.explained(h, k.at) {
-			inside = append(inside, late)
-		} else {
-			quiet = append(quiet, late)
-		}
-	}
-	s.result.Targets = len(targets)
-	out.quiet, out.inside = summary(quiet), summary(inside)
-	s.result.Figures["latenessQuietMs"], s.result.Figures["latenessFaultMs"] = out.quiet, out.inside
-	var errs []error
-	bad := func(n int, what string) {
-		if n > 0 {
-			errs = append(errs, fmt.Errorf("%d %s", n, what))
-		}
-	}
-	bad(s.result.Missed, "missed")
-	bad(s.result.Double, "doubled")
-	bad(early, "early")
-	if len(targets) == 0 {
-		errs = append(errs, errors.New("nothing was expected: not enough evidence"))
-	}
-	return errors.Join(errs...)
-}
-
-// explained: a fault was there, or had just gone.
-func (s *stage) explained(h *verify.History, at verify.Time) bool {
-	settle := s.judged.Settle
-	if settle == 0 {
-		settle = verify.Span(5 * time.Second)
-	}
-	return slices.ContainsFunc(h.Faults, func(f verify.Fault) bool {
-		return at >= f.Start-verify.Span(time.Second) && at <= f.End+settle
-	})
 }

@@ -48,6 +48,16 @@ func (s *stage) ended(ctx context.Context, to time.Time, limit time.Duration) er
 	return err
 }
 
+// showLeft shows a few of the runs that have not ended.
+func (s *stage) showLeft(ctx context.Context) error {
+	db, err := s.db.Open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return s.left(ctx, db, farFuture)
+}
+
 // left shows a few of the runs that did not end.
 func (s *stage) left(ctx context.Context, db *sql.DB, to time.Time) error {
 	rows, err := db.QueryContext(ctx, `SELECT id, job_id, state, fence, attempt, cause, node_id, instance_id,

@@ -31,10 +31,12 @@ type stage struct {
 	atRest  []map[string]float64
 	from    time.Time // fire times from here on are judged
 	cleanup []func() error
+	firing  sync.Map // job id → *tenant: what the load consists of
 
 	mu        sync.Mutex
 	executors []*witnessProcess // guarded by mu; of the first tenant
 	others    []*witnessProcess // of further tenants
+	recorded  int               // guarded by mu; faults in the history
 	judged    verify.Plan       // what the row adds to the plan
 }
 
@@ -210,6 +212,7 @@ func (s *stage) fault(kind, target string, inject func() error) error {
 	f.End = verify.At(time.Now())
 	s.mu.Lock()
 	s.result.Injected++
+	s.recorded++
 	s.mu.Unlock()
 	return errors.Join(err, s.history.Append(f))
 }
@@ -218,6 +221,7 @@ func (s *stage) fault(kind, target string, inject func() error) error {
 func (s *stage) faults(kind, target string, from, to time.Time, n int) error {
 	s.mu.Lock()
 	s.result.Injected += n
+	s.recorded++
 	s.mu.Unlock()
 	return s.history.Append(&verify.Fault{
 		ID: s.row.id, Kind: kind, Target: target, Start: verify.At(from), End: verify.At(to), Note: fmt.Sprintf("%d times", n),
