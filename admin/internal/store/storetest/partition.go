@@ -281,7 +281,7 @@ func testListPlanned(t *testing.T, f *fixture) {
 	soon, later := f.runAt(j, now.Add(2*time.Second)), f.runAt(j, now.Add(time.Hour))
 	offered, waits := f.run(j), f.run(j)
 	f.offer(store.OfferMade, offered)
-	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitSlot, For: time.Second}}))
+	f.wait([]store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitSlot, For: time.Second}})
 	list := func(p store.ListPlannedParams) []domain.Execution {
 		t.Helper()
 		got, err := f.s.ListPlanned(f.ctx, p)
