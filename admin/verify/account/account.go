@@ -38,7 +38,8 @@ func Check(ctx context.Context, ledger store.Ledger, o Options) (*verify.Report,
 	a := &account{report: verify.NewReport(), jobs: map[domain.JobID]*jobLine{}}
 	err := ledger.ReadLedger(ctx, func(r store.LedgerReader) error {
 		a.now = r.Now()
-		a.from, a.to = a.now.Add(-o.Since), a.now.Add(-o.Recent)
+		// Rows have whole milliseconds.
+		a.from, a.to = a.now.Add(-o.Since).Truncate(time.Millisecond), a.now.Add(-o.Recent).Truncate(time.Millisecond)
 		if err := a.readJobs(ctx, r); err != nil {
 			return err
 		}

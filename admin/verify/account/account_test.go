@@ -132,6 +132,13 @@ func TestACleanBook(t *testing.T) {
 	require.Contains(t, r.Headline(), "0 missed, 0 double, worst late 20.0 ms")
 }
 
+// A window that begins inside of a millisecond treats rows and fire times alike.
+func TestTheEdgeOfTheWindow(t *testing.T) {
+	r, err := account.Check(t.Context(), newBook(), account.Options{Since: time.Hour - 400*time.Microsecond, Recent: 2*time.Minute + 400*time.Microsecond})
+	require.NoError(t, err)
+	require.Empty(t, r.Examples)
+}
+
 // TestEveryWrongBookIsFound damages one row in the middle of the hour.
 func TestEveryWrongBookIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
