@@ -25,7 +25,7 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 	}
 	problem := ""
 	switch row.Reason {
-	case "misfire", "misfire_window":
+	case "misfire", "misfire_window", "misfire_cap":
 		problem = c.judgeMisfire(j, row)
 	case "coalesced":
 		if problem = c.judgeMisfire(j, row); problem == "" {

@@ -232,6 +232,17 @@ func TestLongRange(t *testing.T) {
 	}
 }
 
+// TestLastDayOfLeapYears goes through the days whose bounds Go 1.26 gets wrong
+// past a zone's table.
+func TestLastDayOfLeapYears(t *testing.T) {
+	for _, zone := range testZones {
+		for _, year := range []int{2036, 2040, 2044, 2048} {
+			to := time.Date(year+1, 1, 2, 0, 0, 0, 0, time.UTC).UnixMilli()
+			compare(t, schedule.Spec{Kind: schedule.KindCron, Expr: "*/20 * * * *", Zone: zone}, to-3*86_400_000, to)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	for name, spec := range map[string]Spec{
 		"no kind":         {Kind: "sometimes"},
