@@ -21,13 +21,13 @@ const (
 	sweepEvery = 500 * time.Millisecond
 	sweepLimit = 500
 	// sweepHold is how long a due execution that was swept is left to this node.
-	sweepHold  = 3 * time.Second
-	admitEvery = time.Second
+	sweepHold = 3 * time.Second
 	// Of partitions that another node holds, only what that node has left alone
 	// for longer than strayAfter is swept, and less often: so no row is ever
 	// left alone, whoever holds what.
 	strayEvery    = 2 * time.Second
 	strayAfter    = 3 * time.Second
+	admitEvery    = time.Second
 	instanceEvery = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.

@@ -197,6 +197,8 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 func missedText(f timing.Fire) string {
 	const passed = "passed while nobody could plan it, "
 	switch f.Missed {
+	case domain.ReasonCalendar:
+		return f.Detail
 	case domain.ReasonCoalesced:
 		return passed + "and the run of " + f.Into.UTC().Format("2006-01-02T15:04:05.000Z07:00") + " stands for it"
 	case domain.ReasonMisfireWindow:

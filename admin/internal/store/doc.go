@@ -29,6 +29,7 @@ type Store interface {
 	Accounts
 	Fleet
 	Jobs
+	Calendars
 	Triggers
 	Partitions
 	Executions
