@@ -37,6 +37,9 @@ func (a *App) jobExplain() *cobra.Command {
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		Example: "  carillon job explain close-day --at 2026-11-21T02:00:00+08:00",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if at == "" {
+				return usagef("which fire time? Give it with --at, for example --at 2026-11-21T02:00:00Z")
+			}
 			s, err := a.connect()
 			if err != nil {
 				return err
@@ -53,7 +56,6 @@ func (a *App) jobExplain() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the fire time asked about, RFC 3339")
-	cobra.CheckErr(cmd.MarkFlagRequired("at"))
 	a.languageFlag(cmd, &lang)
 	return cmd
 }
