@@ -31,6 +31,7 @@ const (
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
 	expand         = verify + "/expand"
+	accounts       = verify + "/account"
 )
 
 const (
@@ -83,7 +84,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
-			alerting, mailChannel, webhookChannel, auth, api,
+			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{benchRoom, []string{
 			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
@@ -93,6 +94,7 @@ func rooms() []Room {
 		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify}, whyCmd},
 
 		{expand, nil, "the second cron: it must not see the first one"},
+		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
