@@ -56,7 +56,7 @@ func scenarios(database string) []scenario {
 	add("6 renew", reconnect, false, all, playRunning, commit("renew-instances", "send-heartbeat-ack.after")...)
 	add("7 result", reconnect, false, all, playRunning, commit("finish-attempts", "send-acks.after")...)
 	add("7 alert", 2*time.Second, false, one, playAlert, "finish-attempts.after-commit", "expand-alert-events.before-commit", "expand-alert-events.after-commit")
-	add("8 lost", leaseOver, true, all, playLost, commit("sweep-executions")...)
+	add("8 lost", leaseOver+2*soon, true, all, playLost, commit("sweep-executions")...)
 	add("9 retry", offerOver, false, all, playRetry, commit("offer-executions")...)
 	add("10 late result", reconnect, true, all, playLate, commit("finish-attempts", "send-acks.after")...)
 	add("11 cancel", reconnect, false, all, playCancel, commit("cancel-execution", "send-cancels.after")...)

@@ -31,7 +31,6 @@ func workerScenarios() (out []scenario) {
 		{"journal-done.after-fsync", all, done, done},
 		{"send-results.before", all, done, done},
 		{"send-results.after", all, done, done},
-		{"journal-settled.before-write", all, done, done},
 	} {
 		for _, m := range c.modes {
 			w := c.retry
@@ -41,7 +40,33 @@ func workerScenarios() (out []scenario) {
 			out = append(out, scenario{"executor", c.point, m, offerOver, false, playWorker(w)})
 		}
 	}
+	for _, m := range all {
+		out = append(out, scenario{"executor", "journal-settled.before-write", m, offerOver, false, playSettled})
+	}
 	return out
+}
+
+// playSettled: the result is acknowledged, and the executor dies before its
+// journal knows. Its next process sends the result once more.
+func playSettled(ctx context.Context, p *play) error {
+	id, err := p.begin(ctx, input{Ms: 100})
+	if err != nil {
+		return err
+	}
+	if _, err := p.reaches(ctx, id, "succeeded"); err != nil {
+		return err
+	}
+	if err := p.arm("worker", p.point+"=exit"); err != nil {
+		return err
+	}
+	if err := p.workerFalls(ctx); err != nil {
+		return err
+	}
+	if err := p.startWorker(ctx, false); err != nil {
+		return err
+	}
+	_, err = p.ends(ctx, id, done)
+	return err
 }
 
 func playWorker(w want) func(context.Context, *play) error {
