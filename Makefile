@@ -45,6 +45,17 @@ proof: ## two admins and two executors, one admin killed: what was missed, doubl
 	@build/need.sh mariadb
 	go run ./internal/proof failover $(ARGS)
 
+# The server is set up as for production, with durable commits; its data and
+# SQLite's lie where TMPDIR says.
+BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
+.PHONY: bench
+bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick
+	@build/need.sh mariadb
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
+	@.cache/bin/withparts -name CARILLON_MYSQL \
+		-mariadb --innodb-buffer-pool-size=2G -mariadb --innodb-log-file-size=1G -- \
+		.cache/bin/carillon bench --report $(BENCH_REPORT) $(ARGS)
+
 .PHONY: ui
 ui: $(UI_STAMP) ## pages of the web UI, into web-ui/dist; only when its sources changed
 
@@ -60,6 +71,10 @@ test-go: ## the Go half of test: all modules, race detector, private MariaDB
 .PHONY: test-ui
 test-ui: ## the web UI's half of test: unit tests, then a real browser on bin/carillon
 	@build/test.sh ui
+
+.PHONY: crosscheck
+crosscheck: ## the cron engine against a second implementation: 60 zones, 20 years, N=3000 expressions
+	go test ./admin/schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
 
 .PHONY: lint
 lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types

@@ -59,6 +59,13 @@ func (c *compiler) compile() *Schedule {
 	if j := c.spec.JitterMax; j < 0 || j > MaxJitter || j%time.Millisecond != 0 {
 		c.fail(SpecJitterMax, "%s must be whole milliseconds from 0 to %s", j, MaxJitter)
 	}
+	if len(c.spec.Calendars) > MaxCalendars {
+		c.fail(SpecCalendars, "has %d entries, it may have %d", len(c.spec.Calendars), MaxCalendars)
+	}
+	if !c.spec.Days.Valid() {
+		c.fail(SpecDays, "%q is no rule; use %s, %s or %s", c.spec.Days, DaysNotHolidays, DaysWorkdays, DaysAll)
+	}
+	s.calendars, s.days = c.spec.Calendars, c.spec.Days
 	s.jitter, s.seed = c.spec.JitterMax.Milliseconds(), c.spec.JitterSeed
 	return s
 }

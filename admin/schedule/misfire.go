@@ -35,6 +35,7 @@ const (
 	DecisionRun       Decision = "run"       // write a run that starts at RunAt
 	DecisionMissed    Decision = "missed"    // write a row that says why it will not run
 	DecisionCoalesced Decision = "coalesced" // write a row that names the run which stands for it
+	DecisionExcluded  Decision = "excluded"  // write a row that names the calendar's reason
 )
 
 // Cause says why a run exists, in the words of the glossary.
@@ -55,6 +56,7 @@ const (
 	ReasonTooOld    Reason = "misfire_window" // older than the window of MisfireAll
 	ReasonTooMany   Reason = "misfire_cap"    // beyond what MisfireAll makes up
 	ReasonCoalesced Reason = "coalesced"      // a later fire time stands for it
+	ReasonCalendar  Reason = "calendar"       // a calendar excludes it
 )
 
 // DueParams ask Due.
@@ -98,6 +100,7 @@ type PlannedFire struct {
 	RunAt    time.Time // DecisionRun only: At plus jitter; Now for CauseMisfire. May be past by up to the threshold
 	Reason   Reason    // why not; empty for DecisionRun
 	Into     time.Time // DecisionCoalesced only: the fire time that stands for it
+	Excluded Exclusion // DecisionExcluded only
 }
 
 // Plan is the answer of Due.
@@ -132,12 +135,16 @@ type Plan struct {
 //     ReasonTooOld or ReasonTooMany. The caller decides by its blocking
 //     strategy whether they run together.
 //
+// A fire that a calendar excludes is none of these, late or not: it is
+// excluded, and no other fire is coalesced into it.
+//
 // When p.Max cuts the answer, Plan.More is set, and a further call goes on at
 // Plan.Next; the calls together decide as one would, as far as Now has not
 // moved on.
 //
 // A fixed delay has one fire at a time. After a run Plan.AwaitsFinish is set;
-// after a missed one the next is Every from Now.
+// after a missed one the next is Every from Now, and after an excluded one it
+// is the end of the exclusion.
 func Due(s *Schedule, p DueParams) Plan {
 	d := newDecider(s, p)
 	var plan Plan
@@ -207,22 +214,31 @@ func (d *decider) decide(at time.Time) (PlannedFire, time.Time) {
 	if !d.s.AwaitsFinish() {
 		following, _ = d.s.Next(at)
 	}
-	fire := d.judge(at, following)
-	if d.s.AwaitsFinish() && fire.Decision != DecisionRun {
-		following, _ = d.s.Next(d.now) // no run will finish: count from now
+	fire := d.judge(at)
+	if d.s.AwaitsFinish() {
+		switch fire.Decision {
+		case DecisionRun:
+		case DecisionExcluded:
+			following, _ = d.s.afterExclusion(at)
+		default:
+			following, _ = d.s.Next(d.now) // no run will finish: count from now
+		}
 	}
 	return fire, following
 }
 
 // judge applies the policy.
-func (d *decider) judge(at, following time.Time) PlannedFire {
+func (d *decider) judge(at time.Time) PlannedFire {
+	if e, ok := d.s.Excluded(at); ok {
+		return PlannedFire{At: at, Decision: DecisionExcluded, Reason: ReasonCalendar, Excluded: e}
+	}
 	if !at.Before(d.lateBefore) {
 		return PlannedFire{At: at, Decision: DecisionRun, Cause: CauseSchedule, RunAt: d.s.RunAt(at)}
 	}
 	switch d.policy {
 	case MisfireOnceNow:
-		if !following.IsZero() && !following.After(d.now) {
-			return PlannedFire{At: at, Decision: DecisionCoalesced, Reason: ReasonCoalesced, Into: d.lastCome()}
+		if last := d.lastCome(); last.After(at) {
+			return PlannedFire{At: at, Decision: DecisionCoalesced, Reason: ReasonCoalesced, Into: last}
 		}
 	case MisfireAll:
 		if at.Before(d.oldBefore) {
@@ -237,10 +253,10 @@ func (d *decider) judge(at, following time.Time) PlannedFire {
 	return PlannedFire{At: at, Decision: DecisionRun, Cause: CauseMisfire, RunAt: d.now}
 }
 
-// lastCome is the last fire time up to now.
+// lastCome is the last fire time up to now that is not excluded.
 func (d *decider) lastCome() time.Time {
 	if d.last.IsZero() {
-		d.last, _ = d.s.Prev(d.now)
+		d.last, _ = d.s.prevRun(d.now)
 	}
 	return d.last
 }
@@ -267,7 +283,7 @@ func (s *Schedule) nthLast(before time.Time, n int, floor time.Time) time.Time {
 			from, all = floor.Add(-time.Millisecond), true
 		}
 		seen := 0
-		for at, ok := s.Next(from); ok && at.Before(before); at, ok = s.Next(at) {
+		for at, ok := s.NextRun(from); ok && at.Before(before); at, ok = s.NextRun(at) {
 			ring[seen%n] = at
 			seen++
 		}

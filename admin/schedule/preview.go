@@ -19,14 +19,32 @@ type Occurrence struct {
 	At    time.Time // the fire time, in the schedule's zone
 	RunAt time.Time // At plus jitter: when the run starts
 	Mark  Mark
+	// Excluded says why a calendar keeps it from running; nil: it runs.
+	Excluded *Exclusion
 }
 
-// Preview returns up to n coming fires after the given instant, as NextN does,
-// with what a person should see about each.
+// Preview returns up to n coming runs after the given instant, with what a
+// person should see about each. Among them stand the fire times that calendars
+// exclude, but not more than n of them: what is excluded beyond is left out.
 func (s *Schedule) Preview(after time.Time, n int) []Occurrence {
 	var list []Occurrence
-	for _, at := range s.NextN(after, n) {
-		list = append(list, Occurrence{At: at, RunAt: s.RunAt(at), Mark: s.mark(at)})
+	for runs, excluded := 0, 0; runs < n; {
+		next := s.Next
+		if excluded == n {
+			next = s.NextRun
+		}
+		at, ok := next(after)
+		if !ok {
+			break
+		}
+		if e, out := s.Excluded(at); out {
+			list = append(list, Occurrence{At: at, RunAt: at, Mark: s.mark(at), Excluded: &e})
+			excluded++
+		} else {
+			list = append(list, Occurrence{At: at, RunAt: s.RunAt(at), Mark: s.mark(at)})
+			runs++
+		}
+		after = at
 	}
 	return list
 }

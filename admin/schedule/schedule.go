@@ -18,6 +18,8 @@ type Schedule struct {
 	rule       rule  // nil: never fires
 	jitter     int64 // milliseconds
 	seed       string
+	calendars  []*Calendar
+	days       DayRule
 }
 
 // rule is what a kind adds: the first fire strictly after an instant, in any
@@ -41,7 +43,8 @@ func (s *Schedule) Cron() *Cron { return s.cron }
 func (s *Schedule) AwaitsFinish() bool { return s.kind == KindFixedDelay }
 
 // Next returns the first fire time strictly after the given instant, and false
-// when there is none. For KindFixedDelay it takes after as the last finish.
+// when there is none. Calendars do not count here: what they exclude is a fire
+// time too, and gets its row. NextRun leaves it out. For KindFixedDelay it takes after as the last finish.
 func (s *Schedule) Next(after time.Time) (time.Time, bool) {
 	if s.rule == nil {
 		return time.Time{}, false

@@ -68,6 +68,11 @@ type Spec struct {
 	// DST is the policy for clock changes of KindCron and KindDailyWindow.
 	DST DST
 
+	// Calendars exclude fires, and Days says by which days; "" is
+	// DaysNotHolidays. All kinds. See Schedule.Excluded.
+	Calendars []*Calendar
+	Days      DayRule
+
 	// JitterMax spreads runs: each is started 0 to JitterMax after its fire
 	// time. All kinds; whole milliseconds up to MaxJitter; 0 is none. The fire
 	// time itself, and with it the run's identity, does not change.
@@ -97,6 +102,8 @@ const (
 	SpecGap        SpecField = "dst_gap"
 	SpecOverlap    SpecField = "dst_overlap"
 	SpecJitterMax  SpecField = "jitter_max"
+	SpecCalendars  SpecField = "calendars"
+	SpecDays       SpecField = "calendar_days"
 )
 
 // FieldError says what is wrong with one field of a Spec.

@@ -83,6 +83,7 @@ const (
 	ReasonMisfireWindow  Reason = "misfire_window"       // misfire policy all: older than its window
 	ReasonMisfireCap     Reason = "misfire_cap"          // misfire policy all: more fire times passed than it makes up
 	ReasonCoalesced      Reason = "coalesced"            // another run stands for it
+	ReasonCalendar       Reason = "calendar"             // a calendar excludes the fire time
 	ReasonOverlap        Reason = "overlap"              // discard later: the previous run still holds the slot
 	ReasonCovered        Reason = "covered"              // cover early: a later run of the job took its place
 	ReasonNoExecutor     Reason = "no_executor"          // no instance could take it before the deadline

@@ -16,6 +16,8 @@ type (
 	InstanceID  int64
 	JobID       int64
 	ExecutionID int64
+	CalendarID  int64
+	BackfillID  int64
 	SessionID   int64
 	NodeID      int64
 )
@@ -26,6 +28,8 @@ func (id ExecutorID) String() string  { return strconv.FormatInt(int64(id), 10) 
 func (id InstanceID) String() string  { return strconv.FormatInt(int64(id), 10) }
 func (id JobID) String() string       { return strconv.FormatInt(int64(id), 10) }
 func (id ExecutionID) String() string { return strconv.FormatInt(int64(id), 10) }
+func (id CalendarID) String() string  { return strconv.FormatInt(int64(id), 10) }
+func (id BackfillID) String() string  { return strconv.FormatInt(int64(id), 10) }
 func (id SessionID) String() string   { return strconv.FormatInt(int64(id), 10) }
 func (id NodeID) String() string      { return strconv.FormatInt(int64(id), 10) }
 

@@ -103,6 +103,10 @@ type ScheduleSpec struct {
 	// of a gap, once in a repeated hour.
 	Gap     string // "run_at_gap_end", "skip"
 	Overlap string // "once", "both"
+	// Calendars keep it from firing; Days says by which of their days. Empty =
+	// holidays do.
+	Calendars []CalendarUse
+	Days      string // "not_holidays", "workdays", "all"
 	// JitterMax spreads runs over 0 to JitterMax after their fire time; 0 = none.
 	JitterMax time.Duration
 }

@@ -8,6 +8,7 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonMisfireWindow:  {"its fire time had passed longer ago than the window in which the job makes up for missed fires", "其触发时间早于任务允许补跑的时间窗口"},
 	domain.ReasonMisfireCap:     {"more fires had passed than the job makes up for at once", "错过的触发次数超过了任务一次补跑的上限"},
 	domain.ReasonCoalesced:      {"a later run stands for all fires that had passed", "由之后的一次运行代替所有已错过的触发"},
+	domain.ReasonCalendar:       {"a calendar of the job excludes this instant", "任务的日历排除了该时刻"},
 	domain.ReasonOverlap:        {"an earlier run of the job was still going on, and the job discards later ones", "该任务的上一次运行仍在进行，而阻塞策略是丢弃后续运行"},
 	domain.ReasonCovered:        {"a later run of the job took its place", "被该任务之后的一次运行覆盖"},
 	domain.ReasonNoExecutor:     {"no instance of the executor could take it before the wait was over", "在等待期限内没有执行器实例能够接收它"},

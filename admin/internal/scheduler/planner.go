@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -28,14 +29,18 @@ const (
 // Planner claims due triggers and plans executions.
 type Planner struct {
 	// fixed after construction
-	store      store.Triggers
-	partitions func() []int
-	newID      func() int64
-	plan       PlanFunc
-	out        func([]domain.Execution)
-	log        *slog.Logger
-	observe    func(claimed, planned int, took time.Duration)
-	nudge      chan struct{}
+	store   store.Triggers
+	held    func() []domain.PartitionTerm
+	refused func()
+	latest  func() time.Time
+	newID   func() int64
+	plan    PlanFunc
+	out     func([]domain.Execution)
+	log     *slog.Logger
+	observe func(claimed, planned int, took time.Duration)
+	nudge   chan struct{}
+	// done is when all that was due was planned, in Unix nanoseconds.
+	done atomic.Int64
 }
 
 // PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
@@ -43,10 +48,15 @@ type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next,
 
 // PlannerOptions configures a Planner.
 type PlannerOptions struct {
-	Store      store.Triggers
-	Partitions func() []int // those this node serves now
-	NewID      func() int64
-	Plan       PlanFunc
+	Store store.Triggers
+	// Held returns the partitions that this node may plan now (lease.Keeper).
+	Held func() []domain.PartitionTerm
+	// Refused is told of a claim whose terms were not valid any more; may be nil.
+	Refused func()
+	// Latest is the latest time that is believed of the database's clock; nil: any.
+	Latest func() time.Time
+	NewID  func() int64
+	Plan   PlanFunc
 	// Out takes planned executions that are to run.
 	Out    func([]domain.Execution)
 	Logger *slog.Logger
@@ -59,10 +69,18 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Observe == nil {
 		o.Observe = func(int, int, time.Duration) {}
 	}
-	return &Planner{
-		store: o.Store, partitions: o.Partitions, newID: o.NewID, plan: o.Plan, out: o.Out,
+	if o.Refused == nil {
+		o.Refused = func() {}
+	}
+	if o.Latest == nil {
+		o.Latest = func() time.Time { return time.Time{} }
+	}
+	p := &Planner{
+		store: o.Store, held: o.Held, refused: o.Refused, latest: o.Latest, newID: o.NewID, plan: o.Plan, out: o.Out,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
 	}
+	p.done.Store(time.Now().UnixNano())
+	return p
 }
 
 // Nudge makes the planner look at once, because a trigger has changed.
@@ -100,14 +118,28 @@ func (p *Planner) Run(ctx context.Context) {
 	}
 }
 
+// Lag is how long ago a fire time may have passed that this node has not
+// planned: how long it has not come to an end with planning, less the time
+// that it looks ahead. It is for people.
+func (p *Planner) Lag() time.Duration {
+	return max(0, time.Since(time.Unix(0, p.done.Load()))-LookAhead)
+}
+
 // claimAll claims until nothing is due inside the horizon.
 func (p *Planner) claimAll(ctx context.Context) error {
-	partitions := p.partitions()
-	for len(partitions) > 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		held := p.held() // asked each time: trust may end while there is much to do
+		if len(held) == 0 {
+			return nil
+		}
 		began := time.Now()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
+			Partitions: held, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest(),
 		})
+		if domain.Is(err, domain.CodeStaleTerm) {
+			p.refused()
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -118,6 +150,7 @@ func (p *Planner) claimAll(ctx context.Context) error {
 		// A full batch means that there may be more; so does a trigger whose
 		// next fire time still lies inside the horizon.
 		if claimed.Triggers < claimLimit && claimed.NextFireAt.After(claimed.Now.Add(LookAhead)) {
+			p.done.Store(time.Now().UnixNano())
 			return nil
 		}
 	}
@@ -183,6 +216,8 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 func missedText(f timing.Fire) string {
 	const passed = "passed while nobody could plan it, "
 	switch f.Missed {
+	case domain.ReasonCalendar:
+		return f.Detail
 	case domain.ReasonCoalesced:
 		return passed + "and the run of " + f.Into.UTC().Format("2006-01-02T15:04:05.000Z07:00") + " stands for it"
 	case domain.ReasonMisfireWindow:

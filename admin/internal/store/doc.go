@@ -29,8 +29,11 @@ type Store interface {
 	Accounts
 	Fleet
 	Jobs
+	Calendars
 	Triggers
+	Partitions
 	Executions
+	Limits
 	Logs
 	Alerts
 	Retention

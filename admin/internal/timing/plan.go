@@ -15,6 +15,8 @@ type Fire struct {
 	RunAt time.Time
 	// Missed is the reason why it will not run, or empty.
 	Missed domain.Reason
+	// Detail says in words what excludes it (ReasonCalendar).
+	Detail string
 	// Into is the fire time whose run stands for this one (ReasonCoalesced).
 	Into time.Time
 	// Misfire: it runs now although its time has passed.
@@ -47,6 +49,9 @@ func (c *Cache) Plan(job domain.JobID, number int64, spec *domain.JobSpec, next,
 	for i, f := range due.Fires {
 		out.Fires[i] = Fire{
 			At: f.At.UTC(), RunAt: f.RunAt.UTC(), Missed: domain.Reason(f.Reason), Into: f.Into.UTC(), Misfire: f.Cause == schedule.CauseMisfire,
+		}
+		if f.Decision == schedule.DecisionExcluded {
+			out.Fires[i].Detail = ExcludedText(&spec.Schedule, f.Excluded)
 		}
 	}
 	return out

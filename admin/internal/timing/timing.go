@@ -17,12 +17,16 @@ import (
 // Compile makes a schedule that answers. The error is a *schedule.SpecError.
 // seed makes the jitter of jobs differ; it is the job's id (Seed).
 func Compile(s *domain.ScheduleSpec, seed string) (*schedule.Schedule, error) {
+	calendars, err := compileCalendars(s.Calendars)
+	if err != nil {
+		return nil, err
+	}
 	return schedule.Compile(schedule.Spec{
 		Kind: schedule.Kind(s.Kind), Expr: s.Expr, Dialect: schedule.Dialect(s.Dialect),
 		Every: s.Every, Anchor: s.Anchor, At: s.At, Instants: s.Instants,
 		WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone, StartAt: s.StartAt, EndAt: s.EndAt,
 		DST:       schedule.DST{Gap: schedule.GapPolicy(s.Gap), Overlap: schedule.OverlapPolicy(s.Overlap)},
-		JitterMax: s.JitterMax, JitterSeed: seed,
+		Calendars: calendars, Days: schedule.DayRule(s.Days), JitterMax: s.JitterMax, JitterSeed: seed,
 	})
 }
 
@@ -39,6 +43,15 @@ func Next(now time.Time, spec *domain.JobSpec) time.Time {
 		return domain.Never
 	}
 	return orNever(compiled.Next(now))
+}
+
+// NextRun is Next without the fire times that calendars exclude.
+func NextRun(now time.Time, spec *domain.JobSpec) time.Time {
+	compiled, err := Compile(&spec.Schedule, "")
+	if err != nil {
+		return domain.Never
+	}
+	return orNever(compiled.NextRun(now))
 }
 
 func orNever(t time.Time, ok bool) time.Time {

@@ -309,6 +309,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a job did or did not run at an instant */
+        get: operations["explain-fire"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/next-fires": {
         parameters: {
             query?: never;
@@ -505,6 +522,23 @@ export interface paths {
          * @description One that has not started ends at once; a running handler is asked to stop.
          */
         post: operations["cancel-run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a run did or did not start */
+        get: operations["explain-run"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -890,6 +924,47 @@ export interface components {
             instancesTotal: number;
             name: string;
         };
+        Explanation: {
+            /** @description Those of the executor: at the last offer, or now for a run that waits */
+            instances: components["schemas"]["InstanceVerdict"][];
+            /** @description null: there is no run for this instant */
+            run: components["schemas"]["Run"];
+            /** @description null without a run */
+            stamps: components["schemas"]["ExplanationStamps"];
+            /** @description What happened, by time */
+            steps: components["schemas"]["ExplanationStep"][];
+            summary: components["schemas"]["Bilingual"];
+        };
+        ExplanationStamps: {
+            /**
+             * Format: date-time
+             * @description When its row was written
+             */
+            claimedAt: string | null;
+            /** Format: date-time */
+            finishedAt: string | null;
+            /** Format: date-time */
+            grantedAt: string | null;
+            /** Format: date-time */
+            offeredAt: string | null;
+            /**
+             * Format: date-time
+             * @description The fire time
+             */
+            plannedAt: string;
+            /**
+             * Format: date-time
+             * @description By the executor's clock
+             */
+            startedAt: string | null;
+        };
+        ExplanationStep: {
+            /** Format: date-time */
+            at: string;
+            /** @description planned, claimed, offered, granted, started, finished, or delayed:REASON */
+            code: string;
+            text: components["schemas"]["Bilingual"];
+        };
         Fire: {
             /** Format: date-time */
             at: string;
@@ -898,6 +973,11 @@ export interface components {
              * @enum {string}
              */
             note?: "dst_gap" | "dst_overlap";
+            /**
+             * Format: date-time
+             * @description When the run starts, where jitter puts it off
+             */
+            runAt?: string;
             /** @description The same instant with the offset of the schedule's zone */
             zoned: string;
         };
@@ -946,8 +1026,16 @@ export interface components {
             /** @description The application's */
             version: string;
         };
+        InstanceVerdict: {
+            instance: components["schemas"]["Ref"];
+            text: components["schemas"]["Bilingual"];
+            /** @enum {string} */
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "not_connected" | "silent" | "draining" | "full" | "has_room";
+        };
         Job: {
             alert: components["schemas"]["Alert"];
+            /** @description fixed_delay: the next fire is planned when this run has ended */
+            awaitsRun?: string;
             /** @enum {string} */
             blocking: "serial" | "discard_later" | "cover_early" | "parallel";
             /** Format: date-time */
@@ -1190,14 +1278,29 @@ export interface components {
             user: components["schemas"]["SessionUser"];
         };
         Misfire: {
+            /**
+             * Format: int64
+             * @description For all: the newest so many are made up
+             */
+            maxRuns?: number;
             /** @enum {string} */
-            policy: "skip" | "once_now";
+            policy: "skip" | "once_now" | "all";
             threshold: string;
+            /** @description For all: older fire times are not made up */
+            window?: string;
         };
         MisfireWrite: {
+            /**
+             * Format: int64
+             * @description For all: the newest so many are made up; default 100
+             */
+            maxRuns?: number;
             /** @enum {string} */
-            policy?: "skip" | "once_now";
+            policy?: "skip" | "once_now" | "all";
+            /** @description How late a fire time still counts as on time; default 5s */
             threshold?: string;
+            /** @description For all: older fire times are not made up; default 1h */
+            window?: string;
         };
         NextFire: {
             /** Format: date-time */
@@ -1313,6 +1416,8 @@ export interface components {
             fires: components["schemas"]["Fire"][];
             neverFires: boolean;
             text: components["schemas"]["Bilingual"];
+            /** @description What its author probably does not mean */
+            warnings: components["schemas"]["Warning"][];
         };
         PreviewInputBody: {
             /**
@@ -1603,24 +1708,46 @@ export interface components {
             note?: string;
         };
         Schedule: {
+            /**
+             * Format: date-time
+             * @description Where a fixed rate counts from
+             */
+            anchor?: string;
             /** Format: date-time */
             at?: string;
             /** @enum {string} */
             dialect?: "auto" | "standard" | "seconds" | "quartz";
+            /** @enum {string} */
+            dstGap?: "run_at_gap_end" | "skip";
+            /** @enum {string} */
+            dstOverlap?: "once" | "both";
             /** Format: date-time */
             endAt?: string;
             every?: string;
             expr?: string;
+            /** @description In order */
+            instants?: string[];
+            /** @description Runs start up to this long after their fire time */
+            jitter?: string;
             /** @enum {string} */
-            kind: "cron" | "fixed_rate" | "once" | "none";
+            kind: "cron" | "fixed_rate" | "fixed_delay" | "once" | "instants" | "daily_window" | "none";
             /** Format: date-time */
             startAt?: string;
             /** @description The schedule in words */
             readonly text?: components["schemas"]["Bilingual"];
+            windowFrom?: string;
+            windowTo?: string;
             /** @description IANA name */
             zone: string;
         };
         ScheduleWrite: {
+            /** @description For once, instead of at: this long from now */
+            after?: string;
+            /**
+             * Format: date-time
+             * @description For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come
+             */
+            anchor?: string;
             /**
              * Format: date-time
              * @description For once
@@ -1632,22 +1759,40 @@ export interface components {
              */
             dialect?: "auto" | "standard" | "seconds" | "quartz";
             /**
+             * @description For cron and daily_window: a time that the clock jumps over; default run_at_gap_end
+             * @enum {string}
+             */
+            dstGap?: "run_at_gap_end" | "skip";
+            /**
+             * @description For cron: a time that comes twice; default once
+             * @enum {string}
+             */
+            dstOverlap?: "once" | "both";
+            /**
              * Format: date-time
              * @description No fire after
              */
             endAt?: string;
-            /** @description For fixed_rate, at least 1s */
+            /** @description For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms */
             every?: string;
             /** @description For cron */
             expr?: string;
+            /** @description For instants: RFC 3339, in any order */
+            instants?: string[];
+            /** @description Start each run up to this long after its fire time, the same on every node; default 0s */
+            jitter?: string;
             /** @enum {string} */
-            kind: "cron" | "fixed_rate" | "once" | "none";
+            kind: "cron" | "fixed_rate" | "fixed_delay" | "once" | "instants" | "daily_window" | "none";
             /**
              * Format: date-time
              * @description No fire before
              */
             startAt?: string;
             readonly text?: components["schemas"]["Bilingual"];
+            /** @description For daily_window: first fire of each day, HH:MM or HH:MM:SS */
+            windowFrom?: string;
+            /** @description For daily_window: no fire later; before windowFrom it is on the next day */
+            windowTo?: string;
             /** @description IANA name; default UTC */
             zone?: string;
         };
@@ -1715,6 +1860,11 @@ export interface components {
             /** @description Where executors connect, host:port, this node's first */
             executorAddresses: string[];
             version: string;
+        };
+        Warning: {
+            /** @enum {string} */
+            code: "never_fires" | "either_day" | "day_numbers" | "ignored_step" | "ignored_days" | "uneven_step" | "short_months";
+            text: components["schemas"]["Bilingual"];
         };
     };
     responses: never;
@@ -3754,6 +3904,94 @@ export interface operations {
             };
         };
     };
+    "explain-fire": {
+        parameters: {
+            query: {
+                /** @description The fire time asked about */
+                at: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "next-fires": {
         parameters: {
             query?: {
@@ -4721,6 +4959,91 @@ export interface operations {
             };
             /** @description Request Entity Too Large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "explain-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

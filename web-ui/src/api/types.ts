@@ -67,7 +67,7 @@ export interface JobWrite {
   handler: string
   input: Json
   schedule: ScheduleSpec
-  misfire: Whole<S['MisfireWrite']>
+  misfire: Whole<Pick<S['MisfireWrite'], 'policy' | 'threshold'>> & Pick<S['MisfireWrite'], 'window' | 'maxRuns'>
   routing: Job['routing']
   blocking: Job['blocking']
   parallelism: number

@@ -12,7 +12,10 @@ export function ScheduleText({ schedule }: { schedule: Schedule }) {
   const short = {
     cron: schedule.expr,
     fixed_rate: `${t('jobs.form.every')} ${wireDuration(schedule.every, t)}`,
+    fixed_delay: `${t('jobs.form.every')} ${wireDuration(schedule.every, t)}`,
     once: schedule.at ? formatInstant(schedule.at, schedule.zone) : '—',
+    instants: `${schedule.instants?.length ?? 0} ×`,
+    daily_window: `${schedule.windowFrom ?? ''}–${schedule.windowTo ?? ''}`,
   }[schedule.kind]
   const sentence = schedule.text?.[lang]
   return (

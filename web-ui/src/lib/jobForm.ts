@@ -96,7 +96,13 @@ function cleanSchedule(spec: ScheduleSpec): ScheduleSpec {
   }
   if (spec.kind === 'fixed_rate') out.every = spec.every ?? ''
   if (spec.kind === 'once') out.at = spec.at
-  if (spec.kind === 'cron' || spec.kind === 'fixed_rate') {
+  if (spec.kind === 'fixed_delay' || spec.kind === 'daily_window') out.every = spec.every ?? ''
+  if (spec.kind === 'instants') out.instants = spec.instants
+  if (spec.kind === 'daily_window') {
+    out.windowFrom = spec.windowFrom
+    out.windowTo = spec.windowTo
+  }
+  if (spec.kind !== 'once' && spec.kind !== 'none') {
     if (spec.startAt) out.startAt = spec.startAt
     if (spec.endAt) out.endAt = spec.endAt
   }
@@ -151,7 +157,15 @@ export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | u
     startAt: instant(fields.startAt),
     endAt: instant(fields.endAt),
   })
-  const complete = { cron: spec.expr, fixed_rate: spec.every, once: spec.at, none: true }[spec.kind]
+  const complete = {
+    cron: spec.expr,
+    fixed_rate: spec.every,
+    fixed_delay: spec.every,
+    once: spec.at,
+    instants: spec.instants?.length,
+    daily_window: spec.every && spec.windowFrom && spec.windowTo,
+    none: true,
+  }[spec.kind]
   return complete ? spec : undefined
 }
 
@@ -165,7 +179,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     handler: fields.handler.trim(),
     input: fields.inputText.trim() === '' ? null : (JSON.parse(fields.inputText) as unknown),
     schedule: scheduleOf(fields.schedule) ?? { kind: fields.schedule.kind, zone: fields.schedule.zone },
-    misfire: { policy: fields.misfire.policy, threshold: fields.misfire.threshold.trim() },
+    misfire: { ...fields.misfire, threshold: fields.misfire.threshold.trim() },
     routing: fields.routing,
     blocking: fields.blocking,
     parallelism: fields.parallelism,

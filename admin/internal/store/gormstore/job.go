@@ -95,6 +95,9 @@ func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFire
 		if err := t.db.Create(&row).Error; err != nil {
 			return t.nameTaken(err, j.TenantID, j.Spec.Name)
 		}
+		if err := t.linkCalendars(&row, &j.Spec); err != nil {
+			return err
+		}
 		if err := t.insertRevision(&row, &j.Spec); err != nil {
 			return err
 		}
@@ -153,8 +156,7 @@ func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *trigger
 	return trigger, job, instant(at), err
 }
 
-// UpdateJob plans what is overdue by the old revision, takes back what the old
-// revision had planned ahead, and starts anew.
+// UpdateJob writes a new revision; see revise.
 func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
 	err := s.run(ctx, "update job", func(t *txn) error {
 		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
@@ -170,31 +172,49 @@ func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.J
 			}
 			job.ExecutorID = int64(p.Executor)
 		}
-		if err := t.settle(trigger, now, p.Plan); err != nil {
-			return err
-		}
-		if err := t.takeBack(trigger, domain.JobEnabled); err != nil {
-			return err
-		}
-		job.Revision++
 		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
-		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By
-		job.setSpec(&p.Spec)
-		if err := t.insertRevision(&job, &p.Spec); err != nil {
-			return err
-		}
-		at := domain.Never
-		if domain.JobState(job.State) == domain.JobEnabled {
-			if at, err = t.firstFire(&job, &p.Spec, p.Next(now, &p.Spec)); err != nil {
-				return err
-			}
-		}
-		return t.saveJob(&job, at)
+		return t.revise(trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
 	})
 	if err != nil {
 		return store.JobView{}, err
 	}
 	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+// revision is what a new revision of a job is made of.
+type revision struct {
+	spec *domain.JobSpec
+	by   string
+	next store.NextFireFunc
+	plan store.PlanFunc
+}
+
+// revise plans what is overdue by the old revision, takes back what it had
+// planned ahead, and starts anew with the next one. The trigger is locked.
+func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision) error {
+	if err := t.settle(trigger, now, r.plan); err != nil {
+		return err
+	}
+	if err := t.takeBack(trigger, now, domain.JobEnabled); err != nil {
+		return err
+	}
+	job.Revision++
+	job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), r.by
+	job.setSpec(r.spec)
+	if err := t.linkCalendars(job, r.spec); err != nil {
+		return err
+	}
+	if err := t.insertRevision(job, r.spec); err != nil {
+		return err
+	}
+	at := domain.Never
+	if domain.JobState(job.State) == domain.JobEnabled {
+		var err error
+		if at, err = t.firstFire(job, r.spec, r.next(now, r.spec)); err != nil {
+			return err
+		}
+	}
+	return t.saveJob(job, at)
 }
 
 // saveJob writes the job and its trigger.
@@ -243,8 +263,13 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 			if err := t.settle(trigger, now, p.Plan); err != nil {
 				return err
 			}
-			if err := t.takeBack(trigger, p.State); err != nil {
+			if err := t.takeBack(trigger, now, p.State); err != nil {
 				return err
+			}
+			if p.State == domain.JobDeleted {
+				if err := t.unlinkCalendars(&job); err != nil {
+					return err
+				}
 			}
 		}
 		job.State, job.PauseNote = int64(p.State), clip(p.Note, messageSize)
@@ -276,9 +301,15 @@ func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
 // takeBack ends what must not start any more. to is the state the job comes
 // into; JobEnabled stands for an edit. Fires planned ahead disappear, so that
 // the next revision may plan the same instants.
-func (t *txn) takeBack(trigger *triggerRow, to domain.JobState) error {
+func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) error {
+	// What a calendar excludes ahead of its time is planned anew too.
+	_, err := t.exec(t.ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND state = ? AND reason = ? AND tenant_id = ?",
+		trigger.jobID, millis(now), int64(domain.Missed), string(domain.ReasonCalendar), trigger.tenantID)
+	if err != nil {
+		return fmt.Errorf("take back excluded fire times: %w", err)
+	}
 	var ids []domain.ExecutionID
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err = query(t.ctx, t.tx, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		ids = append(ids, id)

@@ -200,7 +200,7 @@ func (s *Store) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int6
 }
 
 func (s *Store) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
-	err = s.look(ctx, "list revisions", func(ctx context.Context, _ querier, g *gorm.DB) error {
+	err = s.look(ctx, "list revisions", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var rows []revisionRow
 		err := g.Where("job_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(pageSize(limit)).Find(&rows).Error
 		if err != nil {
@@ -213,6 +213,9 @@ func (s *Store) ListRevisions(ctx context.Context, tenant domain.TenantID, id do
 		for i, r := range rows {
 			spec, err := decodeSpec([]byte(r.Spec))
 			if err != nil {
+				return err
+			}
+			if err := fillCalendars(ctx, q, []cachedSpec{{tenant: tenant, spec: spec}}); err != nil {
 				return err
 			}
 			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy}

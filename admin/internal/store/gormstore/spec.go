@@ -112,12 +112,17 @@ type cachedSpec struct {
 	spec   *domain.JobSpec
 }
 
-func newSpecCache(size int) *specCache {
-	entries, err := lru.New[revisionKey, cachedSpec](size)
-	if err != nil {
-		panic(err) // only for a size below 1
+// limit is how many runs may hold the job's slot; 0 = any number, or no such
+// revision.
+func (c cachedSpec) limit() int {
+	if c.spec == nil {
+		return 0
 	}
-	return &specCache{entries: entries}
+	return c.spec.SlotLimit()
+}
+
+func newSpecCache(size int) *specCache {
+	return &specCache{entries: newCache[revisionKey, cachedSpec](size)}
 }
 
 // load returns the specs of all keys; those that are not cached come with one
@@ -160,7 +165,8 @@ func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, in
 		}
 		fmt.Fprintf(&b, "(job_id = %d AND revision = %d)", k.job, k.revision)
 	}
-	return query(ctx, q, func(rows *sql.Rows) error {
+	var fetched []cachedSpec
+	err := query(ctx, q, func(rows *sql.Rows) error {
 		var k revisionKey
 		var s cachedSpec
 		var text sql.RawBytes
@@ -171,8 +177,20 @@ func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, in
 		if s.spec, err = decodeSpec(text); err != nil {
 			return err
 		}
-		c.entries.Add(k, s)
 		into[k] = s
+		fetched = append(fetched, s)
 		return nil
 	}, b.String())
+	if err != nil {
+		return err
+	}
+	if err := fillCalendars(ctx, q, fetched); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if s := into[k]; s.spec != nil {
+			c.entries.Add(k, s)
+		}
+	}
+	return nil
 }

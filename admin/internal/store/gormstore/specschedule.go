@@ -25,16 +25,27 @@ type scheduleDocument struct {
 	Gap        string        `json:"gap,omitempty"`
 	Overlap    string        `json:"overlap,omitempty"`
 	JitterMax  time.Duration `json:"jitterMax,omitempty"`
+	Calendars  []useDocument `json:"calendars,omitempty"`
+	Days       string        `json:"days,omitempty"`
+}
+
+// useDocument names a version of a calendar.
+type useDocument struct {
+	ID      domain.CalendarID `json:"id"`
+	Version int64             `json:"version"`
 }
 
 func encodeSchedule(s *domain.ScheduleSpec) scheduleDocument {
 	d := scheduleDocument{
 		Kind: string(s.Kind), Expr: s.Expr, Dialect: s.Dialect, Every: s.Every,
 		Anchor: millis(s.Anchor), At: millis(s.At), WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone,
-		StartAt: millis(s.StartAt), EndAt: millis(s.EndAt), Gap: s.Gap, Overlap: s.Overlap, JitterMax: s.JitterMax,
+		StartAt: millis(s.StartAt), EndAt: millis(s.EndAt), Gap: s.Gap, Overlap: s.Overlap, JitterMax: s.JitterMax, Days: s.Days,
 	}
 	for _, at := range s.Instants {
 		d.Instants = append(d.Instants, millis(at))
+	}
+	for _, u := range s.Calendars {
+		d.Calendars = append(d.Calendars, useDocument{u.ID, u.Version})
 	}
 	return d
 }
@@ -43,10 +54,13 @@ func (d *scheduleDocument) schedule() domain.ScheduleSpec {
 	s := domain.ScheduleSpec{
 		Kind: domain.ScheduleKind(d.Kind), Expr: d.Expr, Dialect: d.Dialect, Every: d.Every,
 		Anchor: instant(d.Anchor), At: instant(d.At), WindowFrom: d.WindowFrom, WindowTo: d.WindowTo, Zone: d.Zone,
-		StartAt: instant(d.StartAt), EndAt: instant(d.EndAt), Gap: d.Gap, Overlap: d.Overlap, JitterMax: d.JitterMax,
+		StartAt: instant(d.StartAt), EndAt: instant(d.EndAt), Gap: d.Gap, Overlap: d.Overlap, JitterMax: d.JitterMax, Days: d.Days,
 	}
 	for _, at := range d.Instants {
 		s.Instants = append(s.Instants, instant(at))
+	}
+	for _, u := range d.Calendars {
+		s.Calendars = append(s.Calendars, domain.CalendarUse{ID: u.ID, Version: u.Version})
 	}
 	return s
 }

@@ -72,6 +72,9 @@ func (s *Store) runChecked(ctx context.Context, step string, landed func(context
 			} else if done {
 				return nil
 			}
+		} else if errors.Is(err, errStale) {
+			try-- // fn does not rely on the same belief again
+			continue
 		} else if !isTransient(err) {
 			return translate(step, err)
 		}
@@ -208,5 +211,20 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 func (t *txn) clock() (time.Time, error) {
 	var ms int64
 	err := t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()).Scan(&ms)
+	if err == nil {
+		t.s.clock.learn(ms)
+	}
 	return instant(ms), err
+}
+
+// estimatedClock is clock without a statement, when the clock was read not
+// long ago. Whoever decides by it has to write under dialect.fresh.
+func (t *txn) estimatedClock() (time.Time, error) {
+	if ms, ok := t.d.localClock(); ok {
+		return instant(ms), nil
+	}
+	if ms, ok := t.s.clock.now(); ok {
+		return instant(ms), nil
+	}
+	return t.clock()
 }

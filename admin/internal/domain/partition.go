@@ -1,0 +1,67 @@
+package domain
+
+import "time"
+
+// PartitionTerm names one tenure of a partition. Whoever takes a partition
+// over gets the next term, so a term that is still the highest one proves that
+// nobody has taken over since.
+type PartitionTerm struct {
+	Partition int
+	Term      int64
+}
+
+// PartitionLease is a partition with its holder.
+type PartitionLease struct {
+	PartitionTerm
+	// Node and BootID name the holder, or the last one; BootID is empty when
+	// the last holder stopped and so does not look after what it planned.
+	Node   NodeID
+	BootID string
+	// Until is the end of the lease in database time; zero = released.
+	Until time.Time
+}
+
+// PartitionTable is what the database said about partitions and nodes at one
+// instant.
+type PartitionTable struct {
+	Now    time.Time        // the database's clock
+	Leases []PartitionLease // all of them, by partition
+	Nodes  []NodeStatus     // those that have not left, by id
+	// ClockConfirmedAt is when, by the database's clock, an operator last said
+	// that this clock is right; zero = never.
+	ClockConfirmedAt time.Time
+}
+
+// ClockAgreed reports whether the database's clock is right by the vote of
+// most nodes: those whose last sign of life, by this clock, is younger than
+// fresh and whose own clock is within tolerance of it.
+func (t *PartitionTable) ClockAgreed(fresh, tolerance time.Duration) bool {
+	voters, agree := 0, 0
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if age := t.Now.Sub(n.RenewedAt); age > fresh || age < -fresh {
+			continue
+		}
+		voters++
+		if n.ClockSkew.Abs() <= tolerance {
+			agree++
+		}
+	}
+	return 2*agree > voters
+}
+
+// NodeStatus is a node as the others see it.
+type NodeStatus struct {
+	Node
+	// Connected says that the node's session with the database is open. A
+	// process that is killed loses it within milliseconds; one that lost its
+	// connection for another reason is back soon. It is a hint, no verdict.
+	Connected bool
+	// RenewedAt is its last sign of life, in database time; zero = it has not
+	// begun to take partitions, or is leaving.
+	RenewedAt time.Time
+	// ClockSkew is how far the node's wall clock is ahead of the database's.
+	ClockSkew time.Duration
+	// ClockHeld: the node does not believe the database's clock and starts nothing.
+	ClockHeld bool
+}

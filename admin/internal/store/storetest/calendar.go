@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// calendar creates a calendar with one holiday.
+func (f *fixture) calendar(name, holiday string) domain.Calendar {
+	f.t.Helper()
+	c, err := f.s.CreateCalendar(f.ctx, domain.Calendar{
+		ID: domain.CalendarID(ids.Next()), TenantID: f.tenant, CreatedBy: "anna",
+		Spec: domain.CalendarSpec{Name: name, Holidays: []domain.CalendarDay{{Date: holiday, Name: "a day"}}},
+	})
+	f.ok(err)
+	return c
+}
+
+func use(c domain.Calendar) domain.CalendarUse {
+	return domain.CalendarUse{ID: c.ID, Version: c.Version, Content: &c.Spec}
+}
+
+func (f *fixture) edit(c domain.Calendar, holiday string) domain.Calendar {
+	f.t.Helper()
+	spec := c.Spec
+	spec.Holidays = []domain.CalendarDay{{Date: holiday}}
+	c, err := f.s.UpdateCalendar(f.ctx, store.UpdateCalendarParams{Tenant: f.tenant, ID: c.ID, Spec: spec, By: "bob"})
+	f.ok(err)
+	return c
+}
+
+func testCalendars(t *testing.T, f *fixture) {
+	moment := time.UnixMilli(1800000000123).UTC()
+	want := domain.CalendarSpec{
+		Name: "节假日", Description: "d", Zone: "Asia/Shanghai", Weekend: []time.Weekday{time.Friday},
+		Holidays:   []domain.CalendarDay{{Date: "2026-10-01", Name: "国庆节"}, {Date: "2026-10-02"}},
+		MakeUpDays: []domain.CalendarDay{{Date: "2026-10-10", Name: "补班"}},
+		Blackouts:  []domain.Blackout{{From: moment, To: moment.Add(time.Hour), Name: "freeze"}},
+	}
+	id := domain.CalendarID(ids.Next())
+	c, err := f.s.CreateCalendar(f.ctx, domain.Calendar{ID: id, TenantID: f.tenant, Spec: want, CreatedBy: "anna"})
+	f.ok(err)
+	require.Equal(t, int64(1), c.Version)
+	require.Equal(t, want, c.Spec)
+	_, err = f.s.CreateCalendar(f.ctx, domain.Calendar{ID: domain.CalendarID(ids.Next()), TenantID: f.tenant, Spec: want})
+	f.code(domain.CodeConflict, err)
+	found, err := f.s.FindCalendarByName(f.ctx, f.tenant, want.Name)
+	f.ok(err)
+	require.Equal(t, c, found)
+
+	next := want
+	next.Name, next.Weekend, next.Holidays = "holidays", nil, nil
+	_, err = f.s.UpdateCalendar(f.ctx, store.UpdateCalendarParams{Tenant: f.tenant, ID: id, IfVersion: 7, Spec: next})
+	f.code(domain.CodeRevisionMismatch, err)
+	c, err = f.s.UpdateCalendar(f.ctx, store.UpdateCalendarParams{Tenant: f.tenant, ID: id, IfVersion: 1, Spec: next, By: "bob"})
+	f.ok(err)
+	require.Equal(t, int64(2), c.Version)
+	require.Equal(t, next, c.Spec)
+	require.Equal(t, "bob", c.UpdatedBy)
+	require.Equal(t, "anna", c.CreatedBy)
+	versions, err := f.s.ListCalendarVersions(f.ctx, f.tenant, id, 10)
+	f.ok(err)
+	require.Len(t, versions, 2)
+	require.Equal(t, next, versions[0].Spec)
+	require.Equal(t, want, versions[1].Spec)
+
+	other := f.calendar("a first one", "2026-01-01")
+	list, err := f.s.ListCalendars(f.ctx, store.ListCalendarsParams{Tenant: f.tenant, Limit: 10})
+	f.ok(err)
+	require.Equal(t, []domain.Calendar{other, c}, list)
+	list, err = f.s.ListCalendars(f.ctx, store.ListCalendarsParams{Tenant: f.tenant, After: other.Spec.Name})
+	f.ok(err)
+	require.Equal(t, []domain.Calendar{c}, list)
+
+	f.ok(f.s.DeleteCalendar(f.ctx, f.tenant, id, "bob"))
+	f.code(domain.CodeNotFound, f.s.DeleteCalendar(f.ctx, f.tenant, id, "bob"))
+	_, err = f.s.FindCalendar(f.ctx, f.tenant, id)
+	f.code(domain.CodeNotFound, err)
+	f.calendar("holidays", "2026-01-01") // the name is free again
+	require.NotEmpty(t, want.Name)
+}
+
+// A job names a version; an edit of the calendar is an edit of the job.
+func testJobCalendars(t *testing.T, f *fixture) {
+	c := f.calendar("holidays", "2026-10-01")
+	j := f.jobFiring(f.now().Add(-time.Second), func(s *domain.JobSpec) {
+		s.Schedule.Calendars, s.Schedule.Days = []domain.CalendarUse{use(c)}, "workdays"
+	})
+	require.Equal(t, []domain.CalendarUse{use(c)}, j.Spec.Schedule.Calendars, "with its contents")
+	require.Equal(t, "workdays", j.Spec.Schedule.Days)
+	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Next: at(domain.Never), Spec: func() domain.JobSpec {
+		s := j.Spec
+		s.Schedule.Calendars = []domain.CalendarUse{{ID: 12345, Version: 1, Content: &c.Spec}}
+		return s
+	}()})
+	f.code(domain.CodeInvalid, err)
+	f.code(domain.CodeConflict, f.s.DeleteCalendar(f.ctx, f.tenant, c.ID, "bob"))
+	jobs, err := f.s.ListCalendarJobs(f.ctx, f.tenant, c.ID, 10)
+	f.ok(err)
+	require.Equal(t, []store.JobRef{{Tenant: f.tenant, ID: j.ID, Name: j.Spec.Name}}, jobs)
+
+	// A planned run, and a fire time that is excluded ahead of its time.
+	now := f.now()
+	got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
+		Partitions: f.held[j.Partition : j.Partition+1], Limit: 1000,
+		Plan: func(now time.Time, t domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+			if t.JobID != j.ID {
+				return store.TriggerPlan{NextFireAt: t.NextFireAt.Add(time.Hour), LastFireAt: t.LastFireAt}
+			}
+			ahead, out, past := planned(&j.Job, now.Add(time.Hour), now), planned(&j.Job, now.Add(2*time.Hour), now), planned(&j.Job, now.Add(-time.Hour), now)
+			for _, e := range []*domain.Execution{&out, &past} {
+				e.State, e.Reason, e.WakeAt, e.FinishedAt = domain.Missed, domain.ReasonCalendar, time.Time{}, now
+			}
+			return store.TriggerPlan{Executions: []domain.Execution{ahead, out, past}, NextFireAt: now.Add(3 * time.Hour), LastFireAt: now}
+		},
+	})
+	f.ok(err)
+	mine := f.mine(got.Executions)
+	require.Len(t, mine, 3)
+
+	behind := func() []store.JobRef {
+		list, err := f.s.ListJobsBehind(f.ctx, c.ID, 10)
+		f.ok(err)
+		return list
+	}
+	require.Empty(t, behind())
+	c = f.edit(c, "2027-10-01")
+	require.Equal(t, []store.JobRef{{Tenant: f.tenant, ID: j.ID}}, behind())
+	follow := func() bool {
+		did, err := f.s.FollowCalendars(f.ctx, store.FollowCalendarsParams{Tenant: f.tenant, Job: j.ID, By: "calendar", Next: at(now.Add(time.Hour))})
+		f.ok(err)
+		return did
+	}
+	require.True(t, follow())
+	require.False(t, follow(), "it is up to date")
+	require.Empty(t, behind())
+	view := f.view(j)
+	require.Equal(t, int64(2), view.Revision)
+	require.Equal(t, []domain.CalendarUse{use(c)}, view.Spec.Schedule.Calendars)
+	require.Equal(t, now.Add(time.Hour), view.NextFireAt)
+	require.Equal(t, "calendar", view.UpdatedBy)
+	for _, e := range mine[:2] {
+		_, err = f.s.FindExecution(f.ctx, f.tenant, e.ID)
+		f.code(domain.CodeNotFound, err)
+	}
+	require.Equal(t, domain.Missed, f.find(mine[2]).State, "what has passed stays")
+	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 10)
+	f.ok(err)
+	require.Equal(t, "2027-10-01", revisions[0].Spec.Schedule.Calendars[0].Content.Holidays[0].Date)
+	require.Equal(t, "2026-10-01", revisions[1].Spec.Schedule.Calendars[0].Content.Holidays[0].Date)
+
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
+	f.ok(err)
+	f.ok(f.s.DeleteCalendar(f.ctx, f.tenant, c.ID, "bob"))
+	did, err := f.s.FollowCalendars(f.ctx, store.FollowCalendarsParams{Tenant: f.tenant, Job: j.ID, Next: at(domain.Never)})
+	f.ok(err)
+	require.False(t, did)
+}
+
+// Another tenant neither sees a calendar nor plans by it.
+func testCalendarWall(t *testing.T, f *fixture) {
+	c := f.calendar("secret days", "2026-10-01")
+	b := newFixture(t, f.s)
+	_, err := b.s.FindCalendar(b.ctx, b.tenant, c.ID)
+	f.code(domain.CodeNotFound, err)
+	_, err = b.s.FindCalendarByName(b.ctx, b.tenant, c.Spec.Name)
+	f.code(domain.CodeNotFound, err)
+	_, err = b.s.UpdateCalendar(b.ctx, store.UpdateCalendarParams{Tenant: b.tenant, ID: c.ID, Spec: c.Spec})
+	f.code(domain.CodeNotFound, err)
+	f.code(domain.CodeNotFound, b.s.DeleteCalendar(b.ctx, b.tenant, c.ID, ""))
+	_, err = b.s.ListCalendarVersions(b.ctx, b.tenant, c.ID, 10)
+	f.code(domain.CodeNotFound, err)
+	list, err := b.s.ListCalendars(b.ctx, store.ListCalendarsParams{Tenant: b.tenant})
+	f.ok(err)
+	require.Empty(t, list)
+	jobs, err := b.s.ListCalendarJobs(b.ctx, b.tenant, c.ID, 10)
+	f.ok(err)
+	require.Empty(t, jobs)
+	j := b.job(nil)
+	spec := j.Spec
+	spec.Schedule.Calendars = []domain.CalendarUse{use(c)}
+	_, err = b.s.UpdateJob(b.ctx, store.UpdateJobParams{Tenant: b.tenant, ID: j.ID, Spec: spec, Next: at(domain.Never)})
+	f.code(domain.CodeInvalid, err)
+	did, err := b.s.FollowCalendars(b.ctx, store.FollowCalendarsParams{Tenant: b.tenant, Job: f.job(nil).ID})
+	f.ok(err)
+	require.False(t, did)
+}
