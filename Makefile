@@ -55,6 +55,17 @@ faults: ## every row of the fault matrix against real processes; ARGS="--only F0
 faults-ci: ## a selection of them, smaller, in about ten minutes
 	@$(MAKE) --no-print-directory faults ARGS="--ci $(ARGS)"
 
+# The server is set up as for production, with durable commits; its data and
+# SQLite's lie where TMPDIR says.
+BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
+.PHONY: bench
+bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick
+	@build/need.sh mariadb
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
+	@.cache/bin/withparts -name CARILLON_MYSQL \
+		-mariadb --innodb-buffer-pool-size=2G -mariadb --innodb-log-file-size=1G -- \
+		.cache/bin/carillon bench --report $(BENCH_REPORT) $(ARGS)
+
 .PHONY: ui
 ui: $(UI_STAMP) ## pages of the web UI, into web-ui/dist; only when its sources changed
 

@@ -19,9 +19,10 @@ func TestExplainRun(t *testing.T) {
 	job := w.job("acme", "nightly", e)
 	run := into[Run](w.call("acme/operator", "POST", "/jobs/"+job.ID+"/run", nil).is(201))
 	sent := w.runner.submitted[0]
-	require.NoError(t, w.store.RecordWaits(t.Context(), []store.Wait{{
+	_, err := w.store.RecordWaits(t.Context(), []store.Wait{{
 		Tenant: sent.TenantID, ID: sent.ID, Reason: domain.ReasonWaitInstance, Message: "all are full", For: time.Minute,
-	}}))
+	}})
+	require.NoError(t, err)
 	got := into[Explanation](w.call("acme/viewer", "GET", "/runs/"+run.ID+"/explain", nil).is(200))
 	require.Contains(t, got.Summary.En, "It is due and waits, because no instance with room was there")
 	require.Equal(t, run.ID, got.Run.ID)

@@ -273,6 +273,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	}
 	var ended, stayed []domain.Execution
 	for i, r := range results {
+		ended = append(ended, d.stopCovered(r.Covered)...)
 		c := chosen[i]
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
@@ -339,6 +340,18 @@ func (d *Dispatcher) Resend(offers []store.OfferResult) {
 	for t, list := range out {
 		t.SendOffers(list)
 	}
+}
+
+// stopCovered tells covered runs to stop, and returns those that have ended.
+func (d *Dispatcher) stopCovered(covered []domain.Execution) (ended []domain.Execution) {
+	for _, e := range covered {
+		if e.State.Terminal() {
+			ended = append(ended, e)
+		} else {
+			d.SendCancel(e)
+		}
+	}
+	return ended
 }
 
 // SendCancel passes a cancel on, if this node serves the instance; whoever

@@ -21,13 +21,13 @@ const (
 	sweepEvery = 500 * time.Millisecond
 	sweepLimit = 500
 	// sweepHold is how long a due execution that was swept is left to this node.
-	sweepHold = 3 * time.Second
+	sweepHold  = 3 * time.Second
+	admitEvery = time.Second
 	// Of partitions that another node holds, only what that node has left alone
 	// for longer than strayAfter is swept, and less often: so no row is ever
 	// left alone, whoever holds what.
 	strayEvery    = 2 * time.Second
 	strayAfter    = 3 * time.Second
-	admitEvery    = time.Second
 	instanceEvery = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.
@@ -38,7 +38,7 @@ const (
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
-	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	ExpireInstances(ctx context.Context, limit int, latest time.Time) ([]domain.Instance, error)
 	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
@@ -49,6 +49,8 @@ type Options struct {
 	Store Store
 	// Held returns the partitions that this node looks after.
 	Held func() []domain.PartitionTerm
+	// Latest is the latest time that is believed of the database's clock; nil: any.
+	Latest func() time.Time
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
 	// Cancel sends a cancel again, Resend one-step offers.
@@ -79,6 +81,9 @@ func New(opt Options) *Sweeper {
 		opt.LogRetention = 30 * 24 * time.Hour
 	}
 	opt.LogRetention = min(opt.LogRetention, opt.RunRetention)
+	if opt.Latest == nil {
+		opt.Latest = func() time.Time { return time.Time{} }
+	}
 	return &Sweeper{opt: opt, log: opt.Logger.With("component", "maintenance")}
 }
 
@@ -160,7 +165,7 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue,
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Latest: s.opt.Latest(),
 		})
 		if err != nil {
 			return err
@@ -197,7 +202,7 @@ func (s *Sweeper) admit(ctx context.Context) error {
 }
 
 func (s *Sweeper) expireInstances(ctx context.Context) error {
-	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit)
+	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit, s.opt.Latest())
 	for _, i := range gone {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
 	}

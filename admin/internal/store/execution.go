@@ -16,6 +16,7 @@ type Triggers interface {
 	// fire time exists already is left out of the result (UNIQUE job, fire
 	// time, key). CodeStaleTerm: nothing was planned, because somebody has
 	// taken over one of the partitions, or its lease has run out.
+	// CodeClockJump: nothing was planned, because it is later than Latest.
 	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
 }
 
@@ -25,6 +26,8 @@ type ClaimDueTriggersParams struct {
 	Partitions []domain.PartitionTerm
 	Horizon    time.Duration
 	Limit      int
+	// Latest is the latest time that is believed of the database's clock; zero = any.
+	Latest time.Time
 	// Plan is pure and quick; it is called inside the transaction.
 	Plan PlanFunc
 }
@@ -69,8 +72,9 @@ type Executions interface {
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// RecordWaits notes why due executions wait, and until when. They keep their
-	// place before later runs of a job that has a slot.
-	RecordWaits(ctx context.Context, waits []Wait) error
+	// place before later runs of a job that has a slot, and cover earlier ones
+	// as an offer does; it returns those, and waiting ones that were covered.
+	RecordWaits(ctx context.Context, waits []Wait) (covered []domain.Execution, err error)
 	// RecordStarts writes the start time of running attempts (for display; the
 	// result brings it again).
 	RecordStarts(ctx context.Context, starts []Start) error
@@ -108,14 +112,17 @@ type OfferStatus uint8
 const (
 	OfferGone      OfferStatus = iota // not due any more: another node, a cancel, a pause
 	OfferMade                         // send it
-	OfferBlocked                      // waits for the job's slot; a finish wakes it
-	OfferDiscarded                    // ended as Discarded
+	OfferBlocked                      // waits for the job's slot, and a finish wakes it; or for room under a limit (Limits)
+	OfferDiscarded                    // ended, because the blocking strategy said so
 )
 
 type OfferResult struct {
 	Status    OfferStatus
 	Execution domain.Execution
 	Spec      *domain.JobSpec
+	// Covered are earlier runs of the job that this one covers: ended, or
+	// cancelling, and then the cancel has to be sent.
+	Covered []domain.Execution
 }
 
 type GrantRequest struct {
@@ -191,6 +198,8 @@ type SweepParams struct {
 	Hold       time.Duration
 	// Overdue leaves out what woke less than this ago.
 	Overdue time.Duration
+	// Latest: see ClaimDueTriggersParams.
+	Latest time.Time
 }
 
 type Swept struct {

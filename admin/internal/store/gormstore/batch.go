@@ -29,11 +29,16 @@ type batch struct {
 	t     *txn
 	now   time.Time // the database's clock after the last lock
 	known bool      // some rows are believed, not locked
+	// skipLocked: what is missing in moves may be locked by others.
+	skipLocked bool
 
 	flights map[domain.ExecutionID]flight
 	specs   map[revisionKey]cachedSpec
 	slots   map[domain.JobID]*slot
-	moves   map[domain.ExecutionID]*move
+	// covers are the jobs among them whose runs cover earlier ones.
+	covers map[domain.JobID]bool
+	limits map[domain.LimitKey]*limit
+	moves  map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
@@ -61,6 +66,9 @@ type loadOptions struct {
 	skipLocked bool
 	// readSlots: slots are always read, because executions may enter their queues.
 	readSlots bool
+	// offers: moves of this batch may start runs. Then limits are locked too,
+	// and runs are loaded that may have to be covered.
+	offers bool
 	// known: what this node believes to know is neither read nor locked.
 	known bool
 }
@@ -98,7 +106,10 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 // newBatch loads the executions with these ids. Those that do not exist are
 // missing in moves.
 func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
-	b := &batch{t: t, slots: map[domain.JobID]*slot{}, moves: make(map[domain.ExecutionID]*move, len(ids))}
+	b := &batch{
+		t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{},
+		moves: make(map[domain.ExecutionID]*move, len(ids)),
+	}
 	var err error
 	if b.flights, err = t.s.flights.load(t.ctx, t.tx, ids); err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
@@ -110,6 +121,13 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 	if b.specs, err = t.s.specs.load(t.ctx, t.tx, keys); err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
+	var limited map[domain.LimitKey][]place
+	if o.offers {
+		if limited, err = b.findLimits(ids); err != nil {
+			return nil, err
+		}
+		o.readSlots = o.readSlots || len(limited) > 0 // who waits for room waits for the slot too
+	}
 	if o.slots {
 		if ids, err = b.lockDelays(ids, o.skipLocked); err != nil {
 			return nil, err
@@ -118,7 +136,16 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 			return nil, err
 		}
 	}
-	return b, b.load(ids, o)
+	if err := b.loadLimits(limited); err != nil {
+		return nil, err
+	}
+	if err := b.load(ids, o); err != nil {
+		return nil, err
+	}
+	if o.skipLocked {
+		b.leaveStuck()
+	}
+	return b, nil
 }
 
 // loadSlots locks the slots of all jobs that have a limit, and returns the ids
@@ -129,9 +156,13 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	apart := map[domain.JobID]bool{}
 	for _, f := range b.flights {
 		job := f.ref.job
-		limit := b.specs[f.ref.spec()].limit()
+		cached := b.specs[f.ref.spec()]
+		limit := cached.limit()
 		if limit <= 0 {
 			continue
+		}
+		if o.offers && cached.spec.Blocking == domain.BlockCover {
+			b.covers[job] = true
 		}
 		_, several := limits[job]
 		apart[job] = o.known && !o.readSlots && !several && f.row != nil && !b.t.s.flights.isCrowded(job)
@@ -150,12 +181,15 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	if len(b.slots) < len(jobs) && !o.skipLocked {
 		return nil, fmt.Errorf("lock slots: %d of %d jobs have no slot row", len(jobs)-len(b.slots), len(jobs))
 	}
+	for job := range b.covers {
+		limits[job] = max(limits[job], coverQueue)
+	}
 	if err := loadQueues(b.t, b.slots, limits, b.flights); err != nil {
 		return nil, fmt.Errorf("load queues: %w", err)
 	}
 	for _, f := range b.flights {
 		if apart[f.ref.job] {
-			b.slots[f.ref.job] = believedSlot(f.ref, limits[f.ref.job])
+			b.slots[f.ref.job] = believedSlot(f.ref, b.specs[f.ref.spec()].limit())
 		}
 	}
 	if o.skipLocked {
@@ -167,6 +201,13 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	if o.queue {
 		return b.addQueued(ids)
 	}
+	if len(b.covers) > 0 {
+		others, err := b.coverable()
+		if err != nil {
+			return nil, err
+		}
+		return b.addIDs(ids, others)
+	}
 	return ids, nil
 }
 
@@ -175,15 +216,22 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	var queued []domain.ExecutionID
 	for _, s := range b.slots {
 		for _, w := range s.queue {
-			if _, ok := b.flights[w.id]; !ok {
-				queued = append(queued, w.id)
-			}
+			queued = append(queued, w.id)
 		}
 	}
-	if len(queued) == 0 {
+	return b.addIDs(ids, queued)
+}
+
+// addIDs adds others to the ids to load.
+func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, error) {
+	others = slices.DeleteFunc(others, func(id domain.ExecutionID) bool {
+		_, known := b.flights[id]
+		return known
+	})
+	if len(others) == 0 {
 		return ids, nil
 	}
-	found, err := b.t.s.flights.load(b.t.ctx, b.t.tx, queued)
+	found, err := b.t.s.flights.load(b.t.ctx, b.t.tx, others)
 	if err != nil {
 		return nil, fmt.Errorf("find queued executions: %w", err)
 	}
@@ -199,7 +247,7 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	for k, s := range specs {
 		b.specs[k] = s
 	}
-	return append(slices.Clone(ids), queued...), nil
+	return append(slices.Clone(ids), others...), nil
 }
 
 // load takes the executions that are known, and locks and reads the others by
@@ -276,8 +324,11 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 	if fx.ReleaseSlot && s != nil {
 		s.release()
 	}
-	if s != nil && m.e.State.Terminal() {
-		s.dequeue(&m.e)
+	if m.e.State.Terminal() {
+		if s != nil {
+			s.dequeue(&m.e)
+		}
+		b.leaveQueues(&m.e, nil)
 	}
 	if fx.Archive != nil {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
@@ -309,8 +360,12 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 		places := s.holders
 		for _, w := range slices.Clone(s.queue) {
 			m := b.moves[w.id]
+			if m == nil && b.skipLocked {
+				break // another transaction has it: the next sweep comes back to it
+			}
 			if m == nil {
-				break // locked by another transaction: its own WakeAt is the net
+				s.drop(w) // without a row; it cannot be, but would block the queue for ever
+				continue
 			}
 			if m.e.State != domain.Due && m.e.State != domain.RetryWait {
 				s.dequeue(&m.e) // cannot be, but would block the queue for ever
@@ -320,6 +375,9 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 				break
 			}
 			places++
+			if m.e.Reason == domain.ReasonWaitLimit {
+				continue // it keeps its place, and goes when the limit has room
+			}
 			if err := m.e.Wake(b.now, patience(m.spec)); err != nil {
 				return nil, err
 			}
@@ -327,6 +385,26 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 		}
 	}
 	return woken, nil
+}
+
+// leaveStuck takes jobs out of the batch whose next waiter is locked by another
+// transaction: it could not be woken if this one freed the slot, so all of the
+// job is left to the next sweep.
+func (b *batch) leaveStuck() {
+	stuck := map[domain.JobID]bool{}
+	for job, s := range b.slots {
+		if len(s.queue) > 0 && b.moves[s.queue[0].id] == nil {
+			stuck[job] = true
+		}
+	}
+	if len(stuck) == 0 {
+		return
+	}
+	for id, m := range b.moves {
+		if stuck[m.e.JobID] {
+			delete(b.moves, id)
+		}
+	}
 }
 
 // patience is how long a due execution waits for an instance.
@@ -354,6 +432,9 @@ func (b *batch) save() error {
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
 	if err := saveSlots(b.t, b.slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
+	}
+	if err := saveLimits(b.t, b.limits); err != nil {
+		return fmt.Errorf("save limits: %w", err)
 	}
 	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)

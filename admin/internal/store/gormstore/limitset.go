@@ -78,7 +78,7 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 // adopt makes holders of the runs that are on instances and were offered when
 // nobody, or not everybody, knew of the limit.
 func (l *limit) adopt(t *txn) error {
-	statement, args := "SELECT id FROM executions WHERE tenant_id = ? AND "+onInstance, []any{int64(l.tenant)}
+	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND phase = %d AND %s", t.d.byIndex("ix_executions_phase"), phaseAlive, onInstance), []any{int64(l.tenant)}
 	if l.kind == kindExecutor {
 		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
 	}
@@ -101,6 +101,9 @@ func (l *limit) adopt(t *txn) error {
 // onInstance is domain.State.OnInstance.
 var onInstance = fmt.Sprintf("state IN (%d, %d, %d)", domain.Offered, domain.Running, domain.Cancelling)
 
+// waits is how an execution that has a place in a queue stands.
+var waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
+
 // ListLimits counts without a lock.
 func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views []store.LimitView, err error) {
 	err = s.look(ctx, "list limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
@@ -114,7 +117,7 @@ func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views [
 			return err
 		}, "SELECT l.subject_id, l.kind, l.tenant_id, l.capacity, COALESCE(x.name, ''),"+
 			" (SELECT COUNT(*) FROM limit_holders AS h JOIN executions AS e ON e.id = h.execution_id WHERE h.subject_id = l.subject_id AND h.kind = l.kind AND e."+onInstance+"),"+
-			" (SELECT COUNT(*) FROM limit_waiters AS w WHERE w.subject_id = l.subject_id AND w.kind = l.kind)"+
+			" (SELECT COUNT(*) FROM limit_waiters AS w JOIN executions AS e ON e.id = w.execution_id WHERE w.subject_id = l.subject_id AND w.kind = l.kind AND e."+waits+")"+
 			" FROM limits AS l LEFT JOIN executors AS x ON l.kind = ? AND x.id = l.subject_id AND x.tenant_id = l.tenant_id"+
 			" WHERE l.tenant_id = ? AND l.capacity > 0 ORDER BY l.kind, x.name", kindExecutor, int64(tenant))
 	})

@@ -102,12 +102,13 @@ func (s *slot) enqueue(e *domain.Execution) {
 
 // dequeue ends e's waiting, when it does wait. The place before the others
 // becomes free, so they are looked at.
-func (s *slot) dequeue(e *domain.Execution) {
-	if !s.waiting[e.ID] {
+func (s *slot) dequeue(e *domain.Execution) { s.drop(waiterOf(e)) }
+
+func (s *slot) drop(w waiter) {
+	if !s.waiting[w.id] {
 		return
 	}
-	w := waiterOf(e)
-	delete(s.waiting, e.ID)
+	delete(s.waiting, w.id)
 	s.waiters = max(s.waiters-1, 0)
 	if i := slices.Index(s.enter, w); i >= 0 {
 		s.enter = slices.Delete(s.enter, i, i+1)

@@ -56,9 +56,9 @@ type Store struct {
 	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	specs       *specCache
+	limits      limitCache
 	flights     *flights
 	clock       *estimate
-	limits      limitCache
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
 

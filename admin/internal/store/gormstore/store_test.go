@@ -33,6 +33,14 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 	})
 }
 
+func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
+	return a.run(ctx, "forget holders", func(t *txn) error {
+		subject, kind := subjectOf(k)
+		_, err := t.exec(ctx, "DELETE FROM limit_holders WHERE subject_id = ? AND kind = ?", subject, kind)
+		return err
+	})
+}
+
 func sqliteOptions(tb testing.TB) Options {
 	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
 }

@@ -27,6 +27,9 @@ type Store interface {
 	// Age makes everything planned for the execution (wake, not before, expiry,
 	// end of the offer, deadline) come sooner by d: tests do not wait for the database's clock.
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
+	// ForgetHolders makes a limit forget who counts, as if a node had offered
+	// runs without knowing of it.
+	ForgetHolders(ctx context.Context, k domain.LimitKey) error
 }
 
 // Run runs the suite. open returns a store on an empty, migrated database; it
@@ -48,13 +51,16 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens},
 		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Supersede", testSupersede},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
-		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned},
+		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
+		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},
+		{"Limit", testLimit}, {"LimitBoth", testLimitBoth}, {"LimitPrecedence", testLimitPrecedence}, {"LimitSlot", testLimitSlot},
+		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
 		{"SweepOffer", testSweepOffer}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
@@ -298,6 +304,14 @@ func (f *fixture) offer(want store.OfferStatus, e domain.Execution) domain.Execu
 	got := f.offerTo(f.instance, e)[0]
 	require.Equal(f.t, want, got.Status, "state %s, reason %q", got.Execution.State, got.Execution.Reason)
 	return got.Execution
+}
+
+// wait records waits and returns what they covered.
+func (f *fixture) wait(waits []store.Wait) []domain.Execution {
+	f.t.Helper()
+	covered, err := f.s.RecordWaits(f.ctx, waits)
+	f.ok(err)
+	return covered
 }
 
 func (f *fixture) grant(e domain.Execution) domain.Execution {
