@@ -26,6 +26,7 @@ func matrix() []row {
 		{"F23", "database: disk full, read-only, no connections left, 500 ms away", true, f23},
 		{"F24", "database clock +300 s, -300 s, +1 day", true, f24},
 		{"F25", "admin clocks ±30 s", false, f25},
+		{"F26", "60 zones × 20 years against a second cron", true, f26},
 		{"F27", "freeze the whole group for 60 s", true, f27},
 		{"F33", "one tenant has 20,000 fire times in one second", true, f33},
 		{"F34", "edit, pause, delete ±5 ms around the fire instant", true, f34},
