@@ -29,6 +29,8 @@ const (
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
+	contender      = benchRoom + "/contender"
+	pending        = "admin/internal/scheduler/pending"
 	expand         = verify + "/expand"
 	accounts       = verify + "/account"
 )
@@ -65,7 +67,8 @@ func rooms() []Room {
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
-		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
+		{pending, nil, whyPure},
+		{"admin/internal/scheduler", []string{domain, store, timing, pending}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, "proto", failpoint}, whySide},
@@ -85,8 +88,9 @@ func rooms() []Room {
 			"admin/internal/completer", "admin/internal/maintenance",
 			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
+		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
-			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
+			domain, store, gormstore, pending, contender, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
 			verify, lab, "executor-sdk",
 		}, "it measures processes from outside, and knows the store only to fill tables and to repeat its statements"},
 		// The binary brings the pages, so that a server in a test needs none.
