@@ -41,6 +41,7 @@ type Admin struct {
 	gateway    *gateway.Gateway
 	completer  *completer.Completer
 	sweeper    *maintenance.Sweeper
+	follower   *follower
 	alerting   *alerting.Service
 	auth       *auth.Service
 	members    *membership
@@ -202,9 +203,11 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
+	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
 		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
+		Chores: []maintenance.Chore{{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every}},
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)

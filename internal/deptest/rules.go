@@ -6,6 +6,7 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	ical     = "admin/internal/ical"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
@@ -51,6 +52,7 @@ func rooms() []Room {
 		{schedule, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, nil, whyPure},
+		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
@@ -71,7 +73,7 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
-		{api, []string{domain, store, schedule, timing, secret, auth}, whySide},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
