@@ -45,6 +45,17 @@ proof: ## two admins and two executors, one admin killed: what was missed, doubl
 	@build/need.sh mariadb
 	go run ./internal/proof failover $(ARGS)
 
+# The server is set up as for production, with durable commits; its data and
+# SQLite's lie where TMPDIR says.
+BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
+.PHONY: bench
+bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick
+	@build/need.sh mariadb
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
+	@.cache/bin/withparts -name CARILLON_MYSQL \
+		-mariadb --innodb-buffer-pool-size=2G -mariadb --innodb-log-file-size=1G -- \
+		.cache/bin/carillon bench --report $(BENCH_REPORT) $(ARGS)
+
 .PHONY: ui
 ui: $(UI_STAMP) ## pages of the web UI, into web-ui/dist; only when its sources changed
 

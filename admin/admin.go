@@ -20,6 +20,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -37,6 +38,7 @@ type Admin struct {
 	clock      *scheduler.Clock
 	timer      *scheduler.Timer
 	planner    *scheduler.Planner
+	leases     *lease.Keeper
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 	completer  *completer.Completer
@@ -175,14 +177,17 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	partitions := func() []int { return allPartitions }
 	schedules, err := timing.NewCache(scheduleCache)
 	if err != nil {
 		return err
 	}
+	a.leases = lease.NewKeeper(lease.Options{
+		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
+		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, Logger: a.log,
+	})
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: a.store, Partitions: partitions, NewID: a.ids.Next, Plan: schedules.Plan,
+		Store: a.store, Held: a.leases.Held, Refused: a.leases.Refused, NewID: a.ids.Next, Plan: schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
 	})
 	a.completer = completer.New(completer.Options{
@@ -205,7 +210,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Partitions: partitions, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Held: a.leases.Held, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
 		Chores: []maintenance.Chore{{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every}},
 	})
@@ -217,6 +222,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
 	a.metrics.observeEnded(list)
+	a.dispatcher.Freed(list)
 	for i := range list {
 		switch list[i].State {
 		case domain.Failed, domain.TimedOut, domain.Lost:

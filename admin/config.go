@@ -96,6 +96,9 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db"))
 	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
 	setDefault(&c.Version, "dev")
+	if c.RunRetention == 0 {
+		c.RunRetention = 90 * 24 * time.Hour
+	}
 	setDefault(&c.Mail.TLS, "starttls")
 	setDefault(&c.Mail.Language, "en")
 	if c.Logger == nil {

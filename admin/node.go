@@ -99,13 +99,3 @@ func (m *membership) nodes() []domain.Node {
 	defer m.mu.Unlock()
 	return slices.Clone(m.live)
 }
-
-// allPartitions are served by every node: which of them takes a row is decided
-// by the row's lock.
-var allPartitions = func() []int {
-	out := make([]int, domain.Partitions)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}()

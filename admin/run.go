@@ -36,6 +36,7 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	queuesCtx, stopQueues := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopQueues()
 	flushed := a.runQueues(queuesCtx)
+	intake.Go(func() error { return a.leases.Run(intakeCtx) })
 	intake.Go(func() error { a.planner.Run(intakeCtx); return nil })
 	intake.Go(func() error { a.timer.Run(intakeCtx); return nil })
 	intake.Go(func() error { return a.sweeper.Run(intakeCtx) })

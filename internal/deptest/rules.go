@@ -7,9 +7,12 @@ const (
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
 	ical     = "admin/internal/ical"
+	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
+
+	failpoint = "proto/failpoint"
 )
 
 // Rooms that rules name more than once.
@@ -27,6 +30,7 @@ const (
 	lab            = "internal/lab"
 	faults         = "internal/faults"
 	verify         = "admin/verify"
+	benchRoom      = "admin/bench"
 	expand         = verify + "/expand"
 )
 
@@ -46,7 +50,8 @@ func Carillon() Rules {
 func rooms() []Room {
 	return []Room{
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
-		{"executor-sdk", []string{"proto"}, whySDK},
+		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
+		{"executor-sdk", []string{"proto", failpoint}, whySDK},
 
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
@@ -58,14 +63,14 @@ func rooms() []Room {
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
-		{gormstore, []string{store, domain, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{gormstore, []string{store, domain, failpoint, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
-		{gateway, []string{domain, store, batch, "proto"}, whySide},
+		{gateway, []string{domain, store, batch, "proto", failpoint}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store}, whySide},
@@ -73,7 +78,8 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
-		{api, []string{domain, store, schedule, timing, ical, secret, auth}, whySide},
+		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
@@ -81,8 +87,12 @@ func rooms() []Room {
 			"admin/internal/completer", "admin/internal/maintenance",
 			alerting, mailChannel, webhookChannel, auth, api,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
+		{benchRoom, []string{
+			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
+			verify, lab, "executor-sdk",
+		}, "it measures processes from outside, and knows the store only to fill tables and to repeat its statements"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule, verify}, whyCmd},
+		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify}, whyCmd},
 
 		{expand, nil, "the second cron: it must not see the first one"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
@@ -105,8 +115,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},

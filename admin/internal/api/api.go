@@ -71,6 +71,8 @@ type Deps struct {
 	Metrics *prometheus.Registry
 	Logger  *slog.Logger
 	Version string
+	// RunRetention is how long ended runs are kept; 0: not known.
+	RunRetention time.Duration
 	// SecureCookies marks cookies Secure also when TLS ends at a proxy.
 	SecureCookies bool
 	// TrustedProxies may set X-Forwarded-For (addresses or CIDR); empty: none.
@@ -146,6 +148,7 @@ func (a *API) routes() {
 	a.registerSchedules()
 	a.registerCalendars()
 	a.registerRuns()
+	a.registerExplain()
 	a.registerLogs()
 	a.registerOverview()
 	a.registerSystem()

@@ -71,6 +71,7 @@ var statuses = map[domain.Code]struct {
 	domain.CodeAlreadyFinished:  {http.StatusConflict, domain.CodeAlreadyFinished},
 	domain.CodeIllegalMove:      {http.StatusConflict, domain.CodeConflict},
 	domain.CodeStaleFence:       {http.StatusConflict, domain.CodeConflict},
+	domain.CodeStaleTerm:        {http.StatusConflict, domain.CodeConflict},
 	domain.CodeExecutorOffline:  {http.StatusConflict, domain.CodeExecutorOffline},
 	domain.CodeRevisionMismatch: {http.StatusPreconditionFailed, domain.CodeRevisionMismatch},
 	domain.CodeInvalid:          {http.StatusUnprocessableEntity, domain.CodeInvalid},

@@ -56,7 +56,7 @@ func New(opt Options) *Completer {
 		opt.Ended = func([]domain.Execution) {}
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
-	c.results = batch.NewFair(2, 500, inTurn, c.finish)
+	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
 	return c
 }
 

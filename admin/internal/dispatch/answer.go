@@ -91,6 +91,7 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 	for _, r := range results {
 		if r.Status != store.OfferGone {
 			d.opt.Later(r.Execution)
+			d.Freed([]domain.Execution{r.Execution})
 		}
 	}
 }

@@ -49,6 +49,8 @@ type Store interface {
 	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
 	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 	RecordAlerts(ctx context.Context, events []domain.AlertEvent) error
+	LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey
+	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 }
 
 // Options configures a Dispatcher.
@@ -75,13 +77,14 @@ type Dispatcher struct {
 	queued  queued
 	answers *batch.Queue[Answer]
 	backs   *batch.Queue[store.GiveBack]
+	admits  *batch.Queue[domain.LimitKey]
 	turns   turns
 	waiting waitingRoom
 	owed    owed
 	outages outages
-	// noSpec and noOffer keep the log short while the database is away.
-	noSpec, noOffer trouble
-	stop            <-chan struct{} // set by Run before its workers begin
+	// These keep the log short while the database is away.
+	noSpec, noOffer, noAdmit trouble
+	stop                     <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -98,12 +101,14 @@ func New(opt Options) *Dispatcher {
 	d := &Dispatcher{
 		opt: opt, log: opt.Logger.With("component", "dispatch"),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
+		noAdmit: trouble{step: "admit waiting executions"},
 	}
 	for i := range d.due {
 		d.due[i] = batch.NewFair(1, offerBatch, dueInTurn, d.offer)
 	}
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
+	d.admits = batch.New(1, offerBatch, d.admit)
 	return d
 }
 
@@ -118,6 +123,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 	wg.Go(func() { d.answers.Run(ctx) })
 	wg.Go(func() { d.backs.Run(ctx) })
+	wg.Go(func() { d.admits.Run(ctx) })
 	wg.Wait()
 }
 
@@ -265,13 +271,17 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	if freed == nil {
 		freed = map[domain.ExecutorID]int{}
 	}
-	var ended []domain.Execution
+	var ended, stayed []domain.Execution
 	for i, r := range results {
+		ended = append(ended, d.stopCovered(r.Covered)...)
 		c := chosen[i]
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
 			c.target.Release(c.execution.ID, reserved)
 			freed[c.execution.Executor]++
+			if r.Execution.Reason != domain.ReasonWaitLimit || len(d.opt.Store.LimitsOn(c.execution.TenantID, c.execution.Executor)) > 1 {
+				stayed = append(stayed, c.execution) // it may have left the queue of a limit
+			}
 			switch {
 			case r.Status == store.OfferDiscarded:
 				ended = append(ended, r.Execution)
@@ -292,6 +302,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	for executor, n := range freed { // the other worker may have met a full house
 		d.Room(executor, n)
 	}
+	d.Freed(stayed)
 	if len(ended) > 0 {
 		d.opt.Ended(ended)
 	}
@@ -329,6 +340,18 @@ func (d *Dispatcher) Resend(offers []store.OfferResult) {
 	for t, list := range out {
 		t.SendOffers(list)
 	}
+}
+
+// stopCovered tells covered runs to stop, and returns those that have ended.
+func (d *Dispatcher) stopCovered(covered []domain.Execution) (ended []domain.Execution) {
+	for _, e := range covered {
+		if e.State.Terminal() {
+			ended = append(ended, e)
+		} else {
+			d.SendCancel(e)
+		}
+	}
+	return ended
 }
 
 // SendCancel passes a cancel on, if this node serves the instance; whoever

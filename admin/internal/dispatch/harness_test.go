@@ -86,9 +86,8 @@ func (f *faulty) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]
 	return through(f, "GiveBackOffers", func() ([]store.OfferResult, error) { return f.Store.GiveBackOffers(ctx, items) })
 }
 
-func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) error {
-	_, err := through(f, "RecordWaits", func() (struct{}, error) { return struct{}{}, f.Store.RecordWaits(ctx, waits) })
-	return err
+func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) ([]domain.Execution, error) {
+	return through(f, "RecordWaits", func() ([]domain.Execution, error) { return f.Store.RecordWaits(ctx, waits) })
 }
 
 func (f *faulty) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error) {

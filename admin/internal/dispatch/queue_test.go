@@ -18,9 +18,9 @@ import (
 // flood plans n runs of one job, one a millisecond since just now.
 func flood(w *storetest.World, n int, change func(*domain.JobSpec)) []domain.Execution {
 	base := time.Now().Truncate(time.Millisecond).Add(-time.Duration(n) * time.Millisecond)
-	job := w.JobFiring(base, change)
+	w.JobFiring(base, change)
 	got, err := w.S.ClaimDueTriggers(w.T.Context(), store.ClaimDueTriggersParams{
-		Partitions: []int{job.Partition}, Limit: 1,
+		Partitions: storetest.HoldAll(w.T, w.S), Limit: 1,
 		Plan: func(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 			p := store.TriggerPlan{NextFireAt: domain.Never, LastFireAt: now}
 			for i := range n {

@@ -126,10 +126,17 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 			waits[i].Message, waits[i].For = "no instance that serves the handler is connected", waitOffline
 		}
 	}
-	if err := d.opt.Store.RecordWaits(ctx, waits); err != nil {
+	covered, err := d.opt.Store.RecordWaits(ctx, waits)
+	if err != nil {
 		d.log.Warn("waits could not be recorded", "count", len(waits), "err", err)
 	}
+	if ended := d.stopCovered(covered); len(ended) > 0 {
+		d.opt.Ended(ended)
+	}
 	d.recheck(waiters)
+	for i := range waiters { // it may have left the queue of a limit
+		d.freedOne(&waiters[i].execution)
+	}
 	d.tellOutages(ctx, waiters)
 }
 

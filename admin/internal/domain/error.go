@@ -30,6 +30,9 @@ const (
 	CodeIllegalMove Code = "illegal_move"
 	// CodeStaleFence: the sender was overtaken by a newer attempt.
 	CodeStaleFence Code = "stale_fence"
+	// CodeStaleTerm: the caller does not hold the partition any more. Callers
+	// inside the admin expect it.
+	CodeStaleTerm Code = "stale_term"
 )
 
 // Error is the one error type that crosses rooms. Anything else is a fault of

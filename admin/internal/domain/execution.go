@@ -173,6 +173,9 @@ type Execution struct {
 	Stack     string
 	// LogLines is the number of lines the attempt wrote; -1 while unknown.
 	LogLines int64
+
+	// Delays are what kept it from starting, oldest first, over all attempts.
+	Delays []Delay
 }
 
 // Attempt is one ended try of an execution on one instance, kept because

@@ -165,7 +165,7 @@ func TestMoves(t *testing.T) {
 		}, {
 			name: "wait",
 			move: func(e *Execution) (Effects, error) {
-				return noEffects(e.Wait(ReasonWaitInstance, "none online", now.Add(time.Second)))
+				return noEffects(e.Wait(now, ReasonWaitInstance, "none online", now.Add(time.Second)))
 			},
 			legal: map[State]State{Due: Due, RetryWait: RetryWait},
 		},

@@ -259,7 +259,7 @@ func TestWaitingForATurnIsNotWaitingForAnInstance(t *testing.T) {
 
 func testWaitingForATurn(t *testing.T, reason Reason) {
 	e := newExecution(1)
-	require.NoError(t, e.Wait(reason, "run 1000 is not over", t0.Add(10*time.Second)))
+	require.NoError(t, e.Wait(t0, reason, "run 1000 is not over", t0.Add(10*time.Second)))
 	now := t0.Add(10 * time.Second)
 	for range 100 { // the run before takes 17 minutes, the dispatch timeout is one
 		action, _, err := e.Sweep(now, time.Time{}, 10*time.Second, noRetry)
@@ -268,7 +268,7 @@ func testWaitingForATurn(t *testing.T, reason Reason) {
 		require.Equal(t, Due, e.State)
 		now = now.Add(10 * time.Second)
 	}
-	require.NoError(t, e.Wait(ReasonWaitInstance, "none online", now.Add(time.Second)))
+	require.NoError(t, e.Wait(now, ReasonWaitInstance, "none online", now.Add(time.Second)))
 	_, _, err := e.Sweep(now.Add(30*time.Second), time.Time{}, time.Second, noRetry)
 	require.NoError(t, err)
 	require.Equal(t, Due, e.State, "the wait for an instance begins when the slot is free")

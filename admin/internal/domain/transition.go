@@ -237,6 +237,7 @@ func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at 
 }
 
 func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait time.Duration) {
+	e.delayed(now, reason, message, e.Instance)
 	e.State, e.Reason, e.Message = Due, reason, message
 	e.Instance = 0
 	e.NotBefore = now.Add(wait)
@@ -246,11 +247,12 @@ func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait
 
 // Wait records why a due execution cannot be offered now, and when somebody
 // has to look again.
-func (e *Execution) Wait(reason Reason, message string, until time.Time) error {
+func (e *Execution) Wait(now time.Time, reason Reason, message string, until time.Time) error {
 	if e.State != Due && e.State != RetryWait {
 		return e.illegal("wait")
 	}
 	e.Reason, e.Message, e.WakeAt = reason, message, until
+	e.delayed(now, reason, message, 0)
 	return nil
 }
 

@@ -207,7 +207,7 @@ func TestMovesKeepTheInvariants(t *testing.T) {
 			"wait": func(t *rapid.T) {
 				reason := rapid.SampledFrom([]Reason{ReasonWaitInstance, ReasonWaitSlot, ReasonWaitLimit}).Draw(t, "reason")
 				m.apply(t, "wait", func() (Effects, error) {
-					return Effects{}, m.e.Wait(reason, "", m.now.Add(time.Second))
+					return Effects{}, m.e.Wait(m.now, reason, "", m.now.Add(time.Second))
 				})
 			},
 			"finish": m.finish,

@@ -174,7 +174,7 @@ func TestLateResults(t *testing.T) {
 			_, err := e.Lose(t0.Add(20*time.Second), ReasonLeaseExpired, "", p)
 			require.NoError(t, err)
 			if row.wait {
-				require.NoError(t, e.Wait(ReasonWaitInstance, "none online", t0.Add(time.Minute)))
+				require.NoError(t, e.Wait(t0, ReasonWaitInstance, "none online", t0.Add(time.Minute)))
 			}
 			r := Report{Fence: 1, Outcome: row.outcome, Output: []byte(`1`), StartedAt: t0.Add(time.Second)}
 			fx, err := e.Finish(t0.Add(30*time.Second), r, p)
@@ -198,7 +198,7 @@ func TestResultOfARepeatedResendIsRefused(t *testing.T) {
 	r := Report{Fence: 1, Outcome: OutcomeFailed, Error: "boom"}
 	_, err := e.Finish(t0.Add(time.Second), r, p)
 	require.NoError(t, err)
-	require.NoError(t, e.Wait(ReasonWaitInstance, "none online", t0.Add(time.Minute)))
+	require.NoError(t, e.Wait(t0, ReasonWaitInstance, "none online", t0.Add(time.Minute)))
 	before := *e
 	_, err = e.Finish(t0.Add(2*time.Second), r, p)
 	require.Equal(t, CodeAlreadyFinished, CodeOf(err))

@@ -8,6 +8,7 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // maxQueued bounds the frames' bytes that wait for one slow peer. A peer that
@@ -26,9 +27,10 @@ type outbox struct {
 
 	mu      sync.Mutex
 	ready   sync.Cond
-	buf     []byte // guarded by mu: encoded frames
-	stopped bool   // guarded by mu
-	full    bool   // guarded by mu
+	buf     []byte   // guarded by mu: encoded frames
+	points  []string // guarded by mu: failpoints of what is in buf; empty in a release
+	stopped bool     // guarded by mu
+	full    bool     // guarded by mu
 }
 
 func (o *outbox) init(w io.Writer) {
@@ -50,6 +52,9 @@ func (o *outbox) put(m gproto.Message) error {
 	}
 	buf, err := proto.AppendFrame(o.buf, m, proto.MaxFrame)
 	o.buf = buf
+	if failpoint.Enabled {
+		o.points = append(o.points, pointOf(m))
+	}
 	o.ready.Signal()
 	return err
 }
@@ -72,7 +77,10 @@ func (o *outbox) run() error {
 		}
 		out := o.buf
 		o.buf = spare[:0]
+		points := o.points
+		o.points = nil
 		o.mu.Unlock()
+		hitAll(points, ".before")
 		for rest := out; len(rest) > 0; {
 			n := min(len(rest), writeSize)
 			if _, err := o.w.Write(rest[:n]); err != nil {
@@ -80,6 +88,7 @@ func (o *outbox) run() error {
 			}
 			rest = rest[n:]
 		}
+		hitAll(points, ".after")
 		if spare = out; cap(spare) > 1<<20 {
 			spare = nil
 		}

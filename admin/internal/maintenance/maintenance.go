@@ -1,6 +1,7 @@
 // Package maintenance answers: what went silent, or grew old?
 //
-// Any node sweeps: rows locked by another are skipped. What it finds due again
+// Each node sweeps the partitions that it holds, and of the others what has
+// been overdue for seconds; rows locked by another are skipped. What it finds due again
 // it hands to the timer; what it finds dead it ends, by the rules of package
 // domain and in one transaction with the alert about it.
 package maintenance
@@ -20,7 +21,13 @@ const (
 	sweepEvery = 500 * time.Millisecond
 	sweepLimit = 500
 	// sweepHold is how long a due execution that was swept is left to this node.
-	sweepHold     = 3 * time.Second
+	sweepHold  = 3 * time.Second
+	admitEvery = time.Second
+	// Of partitions that another node holds, only what that node has left alone
+	// for longer than strayAfter is swept, and less often: so no row is ever
+	// left alone, whoever holds what.
+	strayEvery    = 2 * time.Second
+	strayAfter    = 3 * time.Second
 	instanceEvery = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.
@@ -30,6 +37,7 @@ const (
 // Store is what maintenance asks of the database.
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
+	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
 	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
@@ -38,8 +46,9 @@ type Store interface {
 
 // Options configures a Sweeper.
 type Options struct {
-	Store      Store
-	Partitions func() []int
+	Store Store
+	// Held returns the partitions that this node looks after.
+	Held func() []domain.PartitionTerm
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
 	// Cancel sends a cancel again, Resend one-step offers.
@@ -91,6 +100,8 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	housekeeping.Start()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
+	wg.Go(func() { s.every(ctx, "sweep stray executions", strayEvery, s.sweepStrays) })
+	wg.Go(func() { s.every(ctx, "admit waiting executions", admitEvery, s.admit) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
 	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
 	for _, c := range s.opt.Chores {
@@ -127,13 +138,41 @@ func (s *Sweeper) every(ctx context.Context, step string, interval time.Duration
 }
 
 func (s *Sweeper) sweep(ctx context.Context) error {
+	return s.sweepAll(ctx, 0, func() []int {
+		var held []int
+		for _, h := range s.opt.Held() {
+			held = append(held, h.Partition)
+		}
+		return held
+	})
+}
+
+func (s *Sweeper) sweepStrays(ctx context.Context) error {
+	return s.sweepAll(ctx, strayAfter, func() []int {
+		var mine [domain.Partitions]bool
+		for _, h := range s.opt.Held() {
+			mine[h.Partition] = true
+		}
+		var others []int
+		for p := range mine {
+			if !mine[p] {
+				others = append(others, p)
+			}
+		}
+		return others
+	})
+}
+
+// sweepAll sweeps what has been overdue for some time. Sweeping needs no
+// lease: the row's lock and state decide, whoever looks.
+func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partitions func() []int) error {
 	for ctx.Err() == nil {
-		partitions := s.opt.Partitions()
-		if len(partitions) == 0 {
+		list := partitions()
+		if len(list) == 0 {
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: partitions, Limit: sweepLimit, Hold: sweepHold,
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue,
 		})
 		if err != nil {
 			return err
@@ -157,6 +196,16 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// admit wakes runs that wait under a limit which has room, when whoever made
+// room did not.
+func (s *Sweeper) admit(ctx context.Context) error {
+	woken, err := s.opt.Store.AdmitWaiting(ctx, nil)
+	if len(woken) > 0 {
+		s.opt.Later(woken...)
+	}
+	return err
 }
 
 func (s *Sweeper) expireInstances(ctx context.Context) error {

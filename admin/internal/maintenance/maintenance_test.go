@@ -82,9 +82,9 @@ func newRig(t *testing.T) *rig {
 	r := &rig{World: storetest.NewWorld(t, s)}
 	r.sweeper = New(Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler),
-		Partitions: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.partitions },
-		Later:      func(e ...domain.Execution) { r.record(&r.later, e...) },
-		Cancel:     func(e domain.Execution) { r.record(&r.cancels, e) },
+		Held:   func() []domain.PartitionTerm { r.mu.Lock(); defer r.mu.Unlock(); return held(r.partitions...) },
+		Later:  func(e ...domain.Execution) { r.record(&r.later, e...) },
+		Cancel: func(e domain.Execution) { r.record(&r.cancels, e) },
 		Resend: func(offers []store.OfferResult) {
 			for _, o := range offers {
 				r.record(&r.resends, o.Execution)
@@ -93,6 +93,15 @@ func newRig(t *testing.T) *rig {
 		Ended: func(e []domain.Execution) { r.record(&r.ended, e...) },
 	})
 	return r
+}
+
+// held are partitions in their first term.
+func held(partitions ...int) []domain.PartitionTerm {
+	out := make([]domain.PartitionTerm, len(partitions))
+	for i, p := range partitions {
+		out[i] = domain.PartitionTerm{Partition: p, Term: 1}
+	}
+	return out
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
@@ -282,13 +291,25 @@ func TestPassedDeadlinesEndRunsAndCancelThem(t *testing.T) {
 	})
 }
 
+// TestStraysAreSweptByEverybody: what its own node leaves alone is found by
+// the others, some seconds later.
+func TestStraysAreSweptByEverybody(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.World.Job(nil), time.Now()) // in a partition that is not held
+		time.Sleep(domain.PickupGrace + strayAfter - time.Millisecond)
+		require.Empty(t, r.took(&r.later))
+		time.Sleep(time.Millisecond + strayEvery)
+		require.Equal(t, run.ID, one(t, r.took(&r.later)).e.ID)
+	})
+}
+
 // TestMoreThanOneBatchIsSweptAtOnce: a backlog does not wait for ticks.
 func TestMoreThanOneBatchIsSweptAtOnce(t *testing.T) {
 	var calls int
 	batches := []int{sweepLimit, sweepLimit, 3, 0}
 	s := New(Options{
 		Store: fake{sweep: func() (store.Swept, error) { calls++; return store.Swept{Seen: batches[calls-1]}, nil }}, Logger: slog.New(slog.DiscardHandler),
-		Partitions: func() []int { return []int{1} }, Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
+		Held: func() []domain.PartitionTerm { return held(1) }, Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 	})
 	require.NoError(t, s.sweep(t.Context()))
 	require.Equal(t, 3, calls)
@@ -301,12 +322,21 @@ type fake struct {
 	delete func(what string, before time.Time, limit int) (int64, error)
 }
 
-func (f fake) SweepExecutions(context.Context, store.SweepParams) (store.Swept, error) {
+func (f fake) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swept, error) {
+	if p.Overdue > 0 {
+		return store.Swept{}, nil // strays
+	}
+	if f.sweep == nil {
+		return store.Swept{}, nil
+	}
 	return f.sweep()
 }
 func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
 func (f fake) RearmDelays(context.Context, int) (int, error)                   { return 0, nil }
-func (f fake) Now(context.Context) (time.Time, error)                          { return time.Now(), nil }
+func (f fake) AdmitWaiting(context.Context, []domain.LimitKey) ([]domain.Execution, error) {
+	return nil, nil
+}
+func (f fake) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("logs", before, limit)
 }
@@ -328,7 +358,7 @@ func TestSweepingGoesOnAfterErrors(t *testing.T) {
 				}
 				return store.Swept{}, nil
 			}},
-			Logger: slog.New(slog.NewTextHandler(&logged, nil)), Partitions: func() []int { return []int{1} },
+			Logger: slog.New(slog.NewTextHandler(&logged, nil)), Held: func() []domain.PartitionTerm { return held(1) },
 			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*sweepEvery-time.Millisecond)
@@ -358,7 +388,8 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 				}
 				return 0, nil
 			}},
-			Logger: slog.New(slog.DiscardHandler), Partitions: func() []int { return nil },
+			Logger: slog.New(slog.DiscardHandler), Held: func() []domain.PartitionTerm { return held(1) },
+			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 			LogRetention: 48 * time.Hour, RunRetention: 72 * time.Hour,
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

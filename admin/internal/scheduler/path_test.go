@@ -25,20 +25,51 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // switched is a store that can be cut off.
 type switched struct {
-	store.Triggers
+	store.Store
 	down atomic.Bool
+	boot string
+	held []domain.PartitionTerm // owned by the planner's goroutine
+}
+
+// hold takes and keeps what is free, for a second.
+func (s *switched) hold(t *testing.T, partitions []int) []domain.PartitionTerm {
+	if s.down.Load() {
+		return s.held
+	}
+	ctx := context.WithoutCancel(t.Context())
+	table, err := s.RenewPartitions(ctx, store.RenewPartitionsParams{BootID: s.boot, Held: s.held, TTL: time.Second, Wall: time.Now()})
+	if err != nil {
+		t.Errorf("renew: %v", err)
+	}
+	var want []domain.PartitionTerm
+	s.held = nil
+	for _, p := range partitions {
+		l := table.Leases[p]
+		switch {
+		case l.BootID != s.boot:
+			want = append(want, l.PartitionTerm)
+		case l.Until.After(table.Now):
+			s.held = append(s.held, l.PartitionTerm)
+		}
+	}
+	got, err := s.AcquirePartitions(ctx, store.AcquirePartitionsParams{BootID: s.boot, Want: want, TTL: time.Second})
+	if err != nil {
+		t.Errorf("acquire: %v", err)
+	}
+	s.held = append(s.held, storetest.TermsOf(got)...)
+	return s.held
 }
 
 func (s *switched) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
 	if s.down.Load() {
 		return store.ClaimedTriggers{}, errors.New("the database is down")
 	}
-	return s.Triggers.ClaimDueTriggers(ctx, p)
+	return s.Store.ClaimDueTriggers(ctx, p)
 }
 
 // TestTwoNodesFireEachTimeOnceToTheMillisecond runs planner and timer of two
-// nodes on one real database. First one node is cut off from it, then both for
-// less than the planner looks ahead.
+// nodes on one real database. First the node that holds the partitions is cut
+// off from it, then both for less than the planner looks ahead.
 func TestTwoNodesFireEachTimeOnceToTheMillisecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := gormstore.Options{
@@ -55,7 +86,7 @@ func TestTwoNodesFireEachTimeOnceToTheMillisecond(t *testing.T) {
 		fired := map[domain.JobID]map[time.Time]int{}
 		ctx, cancel := context.WithCancel(t.Context())
 		var nodes sync.WaitGroup
-		stores := []*switched{{Triggers: s}, {Triggers: s}}
+		stores := []*switched{{Store: s, boot: "one"}, {Store: s, boot: "two"}}
 		start := time.Now().Truncate(time.Second).Add(10 * time.Second).UTC()
 		var partitions []int
 		for i := range 6 {
@@ -80,7 +111,7 @@ func TestTwoNodesFireEachTimeOnceToTheMillisecond(t *testing.T) {
 				}
 			})
 			planner := NewPlanner(PlannerOptions{
-				Store: mine, Partitions: func() []int { return partitions }, NewID: storetest.NewID, Plan: schedules.Plan,
+				Store: mine, Held: func() []domain.PartitionTerm { return mine.hold(t, partitions) }, NewID: storetest.NewID, Plan: schedules.Plan,
 				Out: func(e []domain.Execution) { timer.Add(e...) }, Logger: slog.New(slog.DiscardHandler),
 			})
 			nodes.Go(func() { planner.Run(ctx) })

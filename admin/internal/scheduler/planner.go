@@ -28,14 +28,15 @@ const (
 // Planner claims due triggers and plans executions.
 type Planner struct {
 	// fixed after construction
-	store      store.Triggers
-	partitions func() []int
-	newID      func() int64
-	plan       PlanFunc
-	out        func([]domain.Execution)
-	log        *slog.Logger
-	observe    func(claimed, planned int, took time.Duration)
-	nudge      chan struct{}
+	store   store.Triggers
+	held    func() []domain.PartitionTerm
+	refused func()
+	newID   func() int64
+	plan    PlanFunc
+	out     func([]domain.Execution)
+	log     *slog.Logger
+	observe func(claimed, planned int, took time.Duration)
+	nudge   chan struct{}
 }
 
 // PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
@@ -43,10 +44,13 @@ type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next,
 
 // PlannerOptions configures a Planner.
 type PlannerOptions struct {
-	Store      store.Triggers
-	Partitions func() []int // those this node serves now
-	NewID      func() int64
-	Plan       PlanFunc
+	Store store.Triggers
+	// Held returns the partitions that this node may plan now (lease.Keeper).
+	Held func() []domain.PartitionTerm
+	// Refused is told of a claim whose terms were not valid any more; may be nil.
+	Refused func()
+	NewID   func() int64
+	Plan    PlanFunc
 	// Out takes planned executions that are to run.
 	Out    func([]domain.Execution)
 	Logger *slog.Logger
@@ -59,8 +63,11 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Observe == nil {
 		o.Observe = func(int, int, time.Duration) {}
 	}
+	if o.Refused == nil {
+		o.Refused = func() {}
+	}
 	return &Planner{
-		store: o.Store, partitions: o.Partitions, newID: o.NewID, plan: o.Plan, out: o.Out,
+		store: o.Store, held: o.Held, refused: o.Refused, newID: o.NewID, plan: o.Plan, out: o.Out,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
 	}
 }
@@ -102,12 +109,19 @@ func (p *Planner) Run(ctx context.Context) {
 
 // claimAll claims until nothing is due inside the horizon.
 func (p *Planner) claimAll(ctx context.Context) error {
-	partitions := p.partitions()
-	for len(partitions) > 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		held := p.held() // asked each time: trust may end while there is much to do
+		if len(held) == 0 {
+			return nil
+		}
 		began := time.Now()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: partitions, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
+			Partitions: held, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
 		})
+		if domain.Is(err, domain.CodeStaleTerm) {
+			p.refused()
+			return nil
+		}
 		if err != nil {
 			return err
 		}

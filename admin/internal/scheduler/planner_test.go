@@ -18,7 +18,7 @@ func plannerWith(plan PlanFunc) *Planner {
 	var id atomic.Int64
 	return NewPlanner(PlannerOptions{
 		NewID: func() int64 { return id.Add(1) }, Plan: plan, Logger: slog.New(slog.DiscardHandler),
-		Partitions: func() []int { return []int{0} }, Out: func([]domain.Execution) {},
+		Held: func() []domain.PartitionTerm { return []domain.PartitionTerm{{Partition: 0, Term: 1}} }, Out: func([]domain.Execution) {},
 	})
 }
 

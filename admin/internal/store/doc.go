@@ -31,7 +31,9 @@ type Store interface {
 	Jobs
 	Calendars
 	Triggers
+	Partitions
 	Executions
+	Limits
 	Logs
 	Alerts
 	Retention

@@ -14,12 +14,15 @@ type Triggers interface {
 	// others are skipped), asks Plan for each, inserts the planned executions
 	// and advances the triggers, all in one transaction. An execution whose
 	// fire time exists already is left out of the result (UNIQUE job, fire
-	// time, key).
+	// time, key). CodeStaleTerm: nothing was planned, because somebody has
+	// taken over one of the partitions, or its lease has run out.
 	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
 }
 
 type ClaimDueTriggersParams struct {
-	Partitions []int
+	// Partitions are those that the caller holds, with their terms: the claim
+	// commits only while these are the highest.
+	Partitions []domain.PartitionTerm
 	Horizon    time.Duration
 	Limit      int
 	// Plan is pure and quick; it is called inside the transaction.
@@ -66,8 +69,9 @@ type Executions interface {
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// RecordWaits notes why due executions wait, and until when. They keep their
-	// place before later runs of a job that has a slot.
-	RecordWaits(ctx context.Context, waits []Wait) error
+	// place before later runs of a job that has a slot, and cover earlier ones
+	// as an offer does; it returns those, and waiting ones that were covered.
+	RecordWaits(ctx context.Context, waits []Wait) (covered []domain.Execution, err error)
 	// RecordStarts writes the start time of running attempts (for display; the
 	// result brings it again).
 	RecordStarts(ctx context.Context, starts []Start) error
@@ -80,6 +84,8 @@ type Executions interface {
 	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
 
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
+	// FindOccurrence returns the run of a job's schedule for a fire time.
+	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)
 	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// CountExecutions counts by state since an instant (creation time).
@@ -103,14 +109,17 @@ type OfferStatus uint8
 const (
 	OfferGone      OfferStatus = iota // not due any more: another node, a cancel, a pause
 	OfferMade                         // send it
-	OfferBlocked                      // waits for the job's slot; a finish wakes it
-	OfferDiscarded                    // ended as Discarded
+	OfferBlocked                      // waits for the job's slot, and a finish wakes it; or for room under a limit (Limits)
+	OfferDiscarded                    // ended, because the blocking strategy said so
 )
 
 type OfferResult struct {
 	Status    OfferStatus
 	Execution domain.Execution
 	Spec      *domain.JobSpec
+	// Covered are earlier runs of the job that this one covers: ended, or
+	// cancelling, and then the cancel has to be sent.
+	Covered []domain.Execution
 }
 
 type GrantRequest struct {
@@ -184,6 +193,8 @@ type SweepParams struct {
 	Partitions []int
 	Limit      int
 	Hold       time.Duration
+	// Overdue leaves out what woke less than this ago.
+	Overdue time.Duration
 }
 
 type Swept struct {

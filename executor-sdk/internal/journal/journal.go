@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // Why the journal takes nothing: see Err.
@@ -50,6 +52,7 @@ type Journal struct {
 	spare   []byte        // for the next pending; empty
 	waiters []func(error) // whose records are in pending
 	lazy    int           // bytes of pending that nobody waits for
+	points  []string      // failpoints of what is pending; empty in a release
 	err     error         // why nothing can be written; nil = healthy
 	closed  bool
 	keep    []string // earlier boots the admin has not been told of
@@ -81,6 +84,9 @@ func (j *Journal) Append(records []Record, done func(error)) {
 	for _, r := range records {
 		j.ledger.apply(r)
 		j.pending = appendRecord(j.pending, r)
+		if failpoint.Enabled {
+			j.points = append(j.points, pointOf(r.Kind))
+		}
 	}
 	wake := done != nil
 	if done != nil {
@@ -183,13 +189,16 @@ func (j *Journal) commit() {
 		j.pending, j.waiters, j.lazy = j.spare, nil, 0
 		j.spare = nil
 	}
+	points := j.points
+	j.points = nil
 	j.mu.Unlock()
 
+	hitAll(points, ".before-write")
 	var err error
 	if renew {
 		waiters, err = j.renew()
 	} else if len(pending) > 0 {
-		if err = j.write(pending, len(waiters) > 0); err != nil {
+		if err = j.write(pending, len(waiters) > 0, points); err != nil {
 			// What a failed fsync left on the disk is unknown, and a second
 			// fsync would not tell: only a new segment can be trusted.
 			j.setErr(err)
@@ -197,6 +206,7 @@ func (j *Journal) commit() {
 		}
 		j.reuse(pending)
 	}
+	hitAll(points, ".after-fsync")
 	for _, done := range waiters {
 		done(err)
 	}
@@ -212,9 +222,10 @@ func (j *Journal) reuse(buf []byte) {
 	j.mu.Unlock()
 }
 
-func (j *Journal) write(data []byte, sync bool) error {
+func (j *Journal) write(data []byte, sync bool, points []string) error {
 	n, err := j.file.Write(data)
 	j.size += n
+	hitAll(points, ".before-fsync")
 	if err == nil && sync {
 		err = j.file.Sync()
 	}

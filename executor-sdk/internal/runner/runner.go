@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // tickInterval is how often time is looked at while there are attempts.
@@ -158,7 +159,9 @@ func (r *Runner) execute(a *attempt) {
 		a.cancel(nil)
 		r.finish(a, back)
 	}()
+	failpoint.Hit("handler.before")
 	back = r.options.Call(a.ctx, a.offer)
+	failpoint.Hit("handler.after")
 }
 
 // Panicked is the Return of a handler that panicked with p. Call it in the

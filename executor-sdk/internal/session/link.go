@@ -250,9 +250,11 @@ func (l *Link) write(done <-chan struct{}) error {
 		if buf, err = l.outbox.drain(buf[:0]); err != nil {
 			return err
 		}
+		hitAll(l.outbox.points, ".before")
 		if err := writeChunks(l.command, buf); err != nil {
 			return fmt.Errorf("write command: %w", err)
 		}
+		hitAll(l.outbox.points, ".after")
 		if cap(buf) > 1<<20 {
 			buf = nil // a rare large result must not stay in memory
 		}

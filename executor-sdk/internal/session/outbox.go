@@ -7,6 +7,7 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // maxQueued bounds what waits for one session, in messages. Honest peers stay
@@ -20,6 +21,9 @@ var errNotReading = errors.New("the admin does not read: too many messages are w
 // piles up while a write is under way leaves together with the next one.
 type outbox struct {
 	wake chan struct{} // capacity 1: there is something to write; nobody closes it
+	// points are the failpoints of what drain took last; empty in a release.
+	// Owned by the one that drains.
+	points []string
 
 	mu      sync.Mutex // guards what follows
 	answers []*proto.Answer
@@ -64,6 +68,9 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	o.mu.Unlock()
 	if full {
 		return nil, errNotReading
+	}
+	if failpoint.Enabled {
+		o.points = pointsOf(len(answers), len(started), len(results))
 	}
 	buf, err := appendBatches(buf, answers, func(b []*proto.Answer) *proto.CommandToAdmin {
 		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{Answers: b}}}

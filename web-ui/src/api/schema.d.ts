@@ -406,6 +406,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a job did or did not run at an instant */
+        get: operations["explain-fire"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/next-fires": {
         parameters: {
             query?: never;
@@ -602,6 +619,23 @@ export interface paths {
          * @description One that has not started ends at once; a running handler is asked to stop.
          */
         post: operations["cancel-run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a run did or did not start */
+        get: operations["explain-run"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1076,6 +1110,47 @@ export interface components {
             instancesTotal: number;
             name: string;
         };
+        Explanation: {
+            /** @description Those of the executor: at the last offer, or now for a run that waits */
+            instances: components["schemas"]["InstanceVerdict"][];
+            /** @description null: there is no run for this instant */
+            run: components["schemas"]["Run"];
+            /** @description null without a run */
+            stamps: components["schemas"]["ExplanationStamps"];
+            /** @description What happened, by time */
+            steps: components["schemas"]["ExplanationStep"][];
+            summary: components["schemas"]["Bilingual"];
+        };
+        ExplanationStamps: {
+            /**
+             * Format: date-time
+             * @description When its row was written
+             */
+            claimedAt: string | null;
+            /** Format: date-time */
+            finishedAt: string | null;
+            /** Format: date-time */
+            grantedAt: string | null;
+            /** Format: date-time */
+            offeredAt: string | null;
+            /**
+             * Format: date-time
+             * @description The fire time
+             */
+            plannedAt: string;
+            /**
+             * Format: date-time
+             * @description By the executor's clock
+             */
+            startedAt: string | null;
+        };
+        ExplanationStep: {
+            /** Format: date-time */
+            at: string;
+            /** @description planned, claimed, offered, granted, started, finished, or delayed:REASON */
+            code: string;
+            text: components["schemas"]["Bilingual"];
+        };
         Fire: {
             /** Format: date-time */
             at: string;
@@ -1149,6 +1224,12 @@ export interface components {
             state: "online" | "draining" | "silent" | "gone";
             /** @description The application's */
             version: string;
+        };
+        InstanceVerdict: {
+            instance: components["schemas"]["Ref"];
+            text: components["schemas"]["Bilingual"];
+            /** @enum {string} */
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "not_connected" | "silent" | "draining" | "full" | "has_room";
         };
         Job: {
             alert: components["schemas"]["Alert"];
@@ -4864,6 +4945,94 @@ export interface operations {
             };
         };
     };
+    "explain-fire": {
+        parameters: {
+            query: {
+                /** @description The fire time asked about */
+                at: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "next-fires": {
         parameters: {
             query?: {
@@ -5831,6 +6000,91 @@ export interface operations {
             };
             /** @description Request Entity Too Large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "explain-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,26 +21,37 @@ import (
 const slotCheck = 30 * time.Second
 
 // batch moves many executions in one transaction: load, apply moves, save.
+//
+// Executions and slots that this node believes to know are not read at all:
+// the moves are decided on what it knows, and the statements that write them
+// find only rows that are as believed (errStale otherwise, see runBatch).
 type batch struct {
-	t   *txn
-	now time.Time // the database's clock after the last lock
+	t     *txn
+	now   time.Time // the database's clock after the last lock
+	known bool      // some rows are believed, not locked
+	// skipLocked: what is missing in moves may be locked by others.
+	skipLocked bool
 
-	refs  map[domain.ExecutionID]ref
-	specs map[revisionKey]cachedSpec
-	slots map[domain.JobID]*slot
-	moves map[domain.ExecutionID]*move
+	flights map[domain.ExecutionID]flight
+	specs   map[revisionKey]cachedSpec
+	slots   map[domain.JobID]*slot
+	// covers are the jobs among them whose runs cover earlier ones.
+	covers map[domain.JobID]bool
+	limits map[domain.LimitKey]*limit
+	moves  map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
 	alerts    []alertEventRow
 }
 
-// move is one locked execution. e is changed in place; save compares it with
-// before.
+// move is one execution on its way. e is changed in place; save compares it
+// with before and sets after.
 type move struct {
-	before *executionRow
-	e      domain.Execution
-	spec   *domain.JobSpec
+	before, after *executionRow
+	believed      bool // before was not read in this transaction
+	e             domain.Execution
+	spec          *domain.JobSpec
 }
 
 func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idempotent) }
@@ -52,22 +64,69 @@ type loadOptions struct {
 	queue bool
 	// skipLocked leaves out what others have locked.
 	skipLocked bool
+	// readSlots: slots are always read, because executions may enter their queues.
+	readSlots bool
+	// offers: moves of this batch may start runs. Then limits are locked too,
+	// and runs are loaded that may have to be covered.
+	offers bool
+	// known: what this node believes to know is neither read nor locked.
+	known bool
 }
 
-// newBatch locks the executions with these ids. Those that do not exist are
+// runBatch runs one batch in a transaction of its own. move decides and saves;
+// it is called again when the transaction is repeated, and once more, with
+// everything locked and read, when what was believed turns out to be wrong.
+func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
+	var b *batch
+	o.known = !o.skipLocked
+	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
+		if b, err = newBatch(t, ids, o); err == nil {
+			err = move(b)
+		}
+		if errors.Is(err, errStale) {
+			o.known = false
+			s.flights.stale.Add(1)
+			s.clock.forget() // or it was the clock
+		}
+		return err
+	})
+	if err != nil || b == nil {
+		s.flights.doubt(ids)
+		return err
+	}
+	if b.known {
+		s.flights.believed.Add(1)
+	}
+	for _, m := range b.moves {
+		s.flights.remember(cmp.Or(m.after, m.before))
+	}
+	return nil
+}
+
+// newBatch loads the executions with these ids. Those that do not exist are
 // missing in moves.
 func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
-	b := &batch{t: t, slots: map[domain.JobID]*slot{}, moves: make(map[domain.ExecutionID]*move, len(ids))}
+	b := &batch{
+		t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{},
+		moves: make(map[domain.ExecutionID]*move, len(ids)),
+	}
 	var err error
-	if b.refs, err = t.s.refs.load(t.ctx, t.tx, ids); err != nil {
+	if b.flights, err = t.s.flights.load(t.ctx, t.tx, ids); err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
 	}
-	keys := make([]revisionKey, 0, len(b.refs))
-	for _, r := range b.refs {
-		keys = append(keys, r.spec())
+	keys := make([]revisionKey, 0, len(b.flights))
+	for _, f := range b.flights {
+		keys = append(keys, f.ref.spec())
 	}
 	if b.specs, err = t.s.specs.load(t.ctx, t.tx, keys); err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
+	}
+	var limited map[domain.LimitKey][]place
+	if o.offers {
+		if limited, err = b.findLimits(ids); err != nil {
+			return nil, err
+		}
+		o.readSlots = o.readSlots || len(limited) > 0 // who waits for room waits for the slot too
 	}
 	if o.slots {
 		if ids, err = b.lockDelays(ids, o.skipLocked); err != nil {
@@ -77,23 +136,43 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 			return nil, err
 		}
 	}
-	return b, b.lock(ids, o)
+	if err := b.loadLimits(limited); err != nil {
+		return nil, err
+	}
+	if err := b.load(ids, o); err != nil {
+		return nil, err
+	}
+	if o.skipLocked {
+		b.leaveStuck()
+	}
+	return b, nil
 }
 
 // loadSlots locks the slots of all jobs that have a limit, and returns the ids
-// to lock, with those added that may be woken.
+// to load, with those added that may be woken. The slot of a job is not looked
+// at when one run of it, which is known, is moved, and nobody was seen to wait.
 func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
 	limits := map[domain.JobID]int{}
-	for _, r := range b.refs {
-		if c, ok := b.specs[r.spec()]; ok {
-			if limit := c.spec.SlotLimit(); limit > 0 {
-				limits[r.job] = max(limits[r.job], limit)
-			}
+	apart := map[domain.JobID]bool{}
+	for _, f := range b.flights {
+		job := f.ref.job
+		cached := b.specs[f.ref.spec()]
+		limit := cached.limit()
+		if limit <= 0 {
+			continue
 		}
+		if o.offers && cached.spec.Blocking == domain.BlockCover {
+			b.covers[job] = true
+		}
+		_, several := limits[job]
+		apart[job] = o.known && !o.readSlots && !several && f.row != nil && !b.t.s.flights.isCrowded(job)
+		limits[job] = max(limits[job], limit)
 	}
 	jobs := make([]domain.JobID, 0, len(limits))
 	for job := range limits {
-		jobs = append(jobs, job)
+		if !apart[job] {
+			jobs = append(jobs, job)
+		}
 	}
 	var err error
 	if b.slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
@@ -102,42 +181,64 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	if len(b.slots) < len(jobs) && !o.skipLocked {
 		return nil, fmt.Errorf("lock slots: %d of %d jobs have no slot row", len(jobs)-len(b.slots), len(jobs))
 	}
-	if err := loadQueues(b.t, b.slots, limits, b.refs); err != nil {
+	for job := range b.covers {
+		limits[job] = max(limits[job], coverQueue)
+	}
+	if err := loadQueues(b.t, b.slots, limits, b.flights); err != nil {
 		return nil, fmt.Errorf("load queues: %w", err)
+	}
+	for _, f := range b.flights {
+		if apart[f.ref.job] {
+			b.slots[f.ref.job] = believedSlot(f.ref, b.specs[f.ref.spec()].limit())
+		}
 	}
 	if o.skipLocked {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
-			r, ok := b.refs[id]
-			return !ok || limits[r.job] > 0 && b.slots[r.job] == nil
+			f, ok := b.flights[id]
+			return !ok || limits[f.ref.job] > 0 && b.slots[f.ref.job] == nil
 		})
 	}
 	if o.queue {
 		return b.addQueued(ids)
 	}
+	if len(b.covers) > 0 {
+		others, err := b.coverable()
+		if err != nil {
+			return nil, err
+		}
+		return b.addIDs(ids, others)
+	}
 	return ids, nil
 }
 
-// addQueued adds the beginnings of the queues to the ids to lock.
+// addQueued adds the beginnings of the queues to the ids to load.
 func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error) {
 	var queued []domain.ExecutionID
 	for _, s := range b.slots {
 		for _, w := range s.queue {
-			if _, ok := b.refs[w.id]; !ok {
-				queued = append(queued, w.id)
-			}
+			queued = append(queued, w.id)
 		}
 	}
-	if len(queued) == 0 {
+	return b.addIDs(ids, queued)
+}
+
+// addIDs adds others to the ids to load.
+func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, error) {
+	others = slices.DeleteFunc(others, func(id domain.ExecutionID) bool {
+		_, known := b.flights[id]
+		return known
+	})
+	if len(others) == 0 {
 		return ids, nil
 	}
-	refs, err := b.t.s.refs.load(b.t.ctx, b.t.tx, queued)
+	found, err := b.t.s.flights.load(b.t.ctx, b.t.tx, others)
 	if err != nil {
 		return nil, fmt.Errorf("find queued executions: %w", err)
 	}
 	var keys []revisionKey
-	for id, r := range refs {
-		b.refs[id] = r
-		keys = append(keys, r.spec())
+	for id, f := range found {
+		b.flights[id] = f
+		keys = append(keys, f.ref.spec())
 	}
 	specs, err := b.t.s.specs.load(b.t.ctx, b.t.tx, keys)
 	if err != nil {
@@ -146,25 +247,32 @@ func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error
 	for k, s := range specs {
 		b.specs[k] = s
 	}
-	return append(slices.Clone(ids), queued...), nil
+	return append(slices.Clone(ids), others...), nil
 }
 
-// lock reads the executions by primary key, in the order of their ids.
-func (b *batch) lock(ids []domain.ExecutionID, o loadOptions) error {
-	known := make([]domain.ExecutionID, 0, len(ids))
+// load takes the executions that are known, and locks and reads the others by
+// primary key, in the order of their ids.
+func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
+	unknown := make([]domain.ExecutionID, 0, len(ids))
 	for _, id := range ids {
-		if _, ok := b.refs[id]; ok {
-			known = append(known, id)
+		f, ok := b.flights[id]
+		if ok && o.known && f.row != nil {
+			b.known = true
+			if err := b.add(f.row, true); err != nil {
+				return err
+			}
+		} else if ok {
+			unknown = append(unknown, id)
 		}
 	}
-	slices.Sort(known)
-	known = slices.Compact(known)
+	slices.Sort(unknown)
+	unknown = slices.Compact(unknown)
 	lock := b.t.d.forUpdate()
 	if o.skipLocked {
 		lock = b.t.d.forUpdateSkip()
 	}
 	var now int64
-	for part := range slices.Chunk(known, 1000) {
+	for part := range slices.Chunk(unknown, 1000) {
 		err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
 			row := &executionRow{}
 			var at int64
@@ -172,7 +280,7 @@ func (b *batch) lock(ids []domain.ExecutionID, o loadOptions) error {
 				return err
 			}
 			now = max(now, at)
-			return b.add(row)
+			return b.add(row, false)
 		}, "SELECT "+b.t.d.clock()+", "+executionColumns+" FROM executions"+b.t.d.byPrimary()+
 			" WHERE id IN ("+idList(part)+") ORDER BY id"+lock)
 		if err != nil {
@@ -180,16 +288,24 @@ func (b *batch) lock(ids []domain.ExecutionID, o loadOptions) error {
 		}
 	}
 	b.now = instant(now)
+	if now > 0 {
+		b.t.s.clock.learn(now)
+	} else if len(b.moves) > 0 {
+		var err error
+		if b.now, err = b.t.estimatedClock(); err != nil {
+			return fmt.Errorf("read clock: %w", err)
+		}
+	}
 	return nil
 }
 
-func (b *batch) add(row *executionRow) error {
+func (b *batch) add(row *executionRow, believed bool) error {
 	e := row.execution()
 	cached, ok := b.specs[revisionKey{e.JobID, e.Revision}]
 	if !ok || cached.tenant != e.TenantID {
 		return fmt.Errorf("execution %s: job %s has no revision %d", e.ID, e.JobID, e.Revision)
 	}
-	b.moves[e.ID] = &move{before: row, e: e, spec: cached.spec}
+	b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec}
 	return nil
 }
 
@@ -208,8 +324,11 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 	if fx.ReleaseSlot && s != nil {
 		s.release()
 	}
-	if s != nil && m.e.State.Terminal() {
-		s.dequeue(&m.e)
+	if m.e.State.Terminal() {
+		if s != nil {
+			s.dequeue(&m.e)
+		}
+		b.leaveQueues(&m.e, nil)
 	}
 	if fx.Archive != nil {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
@@ -241,8 +360,12 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 		places := s.holders
 		for _, w := range slices.Clone(s.queue) {
 			m := b.moves[w.id]
+			if m == nil && b.skipLocked {
+				break // another transaction has it: the next sweep comes back to it
+			}
 			if m == nil {
-				break // locked by another transaction: its own WakeAt is the net
+				s.drop(w) // without a row; it cannot be, but would block the queue for ever
+				continue
 			}
 			if m.e.State != domain.Due && m.e.State != domain.RetryWait {
 				s.dequeue(&m.e) // cannot be, but would block the queue for ever
@@ -252,6 +375,9 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 				break
 			}
 			places++
+			if m.e.Reason == domain.ReasonWaitLimit {
+				continue // it keeps its place, and goes when the limit has room
+			}
 			if err := m.e.Wake(b.now, patience(m.spec)); err != nil {
 				return nil, err
 			}
@@ -259,6 +385,26 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 		}
 	}
 	return woken, nil
+}
+
+// leaveStuck takes jobs out of the batch whose next waiter is locked by another
+// transaction: it could not be woken if this one freed the slot, so all of the
+// job is left to the next sweep.
+func (b *batch) leaveStuck() {
+	stuck := map[domain.JobID]bool{}
+	for job, s := range b.slots {
+		if len(s.queue) > 0 && b.moves[s.queue[0].id] == nil {
+			stuck[job] = true
+		}
+	}
+	if len(stuck) == 0 {
+		return
+	}
+	for id, m := range b.moves {
+		if stuck[m.e.JobID] {
+			delete(b.moves, id)
+		}
+	}
 }
 
 // patience is how long a due execution waits for an instance.
@@ -273,18 +419,24 @@ func patience(spec *domain.JobSpec) time.Duration {
 func (b *batch) save() error {
 	changes := make([]change[executionRow], 0, len(b.moves))
 	for _, m := range b.moves {
-		after := toExecutionRow(&m.e)
-		if *after == *m.before {
+		after := m.before.next(&m.e)
+		if after == m.before && m.believed {
+			return errStale // no statement would tell whether the refusal is right
+		}
+		if after == m.before {
 			continue
 		}
 		changes = append(changes, change[executionRow]{m.before, after})
-		m.e = after.execution() // what callers get is what is stored
+		m.after, m.e = after, after.execution() // what callers get is what is stored
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
 	if err := saveSlots(b.t, b.slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
 	}
-	if err := executionTable.update(b.t, changes); err != nil {
+	if err := saveLimits(b.t, b.limits); err != nil {
+		return fmt.Errorf("save limits: %w", err)
+	}
+	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)
 	}
 	for _, a := range append(b.unarchive, b.archived...) {
@@ -300,6 +452,18 @@ func (b *batch) save() error {
 		return err
 	}
 	return insertAlerts(b.t, b.alerts)
+}
+
+func (b *batch) saveExecutions(changes []change[executionRow]) error {
+	if b.known {
+		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.now)))
+	}
+	ids := make([]domain.ExecutionID, len(changes))
+	for i, c := range changes {
+		ids[i] = domain.ExecutionID(c.after.id)
+	}
+	b.t.s.flights.doubt(ids) // until the commit is known
+	return executionTable.update(b.t, changes)
 }
 
 func insertAlerts(t *txn, events []alertEventRow) error {
@@ -323,7 +487,7 @@ func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
 		}
 		var ids []domain.ExecutionID
 		for id, m := range (*b).moves {
-			if *toExecutionRow(&m.e) != *m.before {
+			if m.after != nil {
 				ids = append(ids, id)
 			}
 		}
@@ -336,7 +500,7 @@ func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
 			if err := rows.Scan(executionTable.targets(row)...); err != nil {
 				return err
 			}
-			found = found || *row == *toExecutionRow(&(*b).moves[domain.ExecutionID(row.id)].e)
+			found = found || *row == *(*b).moves[domain.ExecutionID(row.id)].after
 			return nil
 		}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+idList(ids)+")")
 		return found, err

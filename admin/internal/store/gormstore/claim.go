@@ -77,10 +77,10 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 		due = due[:0]
 		until := s.d.clockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
 		terms := []string{"SELECT 0 AS job_id, " + s.d.clockNow() + " AS next_fire_at"}
-		for _, part := range p.Partitions {
+		for _, held := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
 				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s ORDER BY next_fire_at LIMIT %d",
-				s.d.byIndex("ix_triggers_due"), part, until, p.Limit)))
+				s.d.byIndex("ix_triggers_due"), held.Partition, until, p.Limit)))
 		}
 		type found struct {
 			job domain.JobID
@@ -99,6 +99,9 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 			}
 			return nil
 		}, strings.Join(terms, " UNION ALL "))
+		if err == nil {
+			s.clock.learn(millis(now))
+		}
 		slices.SortFunc(all, func(a, b found) int { return int(a.at - b.at) })
 		for _, f := range all[:min(len(all), p.Limit)] {
 			due = append(due, f.job)
@@ -108,13 +111,13 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 	return now, due, err
 }
 
-func (s *Store) nextFire(ctx context.Context, partitions []int, after int64) (time.Time, error) {
+func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm, after int64) (time.Time, error) {
 	next := millis(domain.Never)
 	var terms []string
-	for _, part := range partitions {
+	for _, held := range partitions {
 		terms = append(terms, s.d.bounded(fmt.Sprintf(
 			"SELECT next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at > %d ORDER BY next_fire_at LIMIT 1",
-			s.d.byIndex("ix_triggers_due"), part, after)))
+			s.d.byIndex("ix_triggers_due"), held.Partition, after)))
 	}
 	err := s.look(ctx, "find next fire", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		return query(ctx, q, func(rows *sql.Rows) error {
@@ -131,7 +134,7 @@ func (s *Store) nextFire(ctx context.Context, partitions []int, after int64) (ti
 func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
 	var planned []*executionRow
 	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
-	return s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
+	err := s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
 		triggers, now, err := lockDueTriggers(t, due, p.Horizon)
 		if err != nil {
 			return err
@@ -145,13 +148,36 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		if err != nil {
 			return err
 		}
+		if err := t.verifyTerms(termsOf(triggers, p.Partitions)); err != nil {
+			return err
+		}
 		out.Executions = make([]domain.Execution, len(planned))
 		for i, row := range planned {
 			out.Executions[i] = row.execution()
-			s.refs.remember(&out.Executions[i])
 		}
 		return nil
 	})
+	if err == nil {
+		for _, row := range planned {
+			s.flights.remember(row)
+		}
+	}
+	return err
+}
+
+// termsOf are the terms under which these triggers are claimed.
+func termsOf(triggers []*triggerRow, held []domain.PartitionTerm) []domain.PartitionTerm {
+	used := map[int]bool{}
+	for _, r := range triggers {
+		used[int(r.part)] = true
+	}
+	out := make([]domain.PartitionTerm, 0, len(used))
+	for _, h := range held {
+		if used[h.Partition] {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (triggers []*triggerRow, now time.Time, err error) {

@@ -55,6 +55,9 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 	err = s.look(ctx, "read database clock", func(ctx context.Context, _ querier, _ *gorm.DB) error {
 		var ms int64
 		err := s.read.QueryRowContext(ctx, "SELECT "+s.d.clock()).Scan(&ms)
+		if err == nil {
+			s.clock.learn(ms)
+		}
 		now = instant(ms)
 		return err
 	})

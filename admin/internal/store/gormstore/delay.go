@@ -50,13 +50,13 @@ func await(t *txn, waits []waitRow) error {
 // the ids without those whose trigger somebody else has locked.
 func (b *batch) lockDelays(ids []domain.ExecutionID, skipLocked bool) ([]domain.ExecutionID, error) {
 	delayed := func(id domain.ExecutionID) bool {
-		c, ok := b.specs[b.refs[id].spec()]
+		c, ok := b.specs[b.flights[id].ref.spec()]
 		return ok && c.spec.Schedule.Kind == domain.ScheduleFixedDelay
 	}
 	var jobs []domain.JobID
 	for _, id := range ids {
 		if delayed(id) {
-			jobs = append(jobs, b.refs[id].job)
+			jobs = append(jobs, b.flights[id].ref.job)
 		}
 	}
 	if len(jobs) == 0 {
@@ -68,7 +68,7 @@ func (b *batch) lockDelays(ids []domain.ExecutionID, skipLocked bool) ([]domain.
 		return ids, err
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
-		return delayed(id) && locked[b.refs[id].job] == nil
+		return delayed(id) && locked[b.flights[id].ref.job] == nil
 	}), nil
 }
 

@@ -16,6 +16,9 @@ type dialect interface {
 	// that an index can be searched with.
 	clockNow() string
 
+	// localClock returns the database's clock when it is that of this process.
+	localClock() (ms int64, ok bool)
+
 	// forUpdate is appended to a SELECT that locks rows; forUpdateSkip leaves
 	// out rows that others have locked; forShare keeps others from changing them.
 	forUpdate() string
@@ -28,36 +31,22 @@ type dialect interface {
 	// bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
 	bounded(query string) string
 
+	// connect makes other nodes see that this connection is open, for as long as
+	// it is; connected is an SQL expression that says so of a boot id.
+	connect(t *txn, bootID string) error
+	connected(bootID string) string
+
 	// insertBatch is how many rows one INSERT takes; 1 = a prepared statement
 	// is repeated.
 	insertBatch() int
-	// update sets columns of rows found by their key (tables.go).
-	update(ctx context.Context, t *txn, u update) (affected int64, err error)
+	// update sets columns of rows that differ in their values (update.go).
+	update(ctx context.Context, t *txn, u *update) (found int64, err error)
+	// fresh is a condition, beginning with AND, that now was read from the
+	// database's clock not long ago; empty where it was read inside of the
+	// transaction.
+	fresh(now int64) string
 	// deleteBounded deletes at most limit rows.
 	deleteBounded(table, where string) string
-}
-
-// update is a change of many rows of one table in one go.
-type update struct {
-	table string
-	keys  []columnType // the first columns of each row; a row is found by all of them
-	same  []assignment // columns that get the same value in every row
-	vary  []columnType // columns that get the row's own value
-	rows  [][]any      // keys, then vary
-	bytes int          // about how much data the rows hold
-}
-
-// columnType is a column as the dialects see it.
-type columnType struct {
-	name     string
-	kind     kind
-	size     int  // characters, for text
-	nullable bool // 0 and "" are stored as NULL
-}
-
-type assignment struct {
-	column columnType
-	value  any
 }
 
 type kind uint8

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,13 +35,30 @@ func (mysqlDialect) clockNow() string {
 	return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
 }
 
+func (mysqlDialect) localClock() (int64, bool) { return 0, false }
+
 func (mysqlDialect) forUpdate() string           { return " FOR UPDATE" }
 func (mysqlDialect) forUpdateSkip() string       { return " FOR UPDATE SKIP LOCKED" }
 func (mysqlDialect) forShare() string            { return " LOCK IN SHARE MODE" }
 func (mysqlDialect) byPrimary() string           { return " FORCE INDEX (PRIMARY)" }
 func (mysqlDialect) byIndex(index string) string { return " FORCE INDEX (" + index + ")" }
 func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
-func (mysqlDialect) insertBatch() int            { return 500 }
+
+// connect takes a named lock, which the server gives up as soon as the
+// connection ends, in whatever way. The name may have 64 characters.
+func (d mysqlDialect) connect(t *txn, bootID string) error {
+	var got sql.NullInt64
+	name := sessionLock("?")
+	return t.tx.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
+}
+
+func (mysqlDialect) connected(bootID string) string {
+	return "IS_USED_LOCK(" + sessionLock(bootID) + ") IS NOT NULL"
+}
+
+func sessionLock(bootID string) string { return "CONCAT('carillon_node:', MD5(" + bootID + "))" }
+
+func (mysqlDialect) insertBatch() int { return 500 }
 func (mysqlDialect) deleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }
@@ -49,21 +67,24 @@ func (mysqlDialect) deleteBounded(table, where string) string {
 // default on MariaDB; escaping can double the size).
 const maxUpdateBytes = 4 << 20
 
+// fresh bounds how far the clock that decided may be behind the statement's.
+func (d mysqlDialect) fresh(now int64) string {
+	return fmt.Sprintf(" AND %s BETWEEN %d AND %d", d.clockNow(), now, now+maxStaleness.Milliseconds())
+}
+
 // update sends the rows as one JSON parameter and joins them by primary key.
 // STRAIGHT_JOIN makes the planner read the JSON first: the other way round it
-// would lock the whole table.
-func (d mysqlDialect) update(ctx context.Context, t *txn, u update) (int64, error) {
-	if len(u.vary) == 0 && len(u.keys) <= 2 {
-		return d.updateSame(ctx, t, u)
-	}
-	statement := d.updateStatement(u)
+// would lock the whole table. What all rows have in common stands outside.
+func (d mysqlDialect) update(ctx context.Context, t *txn, u *update) (int64, error) {
+	apart := u.apart()
+	statement := u.jsonStatement(apart)
 	var total int64
-	for start := 0; start < len(u.rows); {
-		doc, end := jsonRows(u, start)
+	for start := 0; start < u.len(); {
+		doc, end := u.jsonRows(apart, start)
 		args := make([]any, 0, 1+len(u.same))
 		args = append(args, doc)
 		for _, a := range u.same {
-			args = append(args, a.value)
+			args = append(args, a.value.argument(a.column.kind))
 		}
 		n, err := t.exec(ctx, statement, args...)
 		if err != nil {
@@ -74,78 +95,41 @@ func (d mysqlDialect) update(ctx context.Context, t *txn, u update) (int64, erro
 	return total, nil
 }
 
-// updateSame changes rows that all get the same values: an IN list is enough.
-// The second key, when there is one, is the tenant, and rarely more than one.
-func (d mysqlDialect) updateSame(ctx context.Context, t *txn, u update) (int64, error) {
-	groups := map[int64][]string{}
-	for _, row := range u.rows {
-		second := int64(0)
-		if len(u.keys) == 2 {
-			second = row[1].(int64)
+// apart returns which columns have to stand in the JSON rows: the first key,
+// the other keys unless all rows have the same, and what varies.
+func (u *update) apart() []int {
+	out := []int{0}
+	first := u.row(0)
+	for c := 1; c < u.width(); c++ {
+		differs := c >= len(u.keys)
+		for i := 1; i < u.len() && !differs; i++ {
+			differs = u.row(i)[c] != first[c]
 		}
-		groups[second] = append(groups[second], strconv.FormatInt(row[0].(int64), 10))
+		if differs {
+			out = append(out, c)
+		}
 	}
-	var total int64
-	for second, ids := range groups {
-		var b strings.Builder
-		fmt.Fprintf(&b, "UPDATE %s%s SET ", u.table, d.byPrimary())
-		args := writeAssignments(&b, u.same)
-		fmt.Fprintf(&b, " WHERE %s IN (%s)", u.keys[0].name, strings.Join(ids, ","))
-		if len(u.keys) == 2 {
-			fmt.Fprintf(&b, " AND %s = ?", u.keys[1].name)
-			args = append(args, second)
-		}
-		n, err := t.exec(ctx, b.String(), args...)
-		if err != nil {
-			return total, err
-		}
-		total += n
-	}
-	return total, nil
+	return out
 }
 
-func writeAssignments(b *strings.Builder, same []assignment) (args []any) {
-	for i, a := range same {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(a.column.name)
-		if a.column.nullable {
-			b.WriteString(" = NULLIF(?, " + emptyLiteral(a.column.kind) + ")")
-		} else {
-			b.WriteString(" = ?")
-		}
-		args = append(args, a.value)
+func (u *update) column(c int) columnType {
+	if c < len(u.keys) {
+		return u.keys[c]
 	}
-	return args
+	return u.vary[c-len(u.keys)]
 }
 
-func emptyLiteral(k kind) string {
-	if k == kindInt {
-		return "0"
-	}
-	return "''"
-}
-
-func (mysqlDialect) updateStatement(u update) string {
+func (u *update) jsonStatement(apart []int) string {
 	var b strings.Builder
 	b.WriteString("UPDATE JSON_TABLE(?, '$[*]' COLUMNS (")
-	columns := append(append([]columnType{}, u.keys...), u.vary...)
-	for i, c := range columns {
+	for i, c := range apart {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		// Without ERROR ON ERROR a value that does not fit would become NULL.
-		fmt.Fprintf(&b, "c%d %s PATH '$[%d]' ERROR ON ERROR", i, jsonColumnType(c), i)
+		fmt.Fprintf(&b, "c%d %s PATH '$[%d]' ERROR ON ERROR", c, jsonColumnType(u.column(c)), i)
 	}
-	fmt.Fprintf(&b, ")) AS j STRAIGHT_JOIN %s AS r ON ", u.table)
-	for i, c := range u.keys {
-		if i > 0 {
-			b.WriteString(" AND ")
-		}
-		fmt.Fprintf(&b, "r.%s = j.c%d", c.name, i)
-	}
-	b.WriteString(" SET ")
+	fmt.Fprintf(&b, ")) AS j STRAIGHT_JOIN %s AS r ON r.%s = j.c0 SET ", u.table, u.keys[0].name)
 	for i, c := range u.vary {
 		if i > 0 {
 			b.WriteString(", ")
@@ -163,12 +147,18 @@ func (mysqlDialect) updateStatement(u update) string {
 		if i > 0 || len(u.vary) > 0 {
 			b.WriteString(", ")
 		}
-		if a.column.nullable {
-			fmt.Fprintf(&b, "r.%s = NULLIF(?, %s)", a.column.name, emptyLiteral(a.column.kind))
+		b.WriteString("r.")
+		writeAssignment(&b, a)
+	}
+	b.WriteString(" WHERE TRUE")
+	for i, c := range u.keys[1:] {
+		if slices.Contains(apart, i+1) {
+			fmt.Fprintf(&b, " AND r.%s = j.c%d", c.name, i+1)
 		} else {
-			fmt.Fprintf(&b, "r.%s = ?", a.column.name)
+			fmt.Fprintf(&b, " AND r.%s = %d", c.name, u.cells[i+1].num)
 		}
 	}
+	b.WriteString(u.guard)
 	return b.String()
 }
 
@@ -185,30 +175,30 @@ func jsonColumnType(c columnType) string {
 
 // jsonRows writes rows from start on as [[…],[…]] until the statement would
 // become too large, and returns where it stopped.
-func jsonRows(u update, start int) (doc string, end int) {
+func (u *update) jsonRows(apart []int, start int) (doc string, end int) {
 	var b bytes.Buffer
-	b.Grow(len(u.rows)*24*(len(u.keys)+len(u.vary)) + u.bytes*4/3)
+	b.Grow(u.len()*20*len(apart) + u.bytes*4/3)
 	b.WriteByte('[')
-	for end = start; end < len(u.rows) && (end == start || b.Len() < maxUpdateBytes); end++ {
+	for end = start; end < u.len() && (end == start || b.Len() < maxUpdateBytes); end++ {
 		if end > start {
 			b.WriteByte(',')
 		}
-		b.WriteByte('[')
-		for i, v := range u.rows[end] {
+		row := u.row(end)
+		for i, c := range apart {
 			if i > 0 {
 				b.WriteByte(',')
+			} else {
+				b.WriteByte('[')
 			}
-			switch v := v.(type) {
-			case int64:
-				b.Write(strconv.AppendInt(b.AvailableBuffer(), v, 10))
-			case string:
-				if i >= len(u.keys) && u.vary[i-len(u.keys)].kind == kindBytes {
-					b.WriteByte('"')
-					b.Write(base64.StdEncoding.AppendEncode(b.AvailableBuffer(), []byte(v)))
-					b.WriteByte('"')
-				} else {
-					writeJSONString(&b, v)
-				}
+			switch u.column(c).kind {
+			case kindInt:
+				b.Write(strconv.AppendInt(b.AvailableBuffer(), row[c].num, 10))
+			case kindBytes:
+				b.WriteByte('"')
+				b.Write(base64.StdEncoding.AppendEncode(b.AvailableBuffer(), []byte(row[c].text)))
+				b.WriteByte('"')
+			default:
+				writeJSONString(&b, row[c].text)
 			}
 		}
 		b.WriteByte(']')
@@ -312,8 +302,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// openMySQL makes one pool for reading and writing.
-func openMySQL(o Options) (write, read *sql.DB, err error) {
+// openMySQL makes one pool for reading and writing, and one connection for the
+// leases, which must not queue behind anything else.
+func openMySQL(o Options) (write, leases *sql.DB, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return nil, nil, err
@@ -329,7 +320,9 @@ func openMySQL(o Options) (write, read *sql.DB, err error) {
 	db.SetMaxOpenConns(o.MaxOpenConns)
 	db.SetMaxIdleConns(o.MaxOpenConns)
 	db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
-	return db, db, nil
+	leases = sql.OpenDB(mysqlConnector{connector})
+	leases.SetMaxOpenConns(1)
+	return db, leases, nil
 }
 
 func mysqlGorm(db *sql.DB) gorm.Dialector {

@@ -31,6 +31,8 @@ func (sqliteDialect) clock() string {
 
 func (d sqliteDialect) clockNow() string { return d.clock() }
 
+func (sqliteDialect) localClock() (int64, bool) { return time.Now().UnixMilli(), true }
+
 func (sqliteDialect) forUpdate() string           { return "" }
 func (sqliteDialect) forUpdateSkip() string       { return "" }
 func (sqliteDialect) forShare() string            { return "" }
@@ -39,13 +41,21 @@ func (sqliteDialect) byIndex(index string) string { return " INDEXED BY " + inde
 
 func (sqliteDialect) bounded(query string) string { return "SELECT * FROM (" + query + ")" }
 func (sqliteDialect) insertBatch() int            { return 1 }
+
+// The database runs in this process: whoever reads it is connected, and others are not.
+func (sqliteDialect) connect(*txn, string) error { return nil }
+func (sqliteDialect) connected(string) string    { return "1" }
+
 func (sqliteDialect) deleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE rowid IN (SELECT rowid FROM " + table + " WHERE " + where + " LIMIT ?)"
 }
 
+// The clock is read inside of the only write transaction.
+func (sqliteDialect) fresh(int64) string { return "" }
+
 // update repeats one prepared statement: measured faster than any multi-row
-// form (DEPENDENCIES section 1.3).
-func (sqliteDialect) update(ctx context.Context, t *txn, u update) (int64, error) {
+// form with values of their own (DEPENDENCIES section 1.3).
+func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "UPDATE %s SET ", u.table)
 	args := writeAssignments(&b, u.same)
@@ -53,11 +63,7 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u update) (int64, error
 		if i > 0 || len(u.same) > 0 {
 			b.WriteString(", ")
 		}
-		if c.nullable {
-			b.WriteString(c.name + " = NULLIF(?, " + emptyLiteral(c.kind) + ")")
-		} else {
-			b.WriteString(c.name + " = ?")
-		}
+		writeAssignment(&b, assignment{column: c})
 	}
 	for i, c := range u.keys {
 		if i == 0 {
@@ -67,6 +73,7 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u update) (int64, error
 		}
 		b.WriteString(c.name + " = ?")
 	}
+	b.WriteString(u.guard)
 	statement, err := t.tx.PrepareContext(ctx, b.String())
 	if err != nil {
 		return 0, err
@@ -74,8 +81,15 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u update) (int64, error
 	defer statement.Close()
 	var total int64
 	shared := len(args)
-	for _, row := range u.rows {
-		args = append(append(args[:shared], row[len(u.keys):]...), row[:len(u.keys)]...)
+	for i := range u.len() {
+		args = args[:shared]
+		row := u.row(i)
+		for k, c := range u.vary {
+			args = append(args, row[len(u.keys)+k].argument(c.kind))
+		}
+		for k, c := range u.keys {
+			args = append(args, row[k].argument(c.kind))
+		}
 		result, err := statement.ExecContext(ctx, args...)
 		if err != nil {
 			return total, err

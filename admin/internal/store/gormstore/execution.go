@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
 	"gorm.io/gorm/clause"
@@ -65,7 +64,7 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 		return nil
 	})
 	if err == nil {
-		s.refs.remember(&run)
+		s.flights.remember(toExecutionRow(&run))
 	}
 	return run, created, err
 }
@@ -108,8 +107,8 @@ func (t *txn) findExecution(tenant domain.TenantID, id domain.ExecutionID) (*dom
 	return &e, nil
 }
 
-// OfferExecutions serves the oldest fire times first, so that a batch keeps
-// the order of a serial job. A gone execution that exists comes back as it is:
+// OfferExecutions serves the first in precedence first, and those of a serial
+// job in the order of their fire times. A gone execution that exists comes back as it is:
 // the caller sees, for example, that it is not due yet by the database's clock.
 func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
 	if len(offers) == 0 {
@@ -120,13 +119,9 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 		ids[i] = o.ID
 	}
 	var results []store.OfferResult
-	var b *batch
-	err := s.runChecked(ctx, "offer executions", s.landed(&b), func(t *txn) (err error) {
+	err := s.runBatch(ctx, "offer executions", ids, loadOptions{slots: true, offers: true}, func(b *batch) (err error) {
 		results = make([]store.OfferResult, len(offers))
-		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
-			return err
-		}
-		for _, i := range b.byFireTime(offers) {
+		for _, i := range b.offerOrder(offers) {
 			if results[i], err = b.offer(offers[i]); err != nil {
 				return err
 			}
@@ -138,6 +133,7 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 			if results[i].Execution.ID != 0 {
 				results[i].Execution = b.moves[results[i].Execution.ID].e
 			}
+			b.asStored(results[i].Covered)
 		}
 		return nil
 	})
@@ -145,17 +141,6 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 		return nil, err
 	}
 	return results, nil
-}
-
-func (b *batch) byFireTime(offers []store.Offer) []int {
-	order := make([]int, len(offers))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		return compareWaiters(waiter{b.refs[offers[x].ID].fireAt, offers[x].ID}, waiter{b.refs[offers[y].ID].fireAt, offers[y].ID})
-	})
-	return order
 }
 
 func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
@@ -167,13 +152,26 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	if m.e.State != domain.Due && m.e.State != domain.RetryWait || b.now.Before(m.e.NotBefore) {
 		return r, nil
 	}
-	if limit := m.spec.SlotLimit(); limit > 0 && !m.e.HoldsSlot {
-		s := b.slots[m.e.JobID]
-		if !s.admits(&m.e, limit) {
-			return b.block(m, s, r)
+	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
+	needsSlot := limit > 0 && !m.e.HoldsSlot
+	if needsSlot && m.spec.Blocking == domain.BlockCover {
+		var later bool
+		var err error
+		if r.Covered, later, err = b.cover(m, s); err != nil || later {
+			r.Status = store.OfferDiscarded
+			return r, err
 		}
+	}
+	if needsSlot && !s.admits(&m.e, limit) {
+		return b.block(m, s, r)
+	}
+	if full := b.full(&m.e); full != nil {
+		return b.waitForRoom(m, full, r)
+	}
+	if needsSlot {
 		s.take(&m.e)
 	}
+	b.takeRoom(&m.e)
 	granted := o.Granted && o.Idempotent
 	if err := m.e.Offer(b.now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.spec, o.Idempotent)); err != nil {
 		return r, err // all that is expected was checked above
@@ -185,6 +183,7 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 // block lets an execution wait for its job's slot, or drops it. A retry is not
 // dropped: its run has begun, and only the try waits.
 func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult, error) {
+	b.t.s.flights.crowd(s.job)
 	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 {
 		fx, err := m.e.Discard(b.now, "an earlier run of the job had not ended")
 		if err != nil {
@@ -194,8 +193,9 @@ func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult,
 		return r, b.apply(m, fx)
 	}
 	s.enqueue(&m.e)
+	b.leaveQueues(&m.e, nil)
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -234,18 +234,16 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 // move runs a batch that touches nothing but executions. decide may be called
 // several times; after is called once the batch is written.
 func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*batch) error, after func(*batch)) error {
-	var b *batch
-	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, ids, loadOptions{}); err != nil {
-			return err
-		}
+	var last *batch
+	err := s.runBatch(ctx, step, ids, loadOptions{}, func(b *batch) error {
+		last = b
 		if err := decide(b); err != nil {
 			return err
 		}
 		return b.save()
 	})
 	if err == nil && after != nil {
-		after(b)
+		after(last)
 	}
 	return err
 }
@@ -292,31 +290,56 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 // RecordWaits passes over executions that are not due any more. One that needs
 // its job's slot enters the queue for it: a later run of the job that finds an
 // instance first, on this node or another, must not overtake it.
-func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) error {
+func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []domain.Execution, err error) {
 	if len(waits) == 0 {
-		return nil
+		return nil, nil
 	}
 	ids := make([]domain.ExecutionID, len(waits))
 	for i, w := range waits {
 		ids[i] = w.ID
 	}
-	var b *batch
-	return s.runChecked(ctx, "record waits", s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, ids, loadOptions{slots: true}); err != nil {
+	err = s.runBatch(ctx, "record waits", ids, loadOptions{slots: true, readSlots: true, offers: true}, func(b *batch) error {
+		covered = nil
+		for _, w := range waits {
+			if m := b.find(w.Tenant, w.ID); m != nil {
+				ended, err := b.wait(m, w)
+				if err != nil {
+					return err
+				}
+				covered = append(covered, ended...)
+			}
+		}
+		if err := b.save(); err != nil {
 			return err
 		}
-		for _, w := range waits {
-			m := b.find(w.Tenant, w.ID)
-			// An illegal move means that somebody else was quicker.
-			if m == nil || m.e.Wait(w.Reason, w.Message, b.now.Add(w.For)) != nil {
-				continue
-			}
-			if m.spec.SlotLimit() > 0 && !m.e.HoldsSlot {
-				b.slots[m.e.JobID].enqueue(&m.e)
-			}
-		}
-		return b.save()
+		b.asStored(covered)
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return covered, nil
+}
+
+func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err error) {
+	// An illegal move means that somebody else was quicker.
+	if m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
+		return nil, nil
+	}
+	b.leaveQueues(&m.e, nil)
+	if m.spec.SlotLimit() == 0 || m.e.HoldsSlot {
+		return nil, nil
+	}
+	s := b.slots[m.e.JobID]
+	if m.spec.Blocking == domain.BlockCover {
+		// The earlier run may be what the instance is busy with.
+		var later bool
+		if covered, later, err = b.cover(m, s); later {
+			return []domain.Execution{m.e}, err
+		}
+	}
+	s.enqueue(&m.e)
+	return covered, err
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.

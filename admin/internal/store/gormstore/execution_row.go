@@ -31,10 +31,16 @@ type executionRow struct {
 	startedAt, finishedAt                           int64
 	output, errorKind, error, stack                 string
 	logLines, priority                              int64
+	delays                                          string
+	// version counts the writes; phase is derived from the state (phaseOf).
+	version, phase int64
 }
 
+// versionColumn makes an update find a row only as it was when it was read.
+var versionColumn = intColumn("version", func(r *executionRow) *int64 { return &r.version })
+
 var executionTable = table[executionRow]{
-	name: "executions", keys: 2, required: 10,
+	name: "executions", keys: 2, required: 10, version: &versionColumn,
 	columns: func() []column[executionRow] {
 		type r = executionRow
 		wake := intColumn("wake_at", func(r *r) *int64 { return &r.wakeAt })
@@ -78,16 +84,40 @@ var executionTable = table[executionRow]{
 			longColumn("error", kindLongText, func(r *r) *string { return &r.error }),
 			longColumn("stack", kindLongText, func(r *r) *string { return &r.stack }),
 			lines,
+			versionColumn,
+			intColumn("phase", func(r *r) *int64 { return &r.phase }),
 			intColumn("priority", func(r *r) *int64 { return &r.priority }),
+			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
 		}
 	}(),
+}
+
+// Phases beside the final states, which stand for themselves.
+const (
+	phaseAlive = 0
+	// phaseCold is a run that waits far ahead of its time; the sweep that warms
+	// it up moves its WakeAt behind its NotBefore.
+	phaseCold = 1
+)
+
+// phaseOf is the state as the index for lists has it: runs move through their
+// living states without touching it.
+func phaseOf(r *executionRow) int64 {
+	switch {
+	case domain.State(r.state).Terminal():
+		return r.state
+	case domain.State(r.state) == domain.Due && r.wakeAt < r.notBefore:
+		return phaseCold
+	default:
+		return phaseAlive
+	}
 }
 
 var executionColumns = executionTable.list("")
 
 // toExecutionRow maps to the stored shape: milliseconds, and text that fits.
 func toExecutionRow(e *domain.Execution) *executionRow {
-	return &executionRow{
+	r := &executionRow{
 		id: int64(e.ID), tenantID: int64(e.TenantID), jobID: int64(e.JobID), revision: e.Revision,
 		executorID: int64(e.Executor), part: int64(e.Partition), cause: string(e.Cause),
 		fireAt: millis(e.FireAt), occurrenceKey: e.OccurrenceKey,
@@ -100,8 +130,22 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		grantedAt: millis(e.GrantedAt), startedAt: millis(e.StartedAt), finishedAt: millis(e.FinishedAt),
 		output: string(e.Output), errorKind: clip(e.ErrorKind, errorKindSize),
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
-		priority: int64(e.Priority),
+		priority: int64(e.Priority), delays: delaysText(e.Delays),
 	}
+	r.phase = phaseOf(r)
+	return r
+}
+
+// next returns the row after the move that e made: r itself when nothing
+// changed, else with the next version.
+func (r *executionRow) next(e *domain.Execution) *executionRow {
+	after := toExecutionRow(e)
+	after.version = r.version
+	if *after == *r {
+		return r
+	}
+	after.version++
+	return after
 }
 
 func (r *executionRow) execution() domain.Execution {
@@ -118,7 +162,7 @@ func (r *executionRow) execution() domain.Execution {
 		Deadline: instant(r.deadline), PlannedAt: instant(r.plannedAt), OfferedAt: instant(r.offeredAt),
 		GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
-		Priority: int(r.priority),
+		Priority: int(r.priority), Delays: delaysOf(r.delays),
 	}
 }
 

@@ -40,13 +40,35 @@ func (s *Store) FindExecution(ctx context.Context, tenant domain.TenantID, id do
 	return view, err
 }
 
+// FindOccurrence reads one entry of the unique index.
+func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (view store.ExecutionView, err error) {
+	err = s.look(ctx, "find occurrence", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+
+			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = '' AND tenant_id = ?", int64(job), millis(fireAt), int64(tenant))
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return domain.Errorf(domain.CodeNotFound, "job %s has no run for %s", job, fireAt.UTC().Format(time.RFC3339Nano))
+		}
+		views, err := s.executionViews(ctx, q, rows)
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
 // ListExecutions never sorts and never scans more than its filters force it
 // to. Three ways through the indexes:
 //
 //   - by job: the unique index, newest fire time first (all other lists: newest
 //     id first; the two differ only for runs planned for later);
 //   - by executor or instance: the executor's index;
-//   - else: one bounded scan per state, merged. No state asked for means all.
+//   - else: one bounded scan per phase, merged. No state asked for means all.
+//     Living states share a phase, in which the others are passed over: there
+//     are only as many as are on their way.
 //
 // Conditions beyond these filter the rows of the scan.
 func (s *Store) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
@@ -82,11 +104,12 @@ func (s *Store) listExecutionRows(ctx context.Context, q querier, p store.ListEx
 		f.states(p.States)
 		return s.scanExecutions(ctx, q, s.listStatement("ix_executions_executor", f, "id DESC", limit), f.args...)
 	default:
+		f.states(p.States)
 		states := p.States
 		if len(states) == 0 {
 			states = domain.States
 		}
-		return s.listByState(ctx, q, states, f, limit)
+		return s.listByPhase(ctx, q, phasesOf(states), f, limit)
 	}
 }
 
@@ -160,13 +183,30 @@ func (s *Store) listStatement(index string, f *filter, order string, limit int) 
 		executionColumns, s.d.byIndex(index), strings.Join(f.conditions, " AND "), order, limit)
 }
 
-func (s *Store) listByState(ctx context.Context, q querier, states []domain.State, f *filter, limit int) ([]*executionRow, error) {
+// phasesOf returns the phases in which runs in these states may be.
+func phasesOf(states []domain.State) []int64 {
+	var out []int64
+	for _, st := range states {
+		switch {
+		case st.Terminal():
+			out = append(out, int64(st))
+		case st == domain.Due:
+			out = append(out, phaseAlive, phaseCold)
+		default:
+			out = append(out, phaseAlive)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s *Store) listByPhase(ctx context.Context, q querier, phases []int64, f *filter, limit int) ([]*executionRow, error) {
 	var terms []string
 	var args []any
-	for _, st := range states {
+	for _, phase := range phases {
 		one := &filter{conditions: slices.Clone(f.conditions)}
-		one.add(fmt.Sprintf("state = %d", st))
-		terms = append(terms, s.d.bounded(s.listStatement("ix_executions_state", one, "id DESC", limit)))
+		one.add(fmt.Sprintf("phase = %d", phase))
+		terms = append(terms, s.d.bounded(s.listStatement("ix_executions_phase", one, "id DESC", limit)))
 		args = append(args, f.args...)
 	}
 	rows, err := s.scanExecutions(ctx, q, strings.Join(terms, " UNION ALL "), args...)
@@ -271,22 +311,32 @@ func (s *Store) ListAttempts(ctx context.Context, tenant domain.TenantID, id dom
 	return out, err
 }
 
-// CountExecutions counts inside the index, one range per state. The instant is
-// compared with the time in the id.
+// CountExecutions counts final states inside the index, one range each; of the
+// living ones the rows are read. The instant is compared with the time in the id.
 func (s *Store) CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error) {
 	out := map[domain.State]int64{}
+	term := func(phase int64, st domain.State) string {
+		statement := fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND phase = %d AND id >= %d",
+			st, s.d.byIndex("ix_executions_phase"), tenant, phase, domain.IDFloor(since))
+		if phase == phaseAlive {
+			statement += fmt.Sprintf(" AND state = %d", st)
+		}
+		return statement
+	}
 	var terms []string
 	for _, st := range domain.States {
-		terms = append(terms, fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND state = %d AND id >= %d",
-			st, s.d.byIndex("ix_executions_state"), tenant, st, domain.IDFloor(since)))
+		for _, phase := range phasesOf([]domain.State{st}) {
+			terms = append(terms, term(phase, st))
+		}
 	}
 	err := s.look(ctx, "count executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		clear(out)
 		return query(ctx, q, func(rows *sql.Rows) error {
 			var state domain.State
 			var n int64
 			err := rows.Scan(&state, &n)
 			if n > 0 {
-				out[state] = n
+				out[state] += n
 			}
 			return err
 		}, strings.Join(terms, " UNION ALL "))

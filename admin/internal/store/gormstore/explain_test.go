@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 // explainer explains each statement about the big tables before it runs it.
@@ -99,7 +100,9 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ReadLog(ctx, store.ReadLogParams{Tenant: w.tenant, Execution: w.last, Attempt: 1})
 			require.NoError(t, err)
-			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: everyPartition(), Limit: 10, Plan: w.planOne})
+			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: w.held, Limit: 10, Plan: w.planOne})
+			require.NoError(t, err)
+			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10})
 			require.NoError(t, err)
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})
 			require.NoError(t, err)
@@ -118,6 +121,7 @@ type world struct {
 	instance domain.InstanceID
 	jobs     []domain.JobID
 	last     domain.ExecutionID
+	held     []domain.PartitionTerm // all partitions
 }
 
 func newWorld(tb testing.TB, s *Store, jobs int, blocking domain.Blocking) *world {
@@ -131,7 +135,7 @@ func newWorld(tb testing.TB, s *Store, jobs int, blocking domain.Blocking) *worl
 		Instance: domain.Instance{ID: domain.InstanceID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, BootID: "b"}, TTL: time.Hour,
 	})
 	require.NoError(tb, err)
-	w.instance = instance.ID
+	w.instance, w.held = instance.ID, storetest.HoldAll(tb, s)
 	start := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	for i := range jobs {
 		j, err := s.CreateJob(ctx, domain.Job{ID: domain.JobID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, Source: domain.SourceConsole,
@@ -164,7 +168,7 @@ func (w *world) planOne(now time.Time, t domain.Trigger, _ *domain.JobSpec) stor
 func (w *world) plan(n int) (all []domain.Execution) {
 	w.tb.Helper()
 	for range n {
-		got, err := w.s.ClaimDueTriggers(w.tb.Context(), store.ClaimDueTriggersParams{Partitions: everyPartition(), Limit: len(w.jobs), Plan: w.planOne})
+		got, err := w.s.ClaimDueTriggers(w.tb.Context(), store.ClaimDueTriggersParams{Partitions: w.held, Limit: len(w.jobs), Plan: w.planOne})
 		require.NoError(w.tb, err)
 		require.Len(w.tb, got.Executions, len(w.jobs))
 		all = append(all, got.Executions...)

@@ -20,11 +20,7 @@ func (s *Store) FinishAttempts(ctx context.Context, reports []store.AttemptRepor
 		ids[i] = r.Report.ExecutionID
 	}
 	var results []store.FinishResult
-	var b *batch
-	err := s.runChecked(ctx, "finish attempts", s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, ids, loadOptions{slots: true, queue: true}); err != nil {
-			return err
-		}
+	err := s.runBatch(ctx, "finish attempts", ids, loadOptions{slots: true, queue: true}, func(b *batch) (err error) {
 		results = make([]store.FinishResult, len(reports))
 		for i, r := range reports {
 			if results[i].Code, err = b.finish(r); err != nil {

@@ -266,7 +266,7 @@ func (t *txn) endInstances(rows []instanceRow, reason string, grace time.Duratio
 	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, grace)
 }
 
-// wakeInstances finds the executions through the executor's living states.
+// wakeInstances finds the executions among the tenant's living ones.
 func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace time.Duration) error {
 	var ids []domain.ExecutionID
 	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
@@ -274,8 +274,8 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND state IN (%d, %d, %d) AND executor_id = %d AND instance_id IN (%s)",
-		t.d.byIndex("ix_executions_state"), tenant, domain.Offered, domain.Running, domain.Cancelling, executor, idList(instances)))
+	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND phase = %d AND state IN (%d, %d, %d) AND executor_id = %d AND instance_id IN (%s)",
+		t.d.byIndex("ix_executions_phase"), tenant, phaseAlive, domain.Offered, domain.Running, domain.Cancelling, executor, idList(instances)))
 	if err != nil || len(ids) == 0 {
 		return err
 	}

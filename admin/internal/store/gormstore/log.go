@@ -110,13 +110,13 @@ func (t *txn) appendLog(tenant domain.TenantID, executor domain.ExecutorID, chun
 	for i, c := range chunks {
 		ids[i] = c.ExecutionID
 	}
-	refs, err := t.s.refs.load(t.ctx, t.tx, ids)
+	known, err := t.s.flights.load(t.ctx, t.tx, ids)
 	if err != nil {
 		return 0, err
 	}
 	var own []domain.LogChunk
 	for _, c := range chunks {
-		if r, ok := refs[c.ExecutionID]; ok && r.tenant == tenant && r.executor == executor {
+		if f, ok := known[c.ExecutionID]; ok && f.ref.tenant == tenant && f.ref.executor == executor {
 			own = append(own, c)
 		} else {
 			dropped++

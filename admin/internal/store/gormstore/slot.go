@@ -14,6 +14,12 @@ type slot struct {
 	job    domain.JobID
 	tenant domain.TenantID
 
+	// believed: the row was not read. Nobody waits, and there is a place for
+	// one run, or one run's place to give back: the update demands it. limit
+	// is how many may hold the slot.
+	believed bool
+	limit    int
+
 	holders, waiters             int64
 	holdersBefore, waitersBefore int64
 
@@ -37,11 +43,19 @@ func (w waiter) before(other waiter) bool {
 	return w.fireAt < other.fireAt || w.fireAt == other.fireAt && w.id < other.id
 }
 
+// believedSlot is the slot of a job of which one execution moves.
+func believedSlot(r ref, limit int) *slot {
+	return &slot{job: r.job, tenant: r.tenant, believed: true, limit: limit}
+}
+
 func waiterOf(e *domain.Execution) waiter { return waiter{millis(e.FireAt), e.ID} }
 
 // admits reports whether e may take a place: there is a free one for it and
 // for all that have waited for an earlier fire time.
 func (s *slot) admits(e *domain.Execution, limit int) bool {
+	if s.believed {
+		return true
+	}
 	me := waiterOf(e)
 	places := int64(limit) - s.holders
 	for _, w := range s.queue {
@@ -60,8 +74,12 @@ func (s *slot) take(e *domain.Execution) {
 }
 
 func (s *slot) release() {
-	s.holders = max(s.holders-1, 0)
 	s.freed = true
+	if s.believed {
+		s.holders--
+		return
+	}
+	s.holders = max(s.holders-1, 0)
 }
 
 // enqueue lets e wait; it does nothing when it waits already.
@@ -84,12 +102,13 @@ func (s *slot) enqueue(e *domain.Execution) {
 
 // dequeue ends e's waiting, when it does wait. The place before the others
 // becomes free, so they are looked at.
-func (s *slot) dequeue(e *domain.Execution) {
-	if !s.waiting[e.ID] {
+func (s *slot) dequeue(e *domain.Execution) { s.drop(waiterOf(e)) }
+
+func (s *slot) drop(w waiter) {
+	if !s.waiting[w.id] {
 		return
 	}
-	w := waiterOf(e)
-	delete(s.waiting, e.ID)
+	delete(s.waiting, w.id)
 	s.waiters = max(s.waiters-1, 0)
 	if i := slices.Index(s.enter, w); i >= 0 {
 		s.enter = slices.Delete(s.enter, i, i+1)
@@ -119,6 +138,9 @@ func lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*
 			return err
 		}
 		s.holdersBefore, s.waitersBefore = s.holders, s.waiters
+		if s.waiters > 0 {
+			t.s.flights.crowd(s.job)
+		}
 		slots[s.job] = s
 		return nil
 	}, "SELECT job_id, tenant_id, holders, waiters FROM job_slots"+t.d.byPrimary()+
@@ -128,7 +150,7 @@ func lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*
 
 // loadQueues reads the beginning of each queue that has waiters, as far as its
 // limit can reach, and which of the batch's executions stand in it.
-func loadQueues(t *txn, slots map[domain.JobID]*slot, limits map[domain.JobID]int, refs map[domain.ExecutionID]ref) error {
+func loadQueues(t *txn, slots map[domain.JobID]*slot, limits map[domain.JobID]int, flights map[domain.ExecutionID]flight) error {
 	var heads, members []string
 	for _, s := range slots {
 		if s.waiters > 0 {
@@ -140,7 +162,8 @@ func loadQueues(t *txn, slots map[domain.JobID]*slot, limits map[domain.JobID]in
 	if len(heads) == 0 {
 		return nil
 	}
-	for _, r := range refs {
+	for _, f := range flights {
+		r := f.ref
 		if s := slots[r.job]; s != nil && s.waiters > 0 {
 			members = append(members, fmt.Sprintf("(job_id = %d AND fire_at = %d AND execution_id = %d)", r.job, r.fireAt, r.id))
 		}
@@ -217,10 +240,16 @@ var waiterTable = table[waiterRow]{
 
 // saveSlots writes the slots that changed, and their queues.
 func saveSlots(t *txn, slots map[domain.JobID]*slot) error {
+	if err := saveBelievedSlots(t, slots); err != nil {
+		return err
+	}
 	var changes []change[slotRow]
 	var enter []*waiterRow
 	var leave []string
 	for _, s := range slots {
+		if s.believed {
+			continue
+		}
 		if s.holders != s.holdersBefore || s.waiters != s.waitersBefore {
 			changes = append(changes, change[slotRow]{
 				before: &slotRow{int64(s.job), int64(s.tenant), s.holdersBefore, s.waitersBefore},
@@ -242,6 +271,45 @@ func saveSlots(t *txn, slots map[domain.JobID]*slot) error {
 	}
 	for part := range slices.Chunk(leave, 200) {
 		if _, err := t.exec(t.ctx, "DELETE FROM slot_waiters WHERE "+strings.Join(part, " OR ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// believedChange is what many slots that were not read have in common.
+type believedChange struct {
+	tenant domain.TenantID
+	taken  int64 // 1 = a place is taken, -1 = given back
+	limit  int
+}
+
+// saveBelievedSlots takes or gives back one place in each slot. errStale: a
+// slot is full, or somebody waits for it.
+func saveBelievedSlots(t *txn, slots map[domain.JobID]*slot) error {
+	groups := map[believedChange][]domain.JobID{}
+	for _, s := range slots {
+		if !s.believed || s.holders == 0 {
+			continue
+		}
+		change := believedChange{tenant: s.tenant, taken: s.holders}
+		if s.holders > 0 {
+			change.limit = s.limit
+		}
+		groups[change] = append(groups[change], s.job)
+	}
+	for change, jobs := range groups {
+		slices.Sort(jobs)
+		set, place := "holders = holders + 1", fmt.Sprintf("holders < %d", change.limit)
+		if change.taken < 0 {
+			set, place = "holders = holders - 1", "holders > 0"
+		}
+		found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byPrimary()+" SET "+set+" WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? AND "+
+			place+" AND waiters = 0", int64(change.tenant))
+		if err == nil && found != int64(len(jobs)) {
+			err = errStale
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -112,12 +112,17 @@ type cachedSpec struct {
 	spec   *domain.JobSpec
 }
 
-func newSpecCache(size int) *specCache {
-	entries, err := lru.New[revisionKey, cachedSpec](size)
-	if err != nil {
-		panic(err) // only for a size below 1
+// limit is how many runs may hold the job's slot; 0 = any number, or no such
+// revision.
+func (c cachedSpec) limit() int {
+	if c.spec == nil {
+		return 0
 	}
-	return &specCache{entries: entries}
+	return c.spec.SlotLimit()
+}
+
+func newSpecCache(size int) *specCache {
+	return &specCache{entries: newCache[revisionKey, cachedSpec](size)}
 }
 
 // load returns the specs of all keys; those that are not cached come with one

@@ -49,13 +49,16 @@ type Store struct {
 	// Fixed after construction.
 	d           dialect
 	write, read *sql.DB // the same pool on MySQL
+	leases      *sql.DB // one connection of its own on MySQL, write on SQLite
 	db          *gorm.DB
 	reader      *gorm.DB
 	log         *slog.Logger
 	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	specs       *specCache
-	refs        *refCache
+	limits      limitCache
+	flights     *flights
+	clock       *estimate
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
 
@@ -92,11 +95,13 @@ func connect(o Options) (*Store, error) {
 	case "mysql":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
 		s.d, dialector = mysqlDialect{}, mysqlGorm
-		s.write, s.read, err = openMySQL(o)
+		s.write, s.leases, err = openMySQL(o)
+		s.read = s.write
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)
 		s.d, dialector = sqliteDialect{}, sqliteGorm
 		s.write, s.read, err = openSQLite(o)
+		s.leases = s.write
 	default:
 		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
 	}
@@ -118,7 +123,7 @@ func connect(o Options) (*Store, error) {
 	}
 	s.lookup, s.commit = s.read, (*sql.Tx).Commit
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
-	s.refs = newRefCache(65536)
+	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil
 }
 
@@ -164,6 +169,9 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.write != nil {
 		errs = append(errs, s.write.Close())
+	}
+	if s.leases != nil && s.leases != s.write {
+		errs = append(errs, s.leases.Close())
 	}
 	if s.read != nil && s.read != s.write {
 		errs = append(errs, s.read.Close())

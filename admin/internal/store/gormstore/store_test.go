@@ -25,10 +25,18 @@ type aging struct{ *Store }
 func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
 	return a.run(ctx, "age execution", func(t *txn) error {
 		ms := d.Milliseconds()
-		_, err := t.exec(ctx, "UPDATE executions SET wake_at = wake_at - ?, not_before = not_before - ?,"+
+		_, err := t.exec(ctx, "UPDATE executions SET version = version + 1, wake_at = wake_at - ?, not_before = not_before - ?,"+
 			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END,"+
 			" offered_at = CASE WHEN offered_at = 0 THEN 0 ELSE offered_at - ? END WHERE id = ?",
 			ms, ms, ms, ms, ms, int64(id))
+		return err
+	})
+}
+
+func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
+	return a.run(ctx, "forget holders", func(t *txn) error {
+		subject, kind := subjectOf(k)
+		_, err := t.exec(ctx, "DELETE FROM limit_holders WHERE subject_id = ? AND kind = ?", subject, kind)
 		return err
 	})
 }

@@ -31,11 +31,10 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 	if err != nil || len(ids) == 0 {
 		return out, err
 	}
-	var b *batch
-	err = s.runChecked(ctx, "sweep executions", s.landed(&b), func(t *txn) (err error) {
+	err = s.runBatch(ctx, "sweep executions", ids, loadOptions{slots: true, queue: true, skipLocked: true}, func(b *batch) error {
 		out = store.Swept{Now: now, Seen: len(ids)}
-		if b, err = newBatch(t, ids, loadOptions{slots: true, queue: true, skipLocked: true}); err != nil || len(b.moves) == 0 {
-			return err
+		if len(b.moves) == 0 {
+			return nil
 		}
 		out.Now = b.now
 		swept, err := b.sweep(ids, p.Hold)
@@ -59,11 +58,12 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		ids = ids[:0]
+		until := s.d.clockNow() + fmt.Sprintf(" - %d", p.Overdue.Milliseconds())
 		terms := []string{"SELECT 0 AS id, " + s.d.clockNow() + " AS wake_at"}
 		for _, part := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
 				"SELECT id, wake_at FROM executions%s WHERE part = %d AND wake_at <= %s ORDER BY wake_at LIMIT %d",
-				s.d.byIndex("ix_executions_wake"), part, s.d.clockNow(), p.Limit)))
+				s.d.byIndex("ix_executions_wake"), part, until, p.Limit)))
 		}
 		type found struct {
 			id domain.ExecutionID
@@ -135,7 +135,7 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 			continue // locked by another, or moved on since it was found
 		}
 		if b.stillBlocked(m) {
-			if err := m.e.Wait(domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
+			if err := m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
 				return out, err
 			}
 			continue

@@ -2,7 +2,9 @@ package gormstore
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,57 +17,42 @@ type table[R any] struct {
 	keys     int
 	required int
 	columns  []column[R]
+	// version, when set, counts the writes of a row: an update finds only rows
+	// that are as they were before, whoever has written them.
+	version *column[R]
 }
 
 type column[R any] struct {
 	columnType
-	ptr func(*R) any // *int64 or *string
-	def int64        // the column's default, when it is not 0 or ""
+	num  func(*R) *int64  // for kindInt
+	text func(*R) *string // for all others
+	def  int64            // the column's default, when it is not 0 or ""
 }
 
 func intColumn[R any](name string, ptr func(*R) *int64) column[R] {
-	return column[R]{columnType: columnType{name: name, kind: kindInt}, ptr: func(r *R) any { return ptr(r) }}
+	return column[R]{columnType: columnType{name: name, kind: kindInt}, num: ptr}
 }
 
 func textColumn[R any](name string, size int, ptr func(*R) *string) column[R] {
-	return column[R]{columnType: columnType{name: name, kind: kindText, size: size}, ptr: func(r *R) any { return ptr(r) }}
+	return column[R]{columnType: columnType{name: name, kind: kindText, size: size}, text: ptr}
 }
 
 func longColumn[R any](name string, k kind, ptr func(*R) *string) column[R] {
-	return column[R]{columnType: columnType{name: name, kind: k, nullable: true}, ptr: func(r *R) any { return ptr(r) }}
+	return column[R]{columnType: columnType{name: name, kind: k, nullable: true}, text: ptr}
 }
 
-func (c column[R]) value(r *R) any {
-	switch p := c.ptr(r).(type) {
-	case *int64:
-		return *p
-	case *string:
-		return *p
-	default:
-		panic(fmt.Sprintf("column %s is a %T", c.name, p)) // a mistake in a table's description
+func (c column[R]) cell(r *R) cell {
+	if c.num != nil {
+		return cell{num: *c.num(r)}
 	}
+	return cell{text: *c.text(r)}
 }
 
 func (c column[R]) isDefault(r *R) bool {
-	switch v := c.value(r).(type) {
-	case int64:
-		return v == c.def
-	default:
-		return v == ""
+	if c.num != nil {
+		return *c.num(r) == c.def
 	}
-}
-
-// argument is the value as an INSERT takes it.
-func (c column[R]) argument(r *R) any {
-	v := c.value(r)
-	switch {
-	case c.nullable && (v == "" || v == int64(0)):
-		return nil
-	case c.kind == kindBytes:
-		return []byte(v.(string))
-	default:
-		return v
-	}
+	return *c.text(r) == ""
 }
 
 // list is the SELECT list of all columns; prefix is "" or "alias.".
@@ -89,7 +76,11 @@ func (tb *table[R]) targets(r *R, extra ...any) []any {
 	out := make([]any, 0, len(tb.columns)+len(extra))
 	out = append(out, extra...)
 	for _, c := range tb.columns {
-		out = append(out, c.ptr(r))
+		if c.num != nil {
+			out = append(out, c.num(r))
+		} else {
+			out = append(out, c.text(r))
+		}
 	}
 	return out
 }
@@ -115,11 +106,9 @@ func (tb *table[R]) insert(t *txn, rows []*R) error {
 		args := make([]any, 0, min(batch, len(rows)-start)*len(used))
 		for ; end < len(rows) && end-start < batch && size < maxUpdateBytes; end++ {
 			for _, c := range used {
-				v := c.argument(rows[end])
-				if s, ok := v.([]byte); ok {
-					size += len(s)
-				}
-				args = append(args, v)
+				v := c.cell(rows[end])
+				size += len(v.text)
+				args = append(args, v.inserted(c.columnType))
 			}
 		}
 		if _, err := t.exec(t.ctx, tb.insertStatement(used, end-start), args...); err != nil {
@@ -148,7 +137,7 @@ func (tb *table[R]) insertEach(t *txn, used []column[R], rows []*R) error {
 	args := make([]any, len(used))
 	for _, r := range rows {
 		for i, c := range used {
-			args[i] = c.argument(r)
+			args[i] = c.cell(r).inserted(c.columnType)
 		}
 		if _, err := statement.ExecContext(t.ctx, args...); err != nil {
 			return err
@@ -180,25 +169,46 @@ func (tb *table[R]) insertStatement(used []column[R], rows int) string {
 // change is a row before and after.
 type change[R any] struct{ before, after *R }
 
-// update writes what differs. Columns that differ in no row stay out of the
-// statement, those that get the same value everywhere stand in it once: an
-// offer of 500 executions sends 500 ids and not much more. Every row must
-// still be there: its lock is held, so anything else is a fault of the program.
+// errStale is the answer to an update of rows that are not locked: not all of
+// them are as they were believed to be.
+var errStale = errors.New("rows have changed since they were read")
+
+// update writes what differs. Every row must still be there as it was before:
+// its lock is held, so anything else is a fault of the program.
 func (tb *table[R]) update(t *txn, changes []change[R]) error {
+	err := tb.updateGuarded(t, changes, "")
+	if errors.Is(err, errStale) {
+		return fmt.Errorf("not all locked rows of %s were updated", tb.name)
+	}
+	return err
+}
+
+// updateGuarded is update for rows whose lock need not be held: it returns
+// errStale when the database found fewer, and then the transaction has to be
+// given up. guard is a further condition, beginning with AND, or empty.
+//
+// Columns that differ in no row stay out of the statement, those that get the
+// same value everywhere stand in it once: an offer of 500 executions sends 500
+// ids and not much more.
+func (tb *table[R]) updateGuarded(t *txn, changes []change[R], guard string) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	u := update{table: tb.name}
-	for _, c := range tb.columns[:tb.keys] {
+	u := update{table: tb.name, guard: guard}
+	keys := slices.Clone(tb.columns[:tb.keys])
+	if tb.version != nil {
+		keys = append(keys, *tb.version)
+	}
+	for _, c := range keys {
 		u.keys = append(u.keys, c.columnType)
 	}
 	var vary []column[R]
 	for _, c := range tb.columns[tb.keys:] {
-		differs, same := inspect(c, changes)
+		differs, same := c.inspect(changes)
 		switch {
 		case !differs:
 		case same:
-			u.same = append(u.same, assignment{c.columnType, c.value(changes[0].after)})
+			u.same = append(u.same, assignment{c.columnType, c.cell(changes[0].after)})
 		default:
 			vary = append(vary, c)
 			u.vary = append(u.vary, c.columnType)
@@ -207,33 +217,41 @@ func (tb *table[R]) update(t *txn, changes []change[R]) error {
 	if len(u.same) == 0 && len(vary) == 0 {
 		return nil
 	}
+	u.cells = make([]cell, 0, len(changes)*(len(keys)+len(vary)))
 	for _, ch := range changes {
-		row := make([]any, 0, tb.keys+len(vary))
-		for _, c := range tb.columns[:tb.keys] {
-			row = append(row, c.value(ch.after))
+		for _, c := range keys {
+			u.cells = append(u.cells, c.cell(ch.before))
 		}
 		for _, c := range vary {
-			v := c.value(ch.after)
-			if s, ok := v.(string); ok {
-				u.bytes += len(s)
-			}
-			row = append(row, v)
+			v := c.cell(ch.after)
+			u.bytes += len(v.text)
+			u.cells = append(u.cells, v)
 		}
-		u.rows = append(u.rows, row)
 	}
-	found, err := t.d.update(t.ctx, t, u)
+	found, err := u.run(t)
 	if err == nil && found != int64(len(changes)) {
-		err = fmt.Errorf("%d of %d locked rows of %s were updated", found, len(changes), tb.name)
+		err = errStale
 	}
 	return err
 }
 
-func inspect[R any](c column[R], changes []change[R]) (differs, same bool) {
-	first := c.value(changes[0].after)
+// inspect reports whether any row's value changes, and whether all rows get
+// the same one.
+func (c column[R]) inspect(changes []change[R]) (differs, same bool) {
 	same = true
+	if c.num != nil {
+		first := *c.num(changes[0].after)
+		for _, ch := range changes {
+			after := *c.num(ch.after)
+			differs = differs || *c.num(ch.before) != after
+			same = same && after == first
+		}
+		return differs, same
+	}
+	first := *c.text(changes[0].after)
 	for _, ch := range changes {
-		after := c.value(ch.after)
-		differs = differs || c.value(ch.before) != after
+		after := *c.text(ch.after)
+		differs = differs || *c.text(ch.before) != after
 		same = same && after == first
 	}
 	return differs, same

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 const (
@@ -57,7 +59,7 @@ func (s *Store) runChecked(ctx context.Context, step string, landed func(context
 	defer cancel()
 	backoff := txBackoff
 	for try := 1; ; try++ {
-		err := s.tryOnce(ctx, fn)
+		err := s.tryOnce(ctx, step, fn)
 		if err == nil {
 			return nil
 		}
@@ -70,6 +72,9 @@ func (s *Store) runChecked(ctx context.Context, step string, landed func(context
 			} else if done {
 				return nil
 			}
+		} else if errors.Is(err, errStale) {
+			try-- // fn does not rely on the same belief again
+			continue
 		} else if !isTransient(err) {
 			return translate(step, err)
 		}
@@ -113,7 +118,7 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, txTimeout)
 }
 
-func (s *Store) tryOnce(ctx context.Context, fn func(*txn) error) (err error) {
+func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (err error) {
 	g := s.db.WithContext(ctx).Begin()
 	if g.Error != nil {
 		return fmt.Errorf("begin: %w", g.Error)
@@ -133,13 +138,23 @@ func (s *Store) tryOnce(ctx context.Context, fn func(*txn) error) (err error) {
 		return err
 	}
 	committed = true
+	hit(step, "before")
 	if err := s.commit(tx); err != nil {
 		return commitError(err)
 	}
+	hit(step, "after")
 	if t.rearmed && s.onRearm != nil {
 		s.onRearm()
 	}
 	return nil
+}
+
+// hit is the point before or after the commit of a step, "offer executions" for
+// example at offer-executions.before-commit.
+func hit(step, when string) {
+	if failpoint.Enabled {
+		failpoint.Hit(strings.ReplaceAll(step, " ", "-") + "." + when + "-commit")
+	}
 }
 
 // commitError tells a commit that was refused from one whose answer is missing.
@@ -196,5 +211,20 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 func (t *txn) clock() (time.Time, error) {
 	var ms int64
 	err := t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()).Scan(&ms)
+	if err == nil {
+		t.s.clock.learn(ms)
+	}
 	return instant(ms), err
+}
+
+// estimatedClock is clock without a statement, when the clock was read not
+// long ago. Whoever decides by it has to write under dialect.fresh.
+func (t *txn) estimatedClock() (time.Time, error) {
+	if ms, ok := t.d.localClock(); ok {
+		return instant(ms), nil
+	}
+	if ms, ok := t.s.clock.now(); ok {
+		return instant(ms), nil
+	}
+	return t.clock()
 }

@@ -187,16 +187,28 @@ func testGiveBack(t *testing.T, f *fixture) {
 func testWaitsAndStarts(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	e := f.run(j)
-	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{
+	f.wait([]store.Wait{
 		{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Message: "none online", For: time.Minute},
 		{Tenant: f.tenant, ID: domain.ExecutionID(ids.Next()), Reason: domain.ReasonWaitInstance},
-	}))
+	})
 	got := f.find(e)
 	require.Equal(t, domain.ReasonWaitInstance, got.Reason)
 	require.WithinDuration(t, f.now().Add(time.Minute), got.WakeAt, 10*time.Second)
+	require.Len(t, got.Delays, 1)
+	f.wait([]store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Message: "none online"}})
+	offered := f.offer(store.OfferMade, e)
+	_, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{
+		Tenant: f.tenant, ID: e.ID, Fence: offered.Fence, Instance: offered.Instance, Reason: domain.ReasonOfferRefused, Message: "busy",
+	}})
+	f.ok(err)
 
 	r := f.start(e)
-	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance}}))
+	delays := f.find(e).Delays
+	require.Len(t, delays, 2, "what kept it stays for those who ask")
+	require.Equal(t, 2, delays[0].Count)
+	require.Equal(t, "none online", delays[0].Message)
+	require.Equal(t, r.Instance, delays[1].Instance)
+	f.wait([]store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance}})
 	require.Empty(t, f.find(e).Reason, "a running one does not wait")
 	at := r.GrantedAt.Add(-time.Hour)
 	f.ok(f.s.RecordStarts(f.ctx, []store.Start{{Tenant: f.tenant, ID: e.ID, Fence: r.Fence - 1, Instance: r.Instance, StartedAt: at}}))

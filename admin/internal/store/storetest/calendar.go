@@ -107,7 +107,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 	// A planned run, and a fire time that is excluded ahead of its time.
 	now := f.now()
 	got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
-		Partitions: []int{j.Partition}, Limit: 1000,
+		Partitions: f.held[j.Partition : j.Partition+1], Limit: 1000,
 		Plan: func(now time.Time, t domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
 			if t.JobID != j.ID {
 				return store.TriggerPlan{NextFireAt: t.NextFireAt.Add(time.Hour), LastFireAt: t.LastFireAt}

@@ -167,7 +167,7 @@ func testDelayEdits(t *testing.T, f *fixture) {
 		j := f.delayed(nil)
 		f.setNext(j, f.now().Add(time.Second))
 		got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
-			Partitions: []int{j.Partition}, Limit: 1000, Horizon: 3 * time.Second,
+			Partitions: f.held[j.Partition : j.Partition+1], Limit: 1000, Horizon: 3 * time.Second,
 			Plan: func(now time.Time, t domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
 				if t.JobID != j.ID {
 					return store.TriggerPlan{NextFireAt: t.NextFireAt.Add(time.Hour), LastFireAt: t.LastFireAt}

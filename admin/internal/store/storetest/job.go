@@ -326,7 +326,7 @@ func testPauseRace(t *testing.T, f *fixture) {
 			switch i {
 			case 0:
 				got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
-					Partitions: allPartitions, Limit: 100,
+					Partitions: f.held, Limit: 100,
 					Plan: func(now time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
 						if tr.JobID != j.ID {
 							return nothing(now, tr, nil)

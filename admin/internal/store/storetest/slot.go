@@ -52,7 +52,7 @@ func testSlotWaitKeepsOrder(t *testing.T, f *fixture) {
 		first, second := f.runAt(j, now.Add(-2*time.Second)), f.runAt(j, now.Add(-time.Second))
 		wait := store.Wait{Tenant: f.tenant, ID: first.ID, Reason: domain.ReasonWaitInstance, Message: "full", For: 10 * time.Second}
 		for range 2 { // swept and tried again
-			f.ok(f.s.RecordWaits(f.ctx, []store.Wait{wait}))
+			f.wait([]store.Wait{wait})
 		}
 		require.Equal(t, domain.ReasonWaitInstance, f.find(first).Reason)
 		if j.Spec.Blocking == domain.BlockDiscard {
@@ -68,7 +68,7 @@ func testSlotWaitKeepsOrder(t *testing.T, f *fixture) {
 		// Waiting for an instance while the slot is taken is not waiting in vain either.
 		third, fourth := f.run(j), f.run(j)
 		wait.ID = third.ID
-		f.ok(f.s.RecordWaits(f.ctx, []store.Wait{wait}))
+		f.wait([]store.Wait{wait})
 		f.offer(store.OfferBlocked, fourth)
 		f.age(third, domain.DefaultDispatchTimeout)
 		f.sweep()

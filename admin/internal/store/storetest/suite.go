@@ -27,12 +27,20 @@ type Store interface {
 	// Age makes everything planned for the execution (wake, not before, expiry,
 	// end of the offer, deadline) come sooner by d: tests do not wait for the database's clock.
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
+	// ForgetHolders makes a limit forget who counts, as if a node had offered
+	// runs without knowing of it.
+	ForgetHolders(ctx context.Context, k domain.LimitKey) error
 }
 
 // Run runs the suite. open returns a store on an empty, migrated database; it
 // is called several times, and cleans up after its test.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Run("FirstUser", func(t *testing.T) { testFirstUser(t, open(t)) })
+	// These look at all partitions, so each has them for itself.
+	t.Run("PartitionLeases", func(t *testing.T) { testPartitionLeases(t, open(t)) })
+	t.Run("PartitionNodes", func(t *testing.T) { testPartitionNodes(t, open(t)) })
+	t.Run("PartitionRace", func(t *testing.T) { testPartitionRace(t, open(t)) })
+	t.Run("ClaimFence", func(t *testing.T) { testClaimFence(t, newFixture(t, open(t))) })
 	s := open(t)
 	tests := []struct {
 		name string
@@ -43,13 +51,16 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens},
 		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Supersede", testSupersede},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
-		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique},
+		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
+		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},
+		{"Limit", testLimit}, {"LimitBoth", testLimitBoth}, {"LimitPrecedence", testLimitPrecedence}, {"LimitSlot", testLimitSlot},
+		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
 		{"SweepOffer", testSweepOffer}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
@@ -62,8 +73,13 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
 		{"TenantWall", testTenantWall},
 	}
+	held := HoldAll(t, s)
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newFixture(t, s)) })
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, s)
+			f.held = held
+			test.run(t, f)
+		})
 	}
 }
 
@@ -85,6 +101,37 @@ var allPartitions = func() []int {
 	return all
 }()
 
+// HoldAll takes all partitions for the rest of the day, whoever held them, and
+// returns them with their terms.
+func HoldAll(t testing.TB, s store.Store) []domain.PartitionTerm {
+	t.Helper()
+	table, err := s.ReadPartitions(t.Context())
+	require.NoError(t, err)
+	seen := make([]domain.PartitionTerm, len(table.Leases))
+	for i, l := range table.Leases {
+		seen[i] = l.PartitionTerm
+		if !l.Until.IsZero() {
+			_, err := s.ReleasePartitions(t.Context(), store.ReleasePartitionsParams{BootID: l.BootID, Held: seen[i : i+1]})
+			require.NoError(t, err)
+		}
+	}
+	got, err := s.AcquirePartitions(t.Context(), store.AcquirePartitionsParams{
+		Node: 1000, BootID: "storetest", Want: seen, TTL: 24 * time.Hour,
+	})
+	require.NoError(t, err)
+	require.Len(t, got, len(seen))
+	return TermsOf(got)
+}
+
+// TermsOf returns the terms of leases.
+func TermsOf(leases []domain.PartitionLease) []domain.PartitionTerm {
+	out := make([]domain.PartitionTerm, len(leases))
+	for i, l := range leases {
+		out[i] = l.PartitionTerm
+	}
+	return out
+}
+
 // fixture is a tenant of its own with an executor and a living instance.
 type fixture struct {
 	t        *testing.T
@@ -93,6 +140,7 @@ type fixture struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
 	instance domain.InstanceID
+	held     []domain.PartitionTerm // all partitions
 }
 
 func newFixture(t *testing.T, s Store) *fixture {
@@ -223,7 +271,7 @@ func (f *fixture) setNext(j store.JobView, at time.Time) {
 // claim claims everything due and returns this tenant's executions.
 func (f *fixture) claim(plan store.PlanFunc) []domain.Execution {
 	f.t.Helper()
-	got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{Partitions: allPartitions, Limit: 1000, Plan: plan})
+	got, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{Partitions: f.held, Limit: 1000, Plan: plan})
 	f.ok(err)
 	return f.mine(got.Executions)
 }
@@ -256,6 +304,14 @@ func (f *fixture) offer(want store.OfferStatus, e domain.Execution) domain.Execu
 	got := f.offerTo(f.instance, e)[0]
 	require.Equal(f.t, want, got.Status, "state %s, reason %q", got.Execution.State, got.Execution.Reason)
 	return got.Execution
+}
+
+// wait records waits and returns what they covered.
+func (f *fixture) wait(waits []store.Wait) []domain.Execution {
+	f.t.Helper()
+	covered, err := f.s.RecordWaits(f.ctx, waits)
+	f.ok(err)
+	return covered
 }
 
 func (f *fixture) grant(e domain.Execution) domain.Execution {

@@ -66,7 +66,8 @@ func testTenantWall(t *testing.T, f *fixture) {
 	backs, err := b.s.GiveBackOffers(b.ctx, []store.GiveBack{{Tenant: b.tenant, ID: offered.ID, Fence: offered.Fence, Instance: offered.Instance}})
 	f.ok(err)
 	require.Equal(t, store.OfferResult{}, backs[0])
-	f.ok(b.s.RecordWaits(b.ctx, []store.Wait{{Tenant: b.tenant, ID: due.ID, Reason: domain.ReasonWaitInstance, For: time.Hour}}))
+	b.wait([]store.Wait{{Tenant: b.tenant, ID: due.ID, Reason: domain.ReasonWaitInstance, For: time.Hour}})
+	notFound("SetLimit on a foreign executor", b.s.SetLimit(b.ctx, domain.Limit{LimitKey: domain.LimitKey{Tenant: b.tenant, Executor: f.executor}, Max: 1}))
 	f.ok(b.s.RecordStarts(b.ctx, []store.Start{{Tenant: b.tenant, ID: running.ID, Fence: running.Fence, Instance: running.Instance, StartedAt: f.now()}}))
 	report := f.report(running, domain.OutcomeSucceeded)
 	report.Tenant = b.tenant

@@ -53,6 +53,14 @@ type Bilingual struct {
 	Zh string `json:"zh"`
 }
 
+// In returns the text in a language, English unless it is zh.
+func (b Bilingual) In(language string) string {
+	if language == "zh" {
+		return b.Zh
+	}
+	return b.En
+}
+
 // Owner is who gets told.
 type Owner struct {
 	Name  string `json:"name"`

@@ -14,7 +14,7 @@ import (
 func (a *App) runCommand() *cobra.Command {
 	return a.serverFlags(group("run", "Look at runs, read their logs, stop and repeat them",
 		"  carillon run list --state failed,lost --since 24h\n  carillon run logs 7301 --follow",
-		a.runList(), a.runGet(), a.runLogs(), a.runCancel(), a.runRetry()))
+		a.runList(), a.runGet(), a.runExplain(), a.runLogs(), a.runCancel(), a.runRetry()))
 }
 
 func runView(now time.Time) output.View[client.Run] {

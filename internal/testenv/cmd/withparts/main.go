@@ -5,10 +5,16 @@
 // It starts one private MariaDB for all test packages together and names it
 // in CARILLON_TEST_MYSQL_DSN, unless that variable is set already. It ends
 // with the command, and with its exit status.
+//
+//	withparts -name CARILLON_MYSQL -mariadb --innodb-buffer-pool-size=2G -- carillon bench
+//
+// -name names the server in another variable instead, and -mariadb adds an
+// argument for mariadbd.
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,15 +25,18 @@ import (
 )
 
 func main() {
-	args := os.Args[1:]
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
-	if len(args) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withparts [--] command [argument ...]")
+	variable := flag.String("name", testenv.EnvMySQLDSN, "environment variable that names the server")
+	var server []string
+	flag.Func("mariadb", "argument for mariadbd, may be given again", func(arg string) error {
+		server = append(server, arg)
+		return nil
+	})
+	flag.Parse() // stops at -- or at the command
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: withparts [-name VARIABLE] [-mariadb ARGUMENT ...] [--] command [argument ...]")
 		os.Exit(2)
 	}
-	status, err := run(args)
+	status, err := run(*variable, server, flag.Args())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "withparts: %v\n", err)
 	}
@@ -35,9 +44,9 @@ func main() {
 }
 
 // run returns the command's exit status; 1 for an error of our own.
-func run(args []string) (status int, err error) {
-	if os.Getenv(testenv.EnvMySQLDSN) == "" {
-		server, err := testenv.NewMariaDB()
+func run(variable string, extra, args []string) (status int, err error) {
+	if os.Getenv(variable) == "" {
+		server, err := testenv.NewMariaDB(extra...)
 		if err != nil {
 			return 1, err
 		}
@@ -46,7 +55,7 @@ func run(args []string) (status int, err error) {
 				status, err = max(status, 1), errors.Join(err, closeErr)
 			}
 		}()
-		if err := os.Setenv(testenv.EnvMySQLDSN, server.DSN()); err != nil {
+		if err := os.Setenv(variable, server.DSN()); err != nil {
 			return 1, err
 		}
 	}

@@ -1,0 +1,218 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what is measured, and with what.
+type Options struct {
+	// Binary is the carillon under test; admin nodes and executors are
+	// started from it.
+	Binary string
+	// Dir takes data and logs; it has to exist.
+	Dir string
+	// MySQL is the data source name of a server on which databases may be
+	// made and dropped; empty: SQLite only.
+	MySQL string
+	// Databases to measure, in order; empty: all that there are.
+	Databases []string
+	// Scenarios to run, in order; empty: all.
+	Scenarios []string
+	// Quick measures a selection for a short while: about three minutes.
+	Quick bool
+	// Window is how long rates are measured, after the warm-up; 0 = 20 s
+	// (steady: 60 s), quick 8 s.
+	Window time.Duration
+	// Jobs are the numbers of enabled jobs of scale and idle; empty: 10 k,
+	// 100 k and 1 M for scale, 100 k for idle (quick: 10 k).
+	Jobs []int
+	// Rows is the number of finished runs of scale; 0 = 10 M, quick 200 k.
+	Rows int
+	// Profiles is a folder for pprof profiles of the processes, taken while
+	// rates are measured; empty: none.
+	Profiles string
+	// Say tells what goes on.
+	Say func(format string, args ...any)
+	// Version of the binary.
+	Version string
+}
+
+// bench is one run.
+type bench struct {
+	o      Options
+	report *Report
+	keep   bool                // data and logs, because something went wrong
+	floors map[floorKey]*floor // measured in this run
+}
+
+type floorKey struct {
+	kind, handler string
+}
+
+// scenario is one name of --scenario.
+type scenario struct {
+	name string
+	says string
+	run  func(*bench, context.Context) error
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{"throughput", "sustained fires per second, end to end", (*bench).throughput},
+		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", (*bench).burst},
+		{"steady", "1,000 fires per second", (*bench).steady},
+	}
+}
+
+// Scenarios returns the names that Options.Scenarios may hold, with what they
+// measure.
+func Scenarios() (names, says []string) {
+	for _, s := range scenarios() {
+		names, says = append(names, s.name), append(says, s.says)
+	}
+	return names, says
+}
+
+// Run measures. The report is there even when an error is: with what was
+// measured before.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	b := &bench{o: o, floors: map[floorKey]*floor{}}
+	b.report = &Report{StartedAt: time.Now().UTC().Truncate(time.Second), Quick: o.Quick, Machine: thisMachine(o.Version)}
+	defer func() { b.report.Took = seconds(time.Since(b.report.StartedAt)) }()
+	chosen, err := b.prepare(ctx)
+	if err != nil {
+		return b.report, err
+	}
+	for _, s := range chosen {
+		b.o.Say("%s: %s", s.name, s.says)
+		if err := s.run(b, ctx); err != nil {
+			return b.report, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return b.report, b.report.Err()
+}
+
+func (b *bench) prepare(ctx context.Context) (chosen []scenario, err error) {
+	if b.o.Say == nil {
+		b.o.Say = func(string, ...any) {}
+	}
+	if len(b.o.Databases) == 0 {
+		if b.o.MySQL != "" {
+			b.o.Databases = append(b.o.Databases, MySQL)
+		}
+		b.o.Databases = append(b.o.Databases, SQLite)
+	}
+	for _, kind := range b.o.Databases {
+		switch {
+		case kind == MySQL && b.o.MySQL == "":
+			return nil, errors.New("no MySQL server was named")
+		case kind == MySQL:
+			b.report.Machine.MySQL, err = describeMySQL(ctx, b.o.MySQL)
+		case kind == SQLite:
+			b.report.Machine.SQLite, err = describeSQLite(ctx)
+		default:
+			return nil, fmt.Errorf("database %q is neither %s nor %s", kind, MySQL, SQLite)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if b.o.Profiles != "" {
+		if err := os.MkdirAll(b.o.Profiles, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	all := scenarios()
+	if len(b.o.Scenarios) == 0 {
+		return all, nil
+	}
+	names, _ := Scenarios()
+	for _, name := range b.o.Scenarios {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, fmt.Errorf("there is no scenario %q: %s", name, strings.Join(names, ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// add keeps a result and tells it at once.
+func (b *bench) add(r Result, err error) error {
+	if err != nil {
+		b.keep = true
+		if r.Failed == "" {
+			r.Failed = err.Error()
+		}
+	}
+	b.report.Results = append(b.report.Results, r)
+	b.o.Say("  %s", r.line())
+	return err
+}
+
+// window is how long a rate is measured.
+func (b *bench) window(usual time.Duration) time.Duration {
+	switch {
+	case b.o.Window > 0:
+		return b.o.Window
+	case b.o.Quick:
+		return 8 * time.Second
+	default:
+		return usual
+	}
+}
+
+// floorOf measures the floor of a database and a kind of handler, once a run.
+func (b *bench) floorOf(ctx context.Context, kind, handler string) (*floor, error) {
+	key := floorKey{kind, handler}
+	if b.floors[key] == nil {
+		n := 60_000
+		if b.o.Quick {
+			n = 20_000
+		}
+		f, err := b.measureFloor(ctx, floorPlan{kind: kind, handler: handler, shape: fullShape(), lives: n})
+		if err != nil {
+			return nil, err
+		}
+		b.floors[key] = f
+		b.o.Say("  floor of %s, %s: %.0f whole lives a second", kind, handler, f.perSecond())
+	}
+	return b.floors[key], nil
+}
+
+// line is a result in one line, while the run goes on.
+func (r *Result) line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s", r.Scenario, r.Variant)
+	if r.Database != "" {
+		b.WriteString(", " + r.Database)
+	}
+	if t := r.Throughput; t != nil {
+		fmt.Fprintf(&b, ": %.0f fires/s of %.0f offered, floor %.0f (%.0f %%)", t.PerSecond, t.Offered, t.Floor, t.FloorPercent)
+	}
+	if f := r.Fires; f != nil {
+		fmt.Fprintf(&b, "; %d due, %d missed, %d doubled", f.Expected, f.Missed, f.Doubled)
+	}
+	if l := r.Lateness; l != nil {
+		fmt.Fprintf(&b, "; late p50 %.1f p99 %.1f max %.1f ms", l.P50, l.P99, l.Max)
+	}
+	if l := r.FloorLateness; l != nil {
+		fmt.Fprintf(&b, " (floor %.1f, %.1f, %.1f)", l.P50, l.P99, l.Max)
+	}
+	for _, p := range r.Processes {
+		fmt.Fprintf(&b, "; %s %.0f %% %d MiB", p.Name, p.Core, p.RSS>>20)
+		if p.PerFire > 0 {
+			fmt.Fprintf(&b, " %.0f µs/fire", p.PerFire)
+		}
+	}
+	if r.Failed != "" {
+		b.WriteString("; FAILED: " + r.Failed)
+	}
+	return b.String()
+}

@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// burstRounds are three, so that one hiccup does not make the figure.
+const burstRounds = 3
+
+// burst makes many jobs due on the same second, again and again.
+func (b *bench) burst(ctx context.Context) error {
+	sizes := []int{1000, 5000, 20_000}
+	if b.o.Quick {
+		sizes = sizes[:2]
+	}
+	for _, kind := range b.o.Databases {
+		for _, n := range sizes {
+			r, err := b.burstOf(ctx, kind, n)
+			if err := b.add(r, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) burstOf(ctx context.Context, kind string, n int) (r Result, err error) {
+	r = Result{Scenario: "burst", Variant: fmt.Sprintf("%d on one second", n), Database: kind, Admins: 1, Jobs: n}
+	alone, err := b.measureFloor(ctx, floorPlan{kind: kind, handler: handlerOnce, shape: fullShape(), lives: n, ahead: true})
+	if err != nil {
+		return r, err
+	}
+	r.FloorLateness = alone.lateness()
+	f, err := b.startFleet(ctx, kind, 1)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		b.keep = b.keep || err != nil
+		err = joinClose(err, f.close)
+	}()
+	// Rounds must not meet each other.
+	every := 5*time.Second + time.Duration(n)*500*time.Microsecond
+	every = every.Truncate(time.Second)
+	anchor := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
+	jobs, err := f.load(ctx, n, func(i int) domain.JobSpec {
+		return ticking(number("burst", i), handlerOnce, every, anchor)
+	})
+	if err != nil {
+		return r, err
+	}
+	// The first round is the warm-up.
+	warm := onGrid(anchor, every, time.Now().Add(lead+time.Duration(n)*100*time.Microsecond))
+	if err := f.start(ctx, jobs, func(int) time.Time { return warm }); err != nil {
+		return r, err
+	}
+	first := warm.Add(every)
+	to := first.Add(burstRounds * every)
+	if err := pauseUntil(ctx, first.Add(-time.Second)); err != nil {
+		return r, err
+	}
+	if r.Processes, err = f.measure(ctx, to.Add(-4*time.Second), r.profileName()); err != nil {
+		return r, err
+	}
+	if err := f.stop(ctx, jobs); err != nil {
+		return r, err
+	}
+	if err := f.drain(ctx, time.Minute); err != nil {
+		return r, err
+	}
+	seen, err := f.observe(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Window = seconds(to.Sub(first))
+	r.Fires, r.Lateness = seen.judge(grid{every: every, from: first, to: to, exact: burstRounds * n})
+	if err := r.Fires.broken(); err != nil {
+		r.Failed = err.Error()
+		b.keep = true
+	}
+	return r, nil
+}
+
+// onGrid is the first of anchor + n·every that is not before at.
+func onGrid(anchor time.Time, every time.Duration, at time.Time) time.Time {
+	return at.Add((every - at.Sub(anchor)%every) % every)
+}

@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// throughput measures what is sustained when a little more is due than can be
+// done: first it looks for about how much that is, then it measures.
+func (b *bench) throughput(ctx context.Context) error {
+	for _, kind := range b.o.Databases {
+		for _, handler := range []string{handlerOnce, handlerIdempotent} {
+			r, err := b.throughputOf(ctx, kind, handler, 1, nil)
+			if err := b.add(r, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func variantOf(handler string) string {
+	if handler == handlerIdempotent {
+		return "idempotent"
+	}
+	return "at most once"
+}
+
+const (
+	// lead is how long before the first fire everything is told: more than the
+	// planner looks ahead.
+	lead = 5 * time.Second
+	// warmUp is left out of every window.
+	warmUp = 4 * time.Second
+	// probeFor is how long a rate is tried.
+	probeFor = 4 * time.Second
+	// overload is what is due beyond what was found possible.
+	overload = 1.10
+)
+
+// throughputOf measures one variant; prepare, if any, fills the database first.
+func (b *bench) throughputOf(ctx context.Context, kind, handler string, admins int, prepare func(*fleet, *Result) error) (r Result, err error) {
+	r = Result{Scenario: "throughput", Variant: variantOf(handler), Database: kind, Admins: admins}
+	floor, err := b.floorOf(ctx, kind, handler)
+	if err != nil {
+		return r, err
+	}
+	f, err := b.startFleet(ctx, kind, admins)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		b.keep = b.keep || err != nil
+		err = joinClose(err, f.close)
+	}()
+	if prepare != nil {
+		if err := prepare(f, &r); err != nil {
+			return r, err
+		}
+	}
+	l, err := newLoad(ctx, f, handler, int(math.Ceil(floor.perSecond()*overload)))
+	if err != nil {
+		return r, err
+	}
+	r.Jobs += len(l.jobs)
+	rate, err := l.search(ctx, floor.perSecond()*0.3)
+	if err != nil {
+		return r, err
+	}
+	for try := 0; ; try++ {
+		if err := l.sustain(ctx, rate, &r); err != nil {
+			return r, err
+		}
+		t := r.Throughput
+		t.Floor, t.FloorPercent, t.FloorStages = floor.perSecond(), 100*t.PerSecond/floor.perSecond(), floor.stages()
+		// Everything that was due was done: it could have been more.
+		if t.PerSecond < 0.97*t.Offered || try == 3 || t.Offered >= float64(len(l.jobs)) {
+			return r, nil
+		}
+		rate = int(t.Offered * 1.25)
+	}
+}
+
+// load is jobs that fire once a second, of which any number can be active.
+type load struct {
+	f      *fleet
+	jobs   []domain.JobID
+	anchor time.Time
+}
+
+// newLoad makes at most n fires per second possible.
+func newLoad(ctx context.Context, f *fleet, handler string, n int) (*load, error) {
+	l := &load{f: f, anchor: time.Now().Add(-time.Hour).Truncate(time.Second).UTC()}
+	var err error
+	l.jobs, err = f.load(ctx, n, func(i int) domain.JobSpec {
+		return ticking(number("every-second", i), handler, time.Second, l.anchor.Add(l.offset(i)))
+	})
+	return l, err
+}
+
+// offset spreads the jobs over the second, whatever number of them is active:
+// by the golden ratio, whose multiples fill an interval evenly.
+func (l *load) offset(i int) time.Duration {
+	_, part := math.Modf(float64(i) * 0.6180339887498949)
+	return time.Duration(part*1000) * time.Millisecond
+}
+
+// begin activates n jobs and returns their first second.
+func (l *load) begin(ctx context.Context, n int) (time.Time, error) {
+	from := time.Now().Add(lead).Truncate(time.Second).Add(time.Second)
+	err := l.f.start(ctx, l.jobs[:n], func(i int) time.Time { return from.Add(l.offset(i)) })
+	if err == nil && time.Until(from) <= 0 {
+		err = fmt.Errorf("activating %d jobs took longer than %s", n, lead)
+	}
+	return from, err
+}
+
+// end stops all jobs and waits until what they had planned has run.
+func (l *load) end(ctx context.Context) error {
+	if err := l.f.stop(ctx, l.jobs); err != nil {
+		return err
+	}
+	return l.f.drain(ctx, 2*time.Minute)
+}
+
+// search raises the rate until it is not carried any more, and returns a
+// little more than what was.
+func (l *load) search(ctx context.Context, from float64) (int, error) {
+	n := min(len(l.jobs), max(500, int(from)))
+	for {
+		got, err := l.probe(ctx, n)
+		if err != nil {
+			return 0, err
+		}
+		l.f.b.o.Say("  %d fires/s offered: %.0f done", n, got)
+		if got < 0.95*float64(n) {
+			return min(len(l.jobs), int(got*overload)+1), nil
+		}
+		if n == len(l.jobs) {
+			return n, nil
+		}
+		n = min(len(l.jobs), n*3/2)
+	}
+}
+
+// probe offers n fires per second for a short while and returns what was done.
+func (l *load) probe(ctx context.Context, n int) (float64, error) {
+	from, err := l.begin(ctx, n)
+	if err != nil {
+		return 0, err
+	}
+	if err := pauseUntil(ctx, from.Add(warmUp)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	before, err := l.f.succeeded(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := pause(ctx, probeFor); err != nil {
+		return 0, err
+	}
+	after, err := l.f.succeeded(ctx)
+	if err != nil {
+		return 0, err
+	}
+	rate := (after - before) / time.Since(began).Seconds()
+	return rate, l.end(ctx)
+}
+
+// sustain offers n fires per second and measures the window.
+func (l *load) sustain(ctx context.Context, n int, r *Result) error {
+	f := l.f
+	first, err := l.begin(ctx, n)
+	if err != nil {
+		return err
+	}
+	from := first.Add(warmUp)
+	to := from.Add(f.b.window(20 * time.Second))
+	if err := pauseUntil(ctx, from); err != nil {
+		return err
+	}
+	if r.Processes, err = f.measure(ctx, to, r.profileName()); err != nil {
+		return err
+	}
+	if err := l.end(ctx); err != nil {
+		return err
+	}
+	seen, err := f.observe(ctx)
+	if err != nil {
+		return err
+	}
+	r.Window = seconds(to.Sub(from))
+	r.Fires, r.Lateness = seen.judge(grid{every: time.Second, from: first, to: to.Add(time.Minute)})
+	done := seen.finishedIn(from, to)
+	r.Throughput = &Throughput{PerSecond: float64(done) / to.Sub(from).Seconds(), Offered: float64(n)}
+	perFire(r.Processes, done)
+	if err := r.Fires.broken(); err != nil {
+		r.Failed = err.Error()
+		f.b.keep = true
+	}
+	return nil
+}

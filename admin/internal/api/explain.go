@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/explain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
+)
+
+// Explanation says in words why a run started when it did, or not at all.
+type Explanation struct {
+	Run       *Run               `json:"run" doc:"null: there is no run for this instant"`
+	Summary   Bilingual          `json:"summary"`
+	Steps     []ExplanationStep  `json:"steps" doc:"What happened, by time"`
+	Instances []InstanceVerdict  `json:"instances" doc:"Those of the executor: at the last offer, or now for a run that waits"`
+	Stamps    *ExplanationStamps `json:"stamps" doc:"null without a run"`
+}
+
+// ExplanationStamps are the milestones of a run; those of its last attempt.
+type ExplanationStamps struct {
+	PlannedAt  string  `json:"plannedAt" format:"date-time" doc:"The fire time"`
+	ClaimedAt  *string `json:"claimedAt" format:"date-time" doc:"When its row was written"`
+	OfferedAt  *string `json:"offeredAt" format:"date-time"`
+	GrantedAt  *string `json:"grantedAt" format:"date-time"`
+	StartedAt  *string `json:"startedAt" format:"date-time" doc:"By the executor's clock"`
+	FinishedAt *string `json:"finishedAt" format:"date-time"`
+}
+
+// ExplanationStep is one thing that happened to a run.
+type ExplanationStep struct {
+	At   string    `json:"at" format:"date-time"`
+	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, or delayed:REASON"`
+	Text Bilingual `json:"text"`
+}
+
+// InstanceVerdict is an instance with why it was chosen or not.
+type InstanceVerdict struct {
+	Instance Ref       `json:"instance"`
+	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,not_connected,silent,draining,full,has_room"`
+	Text     Bilingual `json:"text"`
+}
+
+type explainJobInput struct {
+	ID string `path:"id"`
+	At string `query:"at" required:"true" format:"date-time" doc:"The fire time asked about"`
+}
+
+func (a *API) registerExplain() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/runs/{id}/explain", id: "explain-run", tag: "runs", summary: "Why a run did or did not start",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Explanation }, error) {
+		v, err := a.run(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.explainRun(ctx, v)
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/jobs/{id}/explain", id: "explain-fire", tag: "jobs", summary: "Why a job did or did not run at an instant",
+	}, a.explainFire)
+}
+
+func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ Body Explanation }, error) {
+	archived, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := a.deps.Store.JobSpec(ctx, v.TenantID, v.JobID, v.Revision)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+		Tenant: v.TenantID, Executor: v.Executor, IncludeGone: true, Limit: maxInstances,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := explain.Run{Execution: v.Execution, Spec: spec, Attempts: archived, Instances: instances, Now: a.deps.Now()}
+	out := explanationOf(r.Explain())
+	run := runOf(v)
+	out.Run = &run
+	out.Stamps = &ExplanationStamps{
+		PlannedAt: run.FireAt, ClaimedAt: run.ClaimedAt, OfferedAt: run.OfferedAt,
+		GrantedAt: run.GrantedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,
+	}
+	return &struct{ Body Explanation }{out}, nil
+}
+
+func explanationOf(e explain.Explanation) Explanation {
+	out := Explanation{Summary: Bilingual(e.Summary), Steps: []ExplanationStep{}, Instances: []InstanceVerdict{}}
+	for _, s := range e.Steps {
+		out.Steps = append(out.Steps, ExplanationStep{At: instant(s.At), Code: s.Code, Text: Bilingual(s.Text)})
+	}
+	for _, c := range e.Candidates {
+		out.Instances = append(out.Instances, InstanceVerdict{
+			Instance: Ref{ID: strconv.FormatInt(c.ID, 10), Name: c.Name}, Verdict: string(c.Verdict), Text: Bilingual(c.Text),
+		})
+	}
+	return out
+}
+
+// explainFire looks for the run first; only without one the schedule is asked.
+func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobInput) (*struct{ Body Explanation }, error) {
+	var r reader
+	at := r.instant("query.at", &in.At)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	jobID, err := domain.ParseID[domain.JobID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.deps.Store.FindOccurrence(ctx, id.Tenant, jobID, at)
+	if err == nil {
+		return a.explainRun(ctx, v)
+	}
+	if !domain.Is(err, domain.CodeNotFound) {
+		return nil, err
+	}
+	job, err := a.deps.Store.FindJob(ctx, id.Tenant, jobID)
+	if err != nil {
+		return nil, err
+	}
+	f := explain.FireTime{
+		At: at, Now: a.deps.Now(), CreatedAt: job.CreatedAt, State: job.State, PauseNote: job.PauseNote,
+	}
+	if a.deps.RunRetention > 0 {
+		f.KeptSince = f.Now.Add(-a.deps.RunRetention)
+	}
+	if err := a.askSchedule(ctx, id, job, &f); err != nil {
+		return nil, err
+	}
+	return &struct{ Body Explanation }{explanationOf(f.Explain())}, nil
+}
+
+// explainRevisions is how far back the revision in force is looked for.
+const explainRevisions = 100
+
+// askSchedule fills in what the revision that was in force says of the instant.
+func (a *API) askSchedule(ctx context.Context, id auth.Identity, job store.JobView, f *explain.FireTime) error {
+	revisions, err := a.deps.Store.ListRevisions(ctx, id.Tenant, job.ID, explainRevisions)
+	if err != nil {
+		return err
+	}
+	spec := &job.Spec
+	for i := range revisions { // newest first
+		spec = &revisions[i].Spec
+		if !revisions[i].CreatedAt.After(f.At) {
+			break
+		}
+	}
+	compiled, err := timing.Compile(&spec.Schedule, timing.Seed(job.ID))
+	if err != nil {
+		return nil // it fires never; that it was saved is another matter
+	}
+	next, ok := compiled.Next(f.At.Add(-time.Millisecond))
+	f.Planned = ok && next.Equal(f.At)
+	if before, ok := compiled.Prev(f.At.Add(-time.Millisecond)); ok {
+		f.Before = before
+	}
+	if after, ok := compiled.Next(f.At); ok {
+		f.After = after
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// candidates judges each instance: at the moment of the last offer, or now
+// for a run that waits for one.
+func (r Run) candidates() []Candidate {
+	e := &r.Execution
+	waits := e.State == domain.Due || e.State == domain.RetryWait
+	at := e.OfferedAt
+	switch {
+	case waits:
+		at = r.Now
+	case at.IsZero() && e.Reason != domain.ReasonNoExecutor:
+		return nil // it was never to be sent to anybody
+	case at.IsZero():
+		at = e.FinishedAt // it waited for an instance until then
+	}
+	refused := map[domain.InstanceID]domain.Delay{}
+	for _, d := range e.Delays {
+		if d.Instance != 0 {
+			refused[d.Instance] = d
+		}
+	}
+	var out []Candidate
+	for i := range r.Instances {
+		one := &r.Instances[i]
+		if !one.GoneAt.IsZero() && one.GoneAt.Before(e.FireAt) {
+			continue // it was gone before this run was due
+		}
+		verdict := r.judge(one, at, waits)
+		d, gotOne := refused[one.ID]
+		if gotOne && verdict != Chosen {
+			verdict = Refused
+		}
+		out = append(out, Candidate{int64(one.ID), one.Name, verdict, r.say(one, verdict, d, at)})
+	}
+	slices.SortFunc(out, func(a, b Candidate) int {
+		if (a.Verdict == Chosen) != (b.Verdict == Chosen) {
+			if a.Verdict == Chosen {
+				return -1
+			}
+			return 1
+		}
+		return int(min(max(a.ID-b.ID, -1), 1))
+	})
+	return out
+}
+
+func (r Run) judge(i *domain.Instance, at time.Time, now bool) Verdict {
+	switch {
+	case !now && i.ID == r.Execution.Instance:
+		return Chosen
+	case i.ConnectedAt.After(at), !i.GoneAt.IsZero() && !i.GoneAt.After(at):
+		return NotConnected
+	case !slices.Contains(i.Handlers, r.Spec.Handler):
+		return NoHandler
+	case !now:
+		return NotChosen
+	case i.LeaseUntil.Before(r.Now):
+		return Silent
+	case i.Draining:
+		return Draining
+	case i.Running >= i.Slots:
+		return Full
+	default:
+		return HasRoom
+	}
+}
+
+func (r Run) say(i *domain.Instance, v Verdict, d domain.Delay, at time.Time) Text {
+	switch v {
+	case Chosen:
+		return Text{"It was chosen.", "被选中。"}
+	case Refused:
+		return Text{"It got an offer at " + clock(d.LastAt) + ", which led to nothing, because " + because(d.Reason).En + ".",
+			"曾于 " + clock(d.LastAt) + " 收到派发，但未成功：" + because(d.Reason).Zh + "。"}
+	case NotConnected:
+		if i.ConnectedAt.After(at) {
+			return Text{"It connected only at " + clock(i.ConnectedAt) + ".", "之后才连接（" + clock(i.ConnectedAt) + "）。"}
+		}
+		return Text{"It had gone at " + clock(i.GoneAt) + ".", "此前已离开（" + clock(i.GoneAt) + "）。"}
+	case NoHandler:
+		return Text{fmt.Sprintf("It does not serve the handler %q.", r.Spec.Handler), fmt.Sprintf("没有处理器“%s”。", r.Spec.Handler)}
+	case NotChosen:
+		return Text{fmt.Sprintf("The routing strategy %s took another instance, or it was full or draining at that moment.", r.Spec.Routing),
+			fmt.Sprintf("路由策略 %s 选择了其他实例，或它当时已满或正在退出。", r.Spec.Routing)}
+	case Silent:
+		return Text{"Its lease ran out at " + clock(i.LeaseUntil) + ".", "租约已于 " + clock(i.LeaseUntil) + " 到期。"}
+	case Draining:
+		return Text{"It is stopping and takes nothing new.", "正在退出，不再接收新任务。"}
+	case Full:
+		return Text{fmt.Sprintf("All its slots are taken, %d of %d.", i.Running, i.Slots), fmt.Sprintf("槽位已满（%d/%d）。", i.Running, i.Slots)}
+	default:
+		return Text{fmt.Sprintf("It has room, %d of %d slots are taken.", i.Running, i.Slots), fmt.Sprintf("有空闲槽位（已用 %d/%d）。", i.Running, i.Slots)}
+	}
+}

@@ -1,0 +1,51 @@
+// Package explain answers: why did this run start when it did, or not at all?
+//
+// It reads what the rows keep (the stamps of a run, what delayed it, its
+// attempts, the instances of its executor) and puts it into words, in English
+// and Chinese. It is pure: whoever asks brings the rows and the time. Nothing
+// on a trigger's way depends on it.
+package explain
+
+import "time"
+
+// Text is the same sentence in both languages.
+type Text struct{ En, Zh string }
+
+// Step is one thing that happened to a run, or was decided about it.
+type Step struct {
+	At   time.Time
+	Code string // stable, for machines
+	Text Text
+}
+
+// Candidate is an instance that might have run it.
+type Candidate struct {
+	ID      int64
+	Name    string
+	Verdict Verdict
+	Text    Text
+}
+
+// Verdict is why an instance was chosen or not.
+type Verdict string
+
+// Verdicts. Those about the past are derived from the instance's row, which
+// knows when it came and went, but not how full it was at that moment.
+const (
+	Chosen       Verdict = "chosen"
+	Refused      Verdict = "refused"       // it got an offer that led to nothing
+	NotChosen    Verdict = "not_chosen"    // it could have run it; the routing strategy took another one
+	NoHandler    Verdict = "no_handler"    // it does not serve the handler
+	NotConnected Verdict = "not_connected" // it came later, or had gone
+	Silent       Verdict = "silent"        // its lease has run out
+	Draining     Verdict = "draining"      // it takes nothing new
+	Full         Verdict = "full"          // all its slots are taken
+	HasRoom      Verdict = "has_room"      // it could take it now
+)
+
+// Explanation is the answer.
+type Explanation struct {
+	Summary    Text
+	Steps      []Step
+	Candidates []Candidate
+}

@@ -1,0 +1,163 @@
+package explain
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+var (
+	fire = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
+	spec = &domain.JobSpec{Name: "nightly", Handler: "reconcile", Routing: domain.RouteRoundRobin}
+)
+
+func at(ms int) time.Time { return fire.Add(time.Duration(ms) * time.Millisecond) }
+
+// TestEveryCodeHasWords reads the constants of package domain.
+func TestEveryCodeHasWords(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "domain", "*.go"))
+	require.NoError(t, err)
+	seen := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok || len(v.Values) != 1 {
+				return true
+			}
+			kind, ok := v.Type.(*ast.Ident)
+			literal, isText := v.Values[0].(*ast.BasicLit)
+			if !ok || !isText || len(literal.Value) < 3 {
+				return true
+			}
+			text := literal.Value[1 : len(literal.Value)-1]
+			switch kind.Name {
+			case "Reason":
+				seen++
+				require.NotEmpty(t, reasons[domain.Reason(text)].En, text)
+				require.NotEmpty(t, reasons[domain.Reason(text)].Zh, text)
+			case "Cause":
+				seen++
+				require.NotEmpty(t, causes[domain.Cause(text)].En, text)
+			}
+			return true
+		})
+	}
+	require.Greater(t, seen, 30)
+	for _, s := range domain.States {
+		require.Equal(t, s.Terminal(), states[s] != "", s)
+	}
+}
+
+func TestSummaries(t *testing.T) {
+	for name, c := range map[string]struct {
+		run  domain.Execution
+		want string
+	}{
+		"ahead":           {domain.Execution{State: domain.Due, NotBefore: at(60_000)}, "It waits for its time, 2026-11-21T02:01:00.000Z."},
+		"due":             {domain.Execution{State: domain.Due, NotBefore: fire}, "It is due and about to be sent to an instance."},
+		"waits, deadline": {domain.Execution{State: domain.Due, NotBefore: fire, Reason: domain.ReasonWaitInstance, ExpireAt: at(300_000)}, "It is due and waits, because no instance with room was there; it waits until 2026-11-21T02:05:00.000Z."},
+		"between attempts": {domain.Execution{State: domain.RetryWait, Reason: domain.ReasonHandlerFailed, NotBefore: at(90_000), Attempt: 1},
+			"An attempt ended badly, because the handler returned an error; the next one comes at 2026-11-21T02:01:30.000Z."},
+		"on time": {domain.Execution{State: domain.Succeeded, StartedAt: at(5), Attempt: 1}, "It ran and succeeded; it started on time."},
+		"late":    {domain.Execution{State: domain.Succeeded, StartedAt: at(7500), Attempt: 1, Delays: []domain.Delay{{Reason: domain.ReasonWaitSlot}}}, "It ran and succeeded; it started 7.5s late, because an earlier run of the job was still going on."},
+		"planned late": {domain.Execution{State: domain.Running, PlannedAt: at(7000), StartedAt: at(7010), Attempt: 1},
+			"It is running; it started 7.01s late, because it was planned only after its time: no admin node was working, or the run was asked for later."},
+		"failed":    {domain.Execution{State: domain.Failed, Reason: domain.ReasonHandlerPanic, Attempt: 3}, "It ended as failed after 3 attempts, because the handler panicked."},
+		"cancelled": {domain.Execution{State: domain.Cancelled, Reason: domain.ReasonKilled}, "It did not run, because somebody cancelled it."},
+		"missed":    {domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor}, "It did not run, because no instance of the executor could take it before the wait was over."},
+		"discarded": {domain.Execution{State: domain.Discarded, Reason: domain.ReasonOverlap}, "It did not run, because an earlier run of the job was still going on, and the job discards later ones."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.run.FireAt = fire
+			got := Run{Execution: c.run, Spec: spec, Now: at(1000)}.Explain()
+			require.Equal(t, c.want, got.Summary.En)
+			require.NotEmpty(t, got.Summary.Zh)
+			require.NotContains(t, got.Summary.Zh, "because")
+		})
+	}
+}
+
+func TestStepsComeInOrder(t *testing.T) {
+	one := domain.Instance{ID: 11, Name: "one", Handlers: []string{"reconcile"}}
+	e := domain.Execution{
+		Cause: domain.CauseSchedule, FireAt: fire, PlannedAt: at(-2000), State: domain.Succeeded, Attempt: 2, Fence: 3, Instance: 12,
+		OfferedAt: at(5000), GrantedAt: at(5001), StartedAt: at(5002), FinishedAt: at(6000),
+		Delays: []domain.Delay{{At: at(1), LastAt: at(900), Count: 4, Reason: domain.ReasonOfferRefused, Message: "busy", Instance: 11}},
+	}
+	first := domain.Attempt{Number: 1, Fence: 2, Instance: 11, State: domain.Failed, Reason: domain.ReasonHandlerFailed,
+		OfferedAt: at(1000), GrantedAt: at(1001), StartedAt: at(1002), FinishedAt: at(2000)}
+	var codes []string
+	steps := Run{Execution: e, Spec: spec, Attempts: []domain.Attempt{first}, Instances: []domain.Instance{one}, Now: at(9000)}.Explain().Steps
+	for i, s := range steps {
+		codes = append(codes, s.Code)
+		require.NotEmpty(t, s.Text.Zh)
+		require.True(t, i == 0 || !s.At.Before(steps[i-1].At))
+	}
+	require.Equal(t, []string{"claimed", "planned", "delayed:offer_refused", "offered", "granted", "started", "finished",
+		"offered", "granted", "started", "finished"}, codes)
+	require.Equal(t, "It could not start, because the instance refused the offer (instance one): busy (4 times, last at 2026-11-21T02:00:00.900Z).", steps[2].Text.En)
+	require.Equal(t, "Offered to instance 12 (fence 3).", steps[7].Text.En, "an instance that is forgotten keeps its number")
+}
+
+func TestCandidates(t *testing.T) {
+	serves := []string{"other", "reconcile"}
+	instances := []domain.Instance{
+		{ID: 1, Name: "taken", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2, Running: 1},
+		{ID: 2, Name: "other handler", Handlers: []string{"other"}, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2},
+		{ID: 3, Name: "came later", Handlers: serves, ConnectedAt: at(2000), LeaseUntil: at(9000), Slots: 2, Draining: true},
+		{ID: 4, Name: "had gone", Handlers: serves, ConnectedAt: at(-9000), GoneAt: at(500)},
+		{ID: 5, Name: "gone long ago", Handlers: serves, ConnectedAt: at(-9000), GoneAt: at(-5000)},
+		{ID: 6, Name: "full", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2, Running: 2},
+		{ID: 7, Name: "silent", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(100), Slots: 2},
+		{ID: 8, Name: "refused", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2},
+	}
+	verdicts := func(e domain.Execution) map[string]Verdict {
+		e.FireAt = fire
+		e.Delays = []domain.Delay{{Reason: domain.ReasonOfferRefused, Instance: 8, LastAt: at(1)}}
+		out := map[string]Verdict{}
+		for _, c := range (Run{Execution: e, Spec: spec, Instances: instances, Now: at(5000)}).Explain().Candidates {
+			out[c.Name] = c.Verdict
+			require.NotEmpty(t, c.Text.En)
+			require.NotEmpty(t, c.Text.Zh)
+		}
+		return out
+	}
+	require.Equal(t, map[string]Verdict{
+		"taken": Chosen, "other handler": NoHandler, "came later": NotConnected, "had gone": NotConnected,
+		"full": NotChosen, "silent": NotChosen, "refused": Refused,
+	}, verdicts(domain.Execution{State: domain.Succeeded, Instance: 1, OfferedAt: at(1000)}), "at the offer")
+	require.Equal(t, map[string]Verdict{
+		"taken": HasRoom, "other handler": NoHandler, "came later": Draining, "had gone": NotConnected,
+		"full": Full, "silent": Silent, "refused": Refused,
+	}, verdicts(domain.Execution{State: domain.Due, Reason: domain.ReasonWaitInstance}), "now, for one that waits")
+	require.Empty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonMisfire, FinishedAt: at(1)}))
+	require.NotEmpty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor, FinishedAt: at(1)}))
+}
+
+func TestFireTimesWithoutARun(t *testing.T) {
+	base := FireTime{At: fire, Now: fire.Add(time.Hour), CreatedAt: fire.Add(-24 * time.Hour), State: domain.JobEnabled, Planned: true}
+	for want, change := range map[string]func(*FireTime){
+		"The job did not exist yet; it was created at 2026-11-21T02:00:00.001Z.":                                                                func(f *FireTime) { f.CreatedAt = at(1) },
+		"The schedule does not fire at this instant; before it, it fires at 2026-11-21T01:59:59.000Z; after it, at 2026-11-21T02:00:01.000Z.":   func(f *FireTime) { f.Planned, f.Before, f.After = false, at(-1000), at(1000) },
+		"The schedule does not fire at this instant.":                                                                                           func(f *FireTime) { f.Planned = false },
+		"The schedule fires at this instant, but runs that old have been deleted.":                                                              func(f *FireTime) { f.KeptSince = at(1) },
+		"The job is paused: it fires no more until it is resumed (stock-taking).":                                                               func(f *FireTime) { f.State, f.PauseNote = domain.JobPaused, "stock-taking" },
+		"It lies ahead: its run is written a few seconds before.":                                                                               func(f *FireTime) { f.Now = at(-1) },
+		"The schedule fires at this instant, and there is no run of it: the job was paused then, or its schedule was changed around that time.": func(*FireTime) {},
+	} {
+		f := base
+		change(&f)
+		got := f.Explain().Summary
+		require.Equal(t, want, got.En)
+		require.NotEmpty(t, got.Zh)
+	}
+}

@@ -1,0 +1,64 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// FireTime is what has to be known of an instant of a job for which there is
+// no run.
+type FireTime struct {
+	At        time.Time
+	Now       time.Time
+	CreatedAt time.Time // the job's
+	State     domain.JobState
+	PauseNote string
+	// Planned: the revision that was in force fires at that instant.
+	Planned bool
+	// Before and After are its neighbouring fire times; zero: none, or not known.
+	Before, After time.Time
+	// KeptSince is the instant before which ended runs have been deleted.
+	KeptSince time.Time
+}
+
+// Explain says why there is no run.
+func (f FireTime) Explain() Explanation {
+	return Explanation{Summary: f.summary()}
+}
+
+func (f FireTime) summary() Text {
+	switch {
+	case f.At.Before(f.CreatedAt):
+		return Text{"The job did not exist yet; it was created at " + clock(f.CreatedAt) + ".", "当时任务尚不存在，创建时间为 " + clock(f.CreatedAt) + "。"}
+	case !f.Planned:
+		return f.notPlanned()
+	case f.At.Before(f.KeptSince):
+		return Text{"The schedule fires at this instant, but runs that old have been deleted.", "调度计划在该时刻触发，但如此久远的运行记录已被清理。"}
+	case f.State == domain.JobPaused:
+		t := Text{"The job is paused: it fires no more until it is resumed", "任务已暂停，恢复之前不会触发"}
+		if f.PauseNote != "" {
+			t.En += " (" + f.PauseNote + ")"
+			t.Zh += "（" + f.PauseNote + "）"
+		}
+		return Text{t.En + ".", t.Zh + "。"}
+	case f.At.After(f.Now):
+		return Text{"It lies ahead: its run is written a few seconds before.", "该时刻尚未到来，运行记录会在触发前几秒生成。"}
+	default:
+		return Text{"The schedule fires at this instant, and there is no run of it: the job was paused then, or its schedule was changed around that time.",
+			"调度计划在该时刻触发，但没有对应的运行：当时任务处于暂停状态，或调度计划在此前后被修改。"}
+	}
+}
+
+func (f FireTime) notPlanned() Text {
+	t := Text{"The schedule does not fire at this instant", "调度计划在该时刻不触发"}
+	if !f.Before.IsZero() {
+		t.En += "; before it, it fires at " + clock(f.Before)
+		t.Zh += "；此前最近一次为 " + clock(f.Before)
+	}
+	if !f.After.IsZero() {
+		t.En += "; after it, at " + clock(f.After)
+		t.Zh += "；此后最近一次为 " + clock(f.After)
+	}
+	return Text{t.En + ".", t.Zh + "。"}
+}

@@ -1,0 +1,63 @@
+package explain
+
+import "github.com/carillon-sched/carillon/admin/internal/domain"
+
+// reasons says each stable code in words that complete "…, because".
+var reasons = map[domain.Reason]Text{
+	domain.ReasonMisfire:        {"its fire time had passed by more than the misfire threshold, and the job's policy is to skip such fires", "其触发时间已超过过期阈值，而任务的过期策略是跳过"},
+	domain.ReasonMisfireWindow:  {"its fire time had passed longer ago than the window in which the job makes up for missed fires", "其触发时间早于任务允许补跑的时间窗口"},
+	domain.ReasonMisfireCap:     {"more fires had passed than the job makes up for at once", "错过的触发次数超过了任务一次补跑的上限"},
+	domain.ReasonCoalesced:      {"a later run stands for all fires that had passed", "由之后的一次运行代替所有已错过的触发"},
+	domain.ReasonCalendar:       {"a calendar of the job excludes this instant", "任务的日历排除了该时刻"},
+	domain.ReasonOverlap:        {"an earlier run of the job was still going on, and the job discards later ones", "该任务的上一次运行仍在进行，而阻塞策略是丢弃后续运行"},
+	domain.ReasonCovered:        {"a later run of the job took its place", "被该任务之后的一次运行覆盖"},
+	domain.ReasonNoExecutor:     {"no instance of the executor could take it before the wait was over", "在等待期限内没有执行器实例能够接收它"},
+	domain.ReasonPaused:         {"the job was paused before it started", "任务在它开始之前被暂停"},
+	domain.ReasonDeleted:        {"the job was deleted before it started", "任务在它开始之前被删除"},
+	domain.ReasonWaitSlot:       {"an earlier run of the job was still going on", "该任务之前的运行仍在进行"},
+	domain.ReasonWaitLimit:      {"the executor or the tenant was running as many as it may", "执行器或租户的并发数已达上限"},
+	domain.ReasonWaitInstance:   {"no instance with room was there", "没有空闲的执行器实例"},
+	domain.ReasonOfferExpired:   {"the instance did not answer the offer in time", "实例未在规定时间内应答"},
+	domain.ReasonOfferRefused:   {"the instance refused the offer", "实例拒绝了该次派发"},
+	domain.ReasonSessionLost:    {"the connection to the instance broke before it answered", "实例应答之前连接中断"},
+	domain.ReasonLeaseExpired:   {"its instance went silent and its lease ran out", "所在实例失去联系且租约到期"},
+	domain.ReasonProcessDied:    {"the process of its instance died", "所在实例的进程已退出"},
+	domain.ReasonKilled:         {"somebody cancelled it", "被人为取消"},
+	domain.ReasonTimeout:        {"it ran longer than the job's timeout", "运行时间超过任务的超时设置"},
+	domain.ReasonCancelForced:   {"the handler did not answer the cancel, and the wait for it was over", "处理器未响应取消请求，等待期已过"},
+	domain.ReasonHandlerFailed:  {"the handler returned an error", "处理器返回了错误"},
+	domain.ReasonHandlerPanic:   {"the handler panicked", "处理器发生 panic"},
+	domain.ReasonPermanent:      {"the handler said that trying again is of no use", "处理器表明重试无意义"},
+	domain.ReasonBadInput:       {"the input does not fit the handler", "输入参数不符合处理器的要求"},
+	domain.ReasonUnknownHandler: {"the instance does not know the handler", "实例上没有该处理器"},
+}
+
+// because returns the reason in words; a code without words stands for itself.
+func because(r domain.Reason) Text {
+	if t, ok := reasons[r]; ok {
+		return t
+	}
+	return Text{string(r), string(r)}
+}
+
+var causes = map[domain.Cause]Text{
+	domain.CauseSchedule: {"planned by the schedule", "由调度计划产生"},
+	domain.CauseMisfire:  {"planned in place of fires that had passed", "代替已错过的触发而产生"},
+	domain.CauseManual:   {"asked for by hand", "由人工触发"},
+	domain.CauseAPI:      {"asked for through the API", "通过 API 触发"},
+	domain.CauseRetry:    {"asked for as a repetition of a finished run", "作为已结束运行的重跑而触发"},
+	domain.CauseParent:   {"started by another run", "由另一次运行触发"},
+}
+
+func causeText(c domain.Cause) Text {
+	if t, ok := causes[c]; ok {
+		return t
+	}
+	return Text{string(c), string(c)}
+}
+
+// states names terminal states in Chinese; English takes their codes.
+var states = map[domain.State]string{
+	domain.Succeeded: "成功", domain.Failed: "失败", domain.TimedOut: "超时", domain.Cancelled: "已取消",
+	domain.Lost: "失联", domain.Missed: "错过", domain.Discarded: "丢弃",
+}

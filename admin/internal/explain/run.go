@@ -1,0 +1,211 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Run is what has to be known of a run.
+type Run struct {
+	Execution domain.Execution
+	Spec      *domain.JobSpec // of the run's revision
+	// Attempts are those that were followed by another one.
+	Attempts []domain.Attempt
+	// Instances are those of its executor, the gone ones too.
+	Instances []domain.Instance
+	Now       time.Time // the database's clock
+}
+
+// Explain puts the life of a run into words.
+func (r Run) Explain() Explanation {
+	return Explanation{Summary: r.summary(), Steps: r.steps(), Candidates: r.candidates()}
+}
+
+// punctual is the lateness below which nothing has to be explained.
+const punctual = time.Second
+
+func (r Run) summary() Text {
+	e := &r.Execution
+	reason := because(e.Reason)
+	switch e.State {
+	case domain.Due, domain.RetryWait:
+		return r.waiting()
+	case domain.Offered:
+		return Text{"It was sent to an instance, which has not answered yet.", "已派发给实例，正在等待应答。"}
+	case domain.Running:
+		return r.late(Text{"It is running", "正在运行"})
+	case domain.Cancelling:
+		return Text{"It is running and has been asked to stop.", "正在运行，已请求停止。"}
+	case domain.Succeeded:
+		return r.late(Text{"It ran and succeeded", "运行成功"})
+	case domain.Failed, domain.TimedOut:
+		return Text{
+			fmt.Sprintf("It ended as %s after %s, because %s.", e.State, attempts(e.Attempt).En, reason.En),
+			fmt.Sprintf("经过%s后以“%s”结束：%s。", attempts(e.Attempt).Zh, states[e.State], reason.Zh),
+		}
+	case domain.Cancelled:
+		if e.Attempt == 0 {
+			return Text{"It did not run, because " + reason.En + ".", "未运行：" + reason.Zh + "。"}
+		}
+		return Text{"It was stopped, because " + reason.En + ".", "被停止：" + reason.Zh + "。"}
+	case domain.Lost:
+		return Text{
+			"Its outcome is unknown, because " + reason.En + ". It is not repeated, since the job does not allow to repeat an unknown outcome or its attempts are used up.",
+			"结果未知：" + reason.Zh + "。由于任务不允许在结果未知时重跑，或尝试次数已用尽，不会再次运行。",
+		}
+	default: // missed, discarded
+		return Text{"It did not run, because " + reason.En + ".", "未运行：" + reason.Zh + "。"}
+	}
+}
+
+func attempts(n int) Text {
+	if n == 1 {
+		return Text{"one attempt", "1 次尝试"}
+	}
+	return Text{fmt.Sprintf("%d attempts", n), fmt.Sprintf(" %d 次尝试", n)}
+}
+
+// waiting says what a run waits for.
+func (r Run) waiting() Text {
+	e := &r.Execution
+	switch {
+	case r.Now.Before(e.NotBefore) && e.State == domain.RetryWait:
+		return Text{"An attempt ended badly, because " + because(e.Reason).En + "; the next one comes at " + clock(e.NotBefore) + ".",
+			"上一次尝试未成功：" + because(e.Reason).Zh + "；下一次尝试时间为 " + clock(e.NotBefore) + "。"}
+	case r.Now.Before(e.NotBefore):
+		return Text{"It waits for its time, " + clock(e.NotBefore) + ".", "等待触发时间 " + clock(e.NotBefore) + "。"}
+	case e.Reason == "":
+		return Text{"It is due and about to be sent to an instance.", "已到触发时间，即将派发。"}
+	}
+	out := Text{"It is due and waits, because " + because(e.Reason).En, "已到触发时间，正在等待：" + because(e.Reason).Zh}
+	if !e.ExpireAt.IsZero() && e.Reason == domain.ReasonWaitInstance {
+		out.En += "; it waits until " + clock(e.ExpireAt)
+		out.Zh += "；最多等待至 " + clock(e.ExpireAt)
+	}
+	return Text{out.En + ".", out.Zh + "。"}
+}
+
+// late adds to a sentence by how much the handler started late, and why.
+func (r Run) late(begin Text) Text {
+	e := &r.Execution
+	lateness, started := e.Lateness()
+	if !started || e.Attempt > 1 && len(r.Attempts) > 0 {
+		return Text{begin.En + ", in attempt " + fmt.Sprint(e.Attempt) + ".", begin.Zh + "（第 " + fmt.Sprint(e.Attempt) + " 次尝试）。"}
+	}
+	if lateness < punctual {
+		return Text{begin.En + "; it started on time.", begin.Zh + "，准时开始。"}
+	}
+	by := Text{fmt.Sprintf("; it started %s late", round(lateness)), fmt.Sprintf("，延迟 %s 开始", round(lateness))}
+	if n := len(e.Delays); n > 0 {
+		reason := because(e.Delays[n-1].Reason)
+		by.En += ", because " + reason.En
+		by.Zh += "：" + reason.Zh
+	} else if e.PlannedAt.Sub(e.FireAt) > punctual {
+		by.En += ", because it was planned only after its time: no admin node was working, or the run was asked for later"
+		by.Zh += "：在触发时间之后才生成（当时没有管理节点在工作，或事后才被请求）"
+	}
+	return Text{begin.En + by.En + ".", begin.Zh + by.Zh + "。"}
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// steps lists what happened, by time.
+func (r Run) steps() []Step {
+	e := &r.Execution
+	names := r.names()
+	var out []Step
+	add := func(at time.Time, code string, en, zh string) {
+		if !at.IsZero() {
+			out = append(out, Step{at, code, Text{en, zh}})
+		}
+	}
+	add(e.FireAt, "planned", "Its fire time; "+causeText(e.Cause).En+".", "计划触发时间；"+causeText(e.Cause).Zh+"。")
+	add(e.PlannedAt, "claimed", "An admin node wrote the run down.", "管理节点写入该次运行。")
+	for _, d := range e.Delays {
+		out = append(out, delayStep(d, names))
+	}
+	for _, a := range append(slices.Clone(r.Attempts), r.current()...) {
+		name := names[a.Instance]
+		add(a.OfferedAt, "offered", fmt.Sprintf("Offered to instance %s (fence %d).", name, a.Fence), fmt.Sprintf("派发给实例 %s（令牌 %d）。", name, a.Fence))
+		add(a.GrantedAt, "granted", fmt.Sprintf("Attempt %d was allowed to start.", a.Number), fmt.Sprintf("允许开始第 %d 次尝试。", a.Number))
+		add(a.StartedAt, "started", "The handler started, by the executor's clock.", "处理器开始运行（以执行器时钟为准）。")
+		if a.State.Terminal() {
+			add(a.FinishedAt, "finished", ended(a).En, ended(a).Zh)
+		}
+	}
+	if e.State.Terminal() && e.Attempt == 0 {
+		add(e.FinishedAt, "finished", r.summary().En, r.summary().Zh)
+	}
+	slices.SortStableFunc(out, func(a, b Step) int { return a.At.Compare(b.At) })
+	return out
+}
+
+// current returns the attempt that stands in the execution, if there is one
+// that the archive does not have.
+func (r Run) current() []domain.Attempt {
+	e := &r.Execution
+	if e.OfferedAt.IsZero() || e.Instance == 0 || e.State == domain.RetryWait {
+		return nil
+	}
+	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Fence == e.Fence {
+		return nil
+	}
+	return []domain.Attempt{e.CurrentAttempt()}
+}
+
+func ended(a domain.Attempt) Text {
+	if a.Reason == "" {
+		return Text{"The attempt ended as " + a.State.String() + ".", "该次尝试结束：" + states[a.State] + "。"}
+	}
+	return Text{"The attempt ended as " + a.State.String() + ", because " + because(a.Reason).En + ".",
+		"该次尝试结束：" + states[a.State] + "，" + because(a.Reason).Zh + "。"}
+}
+
+func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
+	t := Text{"It could not start, because " + because(d.Reason).En, "未能开始：" + because(d.Reason).Zh}
+	if d.Instance != 0 {
+		t.En += " (instance " + names[d.Instance] + ")"
+		t.Zh += "（实例 " + names[d.Instance] + "）"
+	}
+	if d.Message != "" {
+		t.En += ": " + d.Message
+		t.Zh += "：" + d.Message
+	}
+	if d.Count > 1 {
+		t.En += fmt.Sprintf(" (%d times, last at %s)", d.Count, clock(d.LastAt))
+		t.Zh += fmt.Sprintf("（共 %d 次，最近一次 %s）", d.Count, clock(d.LastAt))
+	}
+	return Step{d.At, "delayed:" + string(d.Reason), Text{t.En + ".", t.Zh + "。"}}
+}
+
+// names maps instances to what people call them; one that is not on the list
+// any more keeps its number.
+func (r Run) names() map[domain.InstanceID]string {
+	out := map[domain.InstanceID]string{}
+	add := func(id domain.InstanceID) {
+		if _, ok := out[id]; !ok && id != 0 {
+			out[id] = id.String()
+		}
+	}
+	for _, i := range r.Instances {
+		out[i.ID] = i.Name
+	}
+	add(r.Execution.Instance)
+	for _, a := range r.Attempts {
+		add(a.Instance)
+	}
+	for _, d := range r.Execution.Delays {
+		add(d.Instance)
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package gormstore
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// delayRow is a domain.Delay as it stands in executions.delays.
+type delayRow struct {
+	At       int64  `json:"at"`
+	LastAt   int64  `json:"last"`
+	Count    int    `json:"n"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message,omitempty"`
+	Instance int64  `json:"instance,omitempty"`
+}
+
+func delaysText(list []domain.Delay) string {
+	if len(list) == 0 {
+		return ""
+	}
+	rows := make([]delayRow, len(list))
+	for i, d := range list {
+		rows[i] = delayRow{d.At.UnixMilli(), d.LastAt.UnixMilli(), d.Count, string(d.Reason), valid(d.Message), int64(d.Instance)}
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return "" // cannot be: numbers and valid text only
+	}
+	return string(text)
+}
+
+// delaysOf reads the column; what cannot be read explains nothing, and that
+// is all the harm.
+func delaysOf(text string) []domain.Delay {
+	var rows []delayRow
+	if text == "" || json.Unmarshal([]byte(text), &rows) != nil {
+		return nil
+	}
+	out := make([]domain.Delay, len(rows))
+	for i, r := range rows {
+		out[i] = domain.Delay{
+			At: time.UnixMilli(r.At).UTC(), LastAt: time.UnixMilli(r.LastAt).UTC(), Count: r.Count,
+			Reason: domain.Reason(r.Reason), Message: r.Message, Instance: domain.InstanceID(r.Instance),
+		}
+	}
+	return out
+}

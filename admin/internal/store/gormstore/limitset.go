@@ -1,0 +1,146 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// SetLimit counts in what runs already.
+func (s *Store) SetLimit(ctx context.Context, l domain.Limit) error {
+	if l.Max < 0 || l.Max > domain.MaxLimit {
+		return domain.Invalid("body.maxRunning", "must be from 0 (no limit) to %d", domain.MaxLimit)
+	}
+	defer s.limits.forget()
+	return s.runRepeatable(ctx, "set limit", func(t *txn) error {
+		if err := t.subjectExists(l.LimitKey); err != nil {
+			return err
+		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		subject, kind := subjectOf(l.LimitKey)
+		limits, err := lockLimits(t, []domain.LimitKey{l.LimitKey}, false)
+		if err != nil {
+			return err
+		}
+		found := limits[l.LimitKey]
+		switch {
+		case found == nil && l.Max == 0:
+			return nil
+		case found == nil:
+			// Another node that sets it first makes this a conflict, and the
+			// repetition finds its row.
+			_, err = t.exec(t.ctx, "INSERT INTO limits (subject_id, kind, tenant_id, capacity, changed_at) VALUES (?, ?, ?, ?, ?)",
+				subject, kind, int64(l.Tenant), l.Max, millis(now))
+			found = &limit{subject: subject, kind: kind, tenant: l.Tenant, capacity: int64(l.Max), holders: map[domain.ExecutionID]bool{}}
+		default:
+			_, err = t.exec(t.ctx, "UPDATE limits SET capacity = ?, changed_at = ? WHERE "+found.where("")+" AND tenant_id = ?",
+				l.Max, millis(now), int64(l.Tenant))
+		}
+		if err != nil {
+			return err
+		}
+		if l.Max > 0 {
+			if err := found.adopt(t); err != nil {
+				return err
+			}
+			return saveLimits(t, map[domain.LimitKey]*limit{l.LimitKey: found})
+		}
+		if err := found.loadQueue(t, 1); err != nil || len(found.queue) > 0 {
+			return err // AdmitWaiting lets them go, and then the row
+		}
+		return found.remove(t)
+	})
+}
+
+func (t *txn) subjectExists(k domain.LimitKey) error {
+	if k.Executor != 0 {
+		_, err := t.executorName(k.Tenant, k.Executor)
+		return err
+	}
+	var id int64
+	err := t.tx.QueryRowContext(t.ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return notFound("tenant", k.Tenant)
+	}
+	return err
+}
+
+// adopt makes holders of the runs that are on instances and were offered when
+// nobody, or not everybody, knew of the limit.
+func (l *limit) adopt(t *txn) error {
+	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND phase = %d AND %s", t.d.byIndex("ix_executions_phase"), phaseAlive, onInstance), []any{int64(l.tenant)}
+	if l.kind == kindExecutor {
+		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
+	}
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		if err := rows.Scan(&id); err != nil || l.holders[id] {
+			return err
+		}
+		l.holders[id] = true
+		l.hold = append(l.hold, id)
+		l.running++
+		return nil
+	}, statement, args...)
+	if err != nil {
+		return fmt.Errorf("find running executions: %w", err)
+	}
+	return nil
+}
+
+// onInstance is domain.State.OnInstance.
+var onInstance = fmt.Sprintf("state IN (%d, %d, %d)", domain.Offered, domain.Running, domain.Cancelling)
+
+// waits is how an execution that has a place in a queue stands.
+var waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
+
+// ListLimits counts without a lock.
+func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views []store.LimitView, err error) {
+	err = s.look(ctx, "list limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		views = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var l limit
+			var v store.LimitView
+			err := rows.Scan(&l.subject, &l.kind, &l.tenant, &v.Max, &v.ExecutorName, &v.Running, &v.Waiting)
+			v.LimitKey = l.key()
+			views = append(views, v)
+			return err
+		}, "SELECT l.subject_id, l.kind, l.tenant_id, l.capacity, COALESCE(x.name, ''),"+
+			" (SELECT COUNT(*) FROM limit_holders AS h JOIN executions AS e ON e.id = h.execution_id WHERE h.subject_id = l.subject_id AND h.kind = l.kind AND e."+onInstance+"),"+
+			" (SELECT COUNT(*) FROM limit_waiters AS w JOIN executions AS e ON e.id = w.execution_id WHERE w.subject_id = l.subject_id AND w.kind = l.kind AND e."+waits+")"+
+			" FROM limits AS l LEFT JOIN executors AS x ON l.kind = ? AND x.id = l.subject_id AND x.tenant_id = l.tenant_id"+
+			" WHERE l.tenant_id = ? AND l.capacity > 0 ORDER BY l.kind, x.name", kindExecutor, int64(tenant))
+	})
+	return views, err
+}
+
+// limitsToLook are the limits under which somebody waits, that were taken away,
+// or that have changed so lately that not all nodes may have known of it.
+func (s *Store) limitsToLook(ctx context.Context) (keys []domain.LimitKey, err error) {
+	err = s.look(ctx, "find limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		keys = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var l limit
+			err := rows.Scan(&l.subject, &l.kind, &l.tenant)
+			keys = append(keys, l.key())
+			return err
+		}, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.d.clockNow()+fmt.Sprintf(" - %d", limitSettles.Milliseconds())+
+			" OR capacity = 0 OR EXISTS (SELECT 1 FROM limit_waiters AS w WHERE w.subject_id = l.subject_id AND w.kind = l.kind) ORDER BY subject_id, kind")
+	})
+	return keys, err
+}
+
+// unsettled reports whether runs may have been offered past the limit.
+func (l *limit) unsettled(now time.Time) bool {
+	return l.capacity > 0 && now.Sub(instant(l.changedAt)) < limitSettles
+}

@@ -1,0 +1,53 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// CountLiving returns how many executions wait or run, of all tenants: those
+// that somebody will look at again.
+func (s *Store) CountLiving(ctx context.Context) (n int64, err error) {
+	parts := make([]string, domain.Partitions)
+	for i := range parts {
+		parts[i] = fmt.Sprint(i)
+	}
+	err = s.look(ctx, "count living executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) },
+			"SELECT COUNT(*) FROM executions"+s.d.byIndex("ix_executions_wake")+" WHERE part IN ("+strings.Join(parts, ",")+") AND wake_at > 0")
+	})
+	return n, err
+}
+
+// MeasuredRun is what a measurement looks at in an execution's row.
+type MeasuredRun struct {
+	ID         domain.ExecutionID
+	Job        domain.JobID
+	State      domain.State
+	Fence      int64
+	FireAt     time.Time
+	FinishedAt time.Time
+}
+
+// ReadRuns calls seen for every execution of an executor, oldest first. It
+// reads them in one go: it is for measurements, after the fact.
+func (s *Store) ReadRuns(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, seen func(MeasuredRun)) error {
+	return query(ctx, s.read, func(rows *sql.Rows) error {
+		var r MeasuredRun
+		var state, fire, finished int64
+		if err := rows.Scan(&r.ID, &r.Job, &state, &r.Fence, &fire, &finished); err != nil {
+			return err
+		}
+		r.State, r.FireAt, r.FinishedAt = domain.State(state), instant(fire), instant(finished)
+		seen(r)
+		return nil
+	}, "SELECT id, job_id, state, fence, fire_at, finished_at FROM executions"+s.d.byIndex("ix_executions_executor")+
+		" WHERE tenant_id = ? AND executor_id = ? ORDER BY id", int64(tenant), int64(executor))
+}

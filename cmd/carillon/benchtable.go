@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/bench"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+// printBench writes the report as tables for people.
+func printBench(p *output.Printer, r *bench.Report) error {
+	m := r.Machine
+	fmt.Fprintf(p.Out, "\n%s · %d cores (%s) · %d GiB · %s · %s\n", m.OS, m.Cores, m.CPU, m.Memory>>30, m.Go, m.Version)
+	for name, text := range map[string]string{"MySQL: ": m.MySQL, "SQLite: ": m.SQLite} {
+		if text != "" {
+			fmt.Fprintln(p.Out, name+text)
+		}
+	}
+	fmt.Fprintf(p.Out, "load average %.2f before; took %.0f s\n\n", m.Load, float64(r.Took))
+	if err := output.Rows(p, benchColumns, r.Results); err != nil {
+		return err
+	}
+	for _, one := range r.Results {
+		for _, note := range one.Notes {
+			fmt.Fprintf(p.Out, "%s, %s: %s\n", one.Scenario, one.Variant, note)
+		}
+		if one.Failed != "" {
+			fmt.Fprintf(p.Out, "%s, %s: FAILED: %s\n", one.Scenario, one.Variant, one.Failed)
+		}
+	}
+	return nil
+}
+
+var benchColumns = []output.Column[bench.Result]{
+	{Title: "SCENARIO", Value: func(r bench.Result) string { return r.Scenario }},
+	{Title: "VARIANT", Value: func(r bench.Result) string { return r.Variant }},
+	{Title: "DATABASE", Value: func(r bench.Result) string { return r.Database }},
+	{Title: "FIRES/S", Right: true, Value: func(r bench.Result) string {
+		if r.Throughput == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.0f", r.Throughput.PerSecond)
+	}},
+	{Title: "FLOOR", Right: true, Value: func(r bench.Result) string {
+		if r.Throughput == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.0f", r.Throughput.Floor)
+	}},
+	{Title: "%", Right: true, Value: func(r bench.Result) string {
+		if r.Throughput == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.0f", r.Throughput.FloorPercent)
+	}},
+	{Title: "DUE", Right: true, Value: fires(func(f *bench.Fires) int { return f.Expected })},
+	{Title: "MISSED", Right: true, Value: fires(func(f *bench.Fires) int { return f.Missed })},
+	{Title: "DOUBLED", Right: true, Value: fires(func(f *bench.Fires) int { return f.Doubled })},
+	{Title: "LATE p50/p99/max ms", Right: true, Value: func(r bench.Result) string { return spread(r.Lateness) }},
+	{Title: "FLOOR ms", Right: true, Value: func(r bench.Result) string { return spread(r.FloorLateness) }},
+	{Title: "CPU % OF A CORE, MiB", Value: processes},
+}
+
+func fires(pick func(*bench.Fires) int) func(bench.Result) string {
+	return func(r bench.Result) string {
+		if r.Fires == nil {
+			return ""
+		}
+		return fmt.Sprint(pick(r.Fires))
+	}
+}
+
+func spread(s *bench.Spread) string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s / %s / %s", milli(s.P50), milli(s.P99), milli(s.Max))
+}
+
+// milli shows three digits.
+func milli(ms float64) string {
+	if ms < 100 {
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return fmt.Sprintf("%.0f", ms)
+}
+
+func processes(r bench.Result) string {
+	var all []string
+	for _, p := range r.Processes {
+		all = append(all, fmt.Sprintf("%s %.0f %% %d", p.Name, p.Core, p.RSS>>20))
+	}
+	return strings.Join(all, ", ")
+}

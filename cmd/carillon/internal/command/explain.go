@@ -1,0 +1,94 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) runExplain() *cobra.Command {
+	var lang string
+	cmd := &cobra.Command{
+		Use: "explain RUN", Short: "Say why a run did or did not start", Args: cobra.ExactArgs(1),
+		Example: "  carillon run explain 7301\n  carillon run explain 7301 --lang zh",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			doc, err := s.ExplainRun(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.writeExplanation(s, doc, lang)
+		},
+	}
+	a.languageFlag(cmd, &lang)
+	return cmd
+}
+
+func (a *App) jobExplain() *cobra.Command {
+	var lang, at string
+	cmd := &cobra.Command{
+		Use: "explain JOB --at INSTANT", Short: "Say why a job did or did not run at an instant",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		Example: "  carillon job explain close-day --at 2026-11-21T02:00:00+08:00",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if at == "" {
+				return usagef("which fire time? Give it with --at, for example --at 2026-11-21T02:00:00Z")
+			}
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			job, err := findJob(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			doc, err := s.ExplainFire(cmd.Context(), job.Value.ID, at)
+			if err != nil {
+				return err
+			}
+			return a.writeExplanation(s, doc, lang)
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the fire time asked about, RFC 3339")
+	a.languageFlag(cmd, &lang)
+	return cmd
+}
+
+func (a *App) languageFlag(cmd *cobra.Command, lang *string) {
+	cmd.Flags().StringVar(lang, "lang", a.language(), "en or zh (default: by LANG)")
+}
+
+func (a *App) writeExplanation(s *session, doc client.Doc[client.Explanation], lang string) error {
+	if lang != "en" && lang != "zh" {
+		return usagef("--lang %q is neither en nor zh", lang)
+	}
+	if done, err := output.Machine(s.Printer, doc); done {
+		return err
+	}
+	e := doc.Value
+	if _, err := fmt.Fprintln(a.out, output.Clean(e.Summary.In(lang))); err != nil {
+		return err
+	}
+	for _, step := range e.Steps {
+		if _, err := fmt.Fprintf(a.out, "  %s  %s\n", output.Stamp(step.At), output.Clean(step.Text.In(lang))); err != nil {
+			return err
+		}
+	}
+	if len(e.Instances) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	return output.Rows(s.Printer, []output.Column[client.InstanceVerdict]{
+		{Title: "INSTANCE", Value: func(v client.InstanceVerdict) string { return v.Instance.Name }},
+		{Title: "VERDICT", Value: func(v client.InstanceVerdict) string { return v.Verdict }},
+		{Title: "WHY", Value: func(v client.InstanceVerdict) string { return v.Text.In(lang) }, Drop: 1},
+	}, e.Instances)
+}

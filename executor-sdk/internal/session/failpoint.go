@@ -1,0 +1,26 @@
+package session
+
+import "github.com/carillon-sched/carillon/proto/failpoint"
+
+// pointsOf names the failpoints of what is sent together: each NAME.before and
+// NAME.after.
+func pointsOf(answers, started, results int) (points []string) {
+	if answers > 0 {
+		points = append(points, "send-answers")
+	}
+	if started > 0 {
+		points = append(points, "send-started")
+	}
+	if results > 0 {
+		points = append(points, "send-results")
+	}
+	return points
+}
+
+func hitAll(points []string, when string) {
+	if failpoint.Enabled {
+		for _, p := range points {
+			failpoint.Hit(p + when)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package deptest_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/deptest"
+)
+
+// A build without the tag takes two files of the package: its words, and a
+// Hit without a body.
+func TestReleasesHoldNoFailpoints(t *testing.T) {
+	list := exec.Command("go", "list", "-tags=nomsgpack", "-f", "{{.GoFiles}}", "./failpoint")
+	list.Dir = filepath.Join(root, "proto")
+	list.Env = append(os.Environ(), "GOFLAGS=")
+	out, err := list.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "[doc.go off.go]", strings.TrimSpace(string(out)))
+
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "proto/failpoint/off.go"), nil, 0)
+	require.NoError(t, err)
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			require.Equal(t, "Hit", f.Name.Name)
+			require.Empty(t, f.Body.List)
+		}
+	}
+	for _, script := range []string{"Makefile", ".ci/run", "build/test.sh"} {
+		raw, err := os.ReadFile(filepath.Join(root, script))
+		require.NoError(t, err)
+		require.NotRegexp(t, `tags[= ][^ ]*failpoints`, string(raw), script)
+	}
+}
+
+// What a point's name costs to make must not be paid in a release: either the
+// name is a constant, or the call stands below if failpoint.Enabled.
+func TestFailpointsCostNothing(t *testing.T) {
+	sources, err := deptest.Sources(root)
+	require.NoError(t, err)
+	points := 0
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		require.NoError(t, err)
+		guarded := map[ast.Node]bool{}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if check, ok := n.(*ast.IfStmt); ok && isFailpoint(check.Cond, "Enabled") {
+				ast.Inspect(check.Body, func(n ast.Node) bool { guarded[n] = true; return true })
+			}
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !isFailpoint(call.Fun, "Hit") {
+				return true
+			}
+			points++
+			if _, constant := call.Args[0].(*ast.BasicLit); !constant && !guarded[call] {
+				t.Errorf("%s calls failpoint.Hit with a computed name outside of if failpoint.Enabled", source)
+			}
+			return true
+		})
+	}
+	require.Greater(t, points, 4)
+}
+
+func isFailpoint(e ast.Expr, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	pkg, ok := s.X.(*ast.Ident)
+	return ok && pkg.Name == "failpoint"
+}
+
+// docs/failpoints.md is the list that people have: it must name every point,
+// and no step that the store does not take.
+func TestFailpointsAreDocumented(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root, "docs/failpoints.md"))
+	require.NoError(t, err)
+	sources, err := deptest.Sources(root)
+	require.NoError(t, err)
+	steps := map[string]bool{}
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		store := strings.Contains(filepath.ToSlash(source), "store/gormstore/")
+		named := filepath.Base(source) == "failpoint.go"
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			text, _ := strconv.Unquote(literal.Value)
+			if store {
+				steps[strings.ReplaceAll(text, " ", "-")] = true
+			}
+			if named && regexp.MustCompile(`^(send|journal)-[a-z-]+$`).MatchString(text) {
+				require.Contains(t, string(raw), "`"+text+"`", source)
+			}
+			return true
+		})
+	}
+	table, _, _ := strings.Cut(string(raw), "Every frame has")
+	found := regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(found), 10)
+	for _, step := range found {
+		require.True(t, steps[step[1]], "no transaction is called %q", step[1])
+	}
+}
