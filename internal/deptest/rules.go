@@ -6,6 +6,7 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	ical     = "admin/internal/ical"
 	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
@@ -58,6 +59,7 @@ func rooms() []Room {
 		{schedule, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, nil, whyPure},
+		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
@@ -80,7 +82,7 @@ func rooms() []Room {
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
-		{api, []string{domain, store, schedule, timing, secret, auth, explain}, whySide},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
