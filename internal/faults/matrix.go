@@ -8,6 +8,7 @@ func matrix() []row {
 	return []row{
 		{proofID, "two admins and two executors, one admin killed for 15 s", false, proof},
 		{"F01", "SIGKILL one of 3 admins", true, f01},
+		{"F02", "processes die at every step: arrow × point × promise", true, f02},
 		{"F03", "SIGSTOP an admin, also while it holds row locks", true, f03},
 		{"F04", "all admins down, longer than half of the thresholds", false, f04},
 		{"F07", "SIGKILL an executor in the middle of runs", true, f07},

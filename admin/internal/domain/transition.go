@@ -220,8 +220,8 @@ func (e *Execution) Refuse(now time.Time, fence int64, reason Reason, message st
 }
 
 // Started notes when the handler of a running attempt was called, by the
-// executor's clock. It postpones no check: the news may be older than the end
-// of the instance that told it, and the next sweep goes by the lease anyway.
+// executor's clock. WakeAt stays: it may be early because the instance was
+// found dead meanwhile.
 func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at time.Time) error {
 	if e.Fence != fence || e.Instance != instance {
 		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
