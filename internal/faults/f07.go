@@ -102,7 +102,7 @@ func (s *stage) killedRuns(ctx context.Context, j *judged, kills []kill) error {
 			}
 		case row.State == "succeeded" && row.Fence > run.Fence:
 			reruns++
-			verdict = row.OfferedAt
+			verdict = nextStart(j, run) // another kill may have hit that one, too
 		default:
 			wrong.add("killed runs without a verdict", "run %s had fence %d and is %s with fence %d", run.Key, run.Fence, row.State, row.Fence)
 			continue
@@ -127,6 +127,17 @@ func (s *stage) killedRuns(ctx context.Context, j *judged, kills []kill) error {
 		wrong.add("kinds of runs not seen", "%d lost, %d rerun: not enough evidence", lost, reruns)
 	}
 	return wrong.err()
+}
+
+// nextStart is the first start of a later attempt.
+func nextStart(j *judged, old verify.Run) verify.Time {
+	at := verify.Time(1 << 62)
+	for _, r := range j.runs {
+		if r.Key == old.Key && r.Fence > old.Fence {
+			at = min(at, r.Start)
+		}
+	}
+	return at
 }
 
 // alerts counts the alert events of a kind by execution.

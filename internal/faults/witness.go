@@ -143,6 +143,7 @@ func (w *witnessed) record(ctx context.Context, do func() (cancelled bool)) erro
 		return err
 	}
 	run.Cancelled = do()
+	run.Failed = run.Cancelled // it returns its cause
 	run.End = verify.At(time.Now())
 	if err := w.out.Append(run); err != nil {
 		return err
