@@ -13,24 +13,21 @@ import (
 // work starts n jobs that fire at that pace, spread over it, and whose handler
 // works for a while; half of them may be repeated when they are lost.
 func (s *stage) work(ctx context.Context, n int, every time.Duration, ms int64) error {
-	s.from = time.Now().Add(4 * time.Second).Truncate(time.Second)
+	start := time.Now().Truncate(time.Second)
 	jobs := make([]job, n)
 	for i := range jobs {
 		jobs[i] = job{
 			name: fmt.Sprintf("work-%03d", i), handler: handlerWork, input: workInput{Ms: ms}, kind: "fixed_rate", every: every,
-			startAt: s.from.Add(time.Duration(i) * every / time.Duration(n)).Truncate(time.Millisecond),
+			startAt: start.Add(time.Duration(i) * every / time.Duration(n)).Truncate(time.Millisecond),
 		}
 		if i%2 == 1 {
 			jobs[i].handler, jobs[i].onLost, jobs[i].maxAttempts = handlerWorkIdem, "retry", 5
 		}
 	}
-	if _, err := s.create(ctx, s.tenant, jobs); err != nil {
+	if err := s.begin(ctx, jobs); err != nil {
 		return err
 	}
-	if err := waitUntil(ctx, s.from.Add(2*time.Second+time.Duration(ms)*time.Millisecond)); err != nil {
-		return err
-	}
-	return s.rest(ctx)
+	return wait(ctx, time.Duration(ms)*time.Millisecond)
 }
 
 // kill is one SIGKILL of one executor.

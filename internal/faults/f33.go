@@ -32,7 +32,7 @@ func f33(ctx context.Context, s *stage) error {
 	}
 	alone.to = verify.At(time.Now())
 	n := s.rounds(20_000, 2_000)
-	burst := time.Now().Add(time.Duration(n)*12*time.Millisecond + 20*time.Second).Truncate(time.Second)
+	burst := time.Now().Add(time.Duration(n)*15*time.Millisecond + 25*time.Second).Truncate(time.Second)
 	jobs := make([]job, n)
 	for i := range jobs {
 		jobs[i] = job{name: fmt.Sprintf("burst-%05d", i), kind: "once", at: burst}
