@@ -66,6 +66,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("config", "", "YAML file with settings, by the flags' names")
 	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
 	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
+	f.Bool("allow-multi-writer", false, "work with Galera or group replication though it has several writers; give all nodes the same writer endpoint")
 	f.String("node", "", "name of this node (default: host name and port)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
@@ -105,7 +106,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		return admin.Config{}, err
 	}
 	config := admin.Config{
-		DataDir: k.String("data"), Database: k.String("database"), NodeName: k.String("node"),
+		DataDir: k.String("data"), Database: k.String("database"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"),
 		HTTPAddress: k.String("http"), ExecutorAddress: k.String("executors"),
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
