@@ -27,7 +27,7 @@ func (w *world) objectsOf(tenant string) objects {
 	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
 	return objects{
-		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
+		"/tenants/{id}": w.tenants[tenant].String(), "/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
 }
@@ -59,6 +59,8 @@ func fill(path string, own, foreign objects, foreignAt int) string {
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
 	switch {
+	case strings.HasSuffix(path, "/limit"):
+		return map[string]any{"maxRunning": 1}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):

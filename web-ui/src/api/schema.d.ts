@@ -136,6 +136,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Nodes, partitions, clock and database of the engine */
+        get: operations["get-cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cluster/confirm-clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that the database's clock is right
+         * @description After the database's clock leapt forward by more than 5 s, firing is held until most nodes' clocks agree with it. This makes all nodes go on although they do not.
+         */
+        post: operations["confirm-clock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -244,6 +281,26 @@ export interface paths {
          * @description Instances that are connected stay until their session ends.
          */
         delete: operations["revoke-join-token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executors/{id}/limit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Limit how many runs of an executor go on at once
+         * @description Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second.
+         */
+        put: operations["set-executor-limit"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -417,6 +474,23 @@ export interface paths {
          * @description 201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before.
          */
         post: operations["run-job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the limits of the tenant and of its executors */
+        get: operations["list-limits"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -640,6 +714,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{id}/limit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Limit how many runs of a tenant go on at once
+         * @description Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second.
+         */
+        put: operations["set-tenant-limit"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users": {
         parameters: {
             query?: never;
@@ -781,6 +875,139 @@ export interface components {
             /** @description Why; the handler sees it */
             reason?: string;
         };
+        Cluster: {
+            clock: components["schemas"]["ClusterClock"];
+            database: components["schemas"]["ClusterDatabase"];
+            /** @description By id; those that were heard of in the last minute */
+            nodes: components["schemas"]["ClusterNode"][];
+            /**
+             * Format: date-time
+             * @description The database's clock, which decides
+             */
+            now: string;
+            /** @description All 64, by number */
+            partitions: components["schemas"]["ClusterPartition"][];
+        };
+        ClusterClock: {
+            /** @description The database's clock leapt forward and firing is held */
+            held: boolean;
+            /**
+             * Format: date-time
+             * @description The time that was believed last
+             */
+            heldAt: string | null;
+            /**
+             * Format: int64
+             * @description How far the database's clock leapt
+             */
+            jumpMs: number;
+        };
+        ClusterDatabase: {
+            /** @description What about its setup endangers the promises */
+            findings: components["schemas"]["DatabaseFinding"][];
+            /** @enum {string} */
+            kind: "sqlite" | "mariadb" | "mysql";
+            /**
+             * Format: double
+             * @description One round trip from this node
+             */
+            latencyMs: number;
+            readOnly: boolean;
+            /** @enum {string} */
+            role: "primary" | "replica";
+            version: string;
+        };
+        ClusterNode: {
+            bootId: string;
+            /** @description It does not believe the database's clock */
+            clockHeld: boolean;
+            /**
+             * Format: int64
+             * @description Its own clock less the database's
+             */
+            clockSkewMs: number;
+            /** @description Its session with the database is open */
+            connected: boolean;
+            /** @description The node that answers */
+            current: boolean;
+            executorAddress: string;
+            /**
+             * Format: int64
+             * @description Since its last sign of life
+             */
+            heartbeatAgeMs: number;
+            id: string;
+            name: string;
+            /**
+             * Format: int64
+             * @description Leases that it holds
+             */
+            partitions: number;
+            /**
+             * Format: int64
+             * @description The greatest of its partitions
+             */
+            planningLagMs: number;
+            /**
+             * Format: date-time
+             * @description Its last sign of life
+             */
+            renewedAt: string | null;
+            /**
+             * Format: int64
+             * @description Executor sessions
+             */
+            sessions: number;
+            /** Format: date-time */
+            startedAt: string;
+            /** @enum {string} */
+            state: "live" | "leaving" | "silent";
+            version: string;
+        };
+        ClusterPartition: {
+            bootId: string;
+            /**
+             * Format: int64
+             * @description How long ago that was
+             */
+            dueLagMs: number;
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: date-time
+             * @description The earliest fire time that is not planned
+             */
+            nextFireAt: string | null;
+            /** @description The holder, or the last one */
+            nodeId: string | null;
+            nodeName: string;
+            /**
+             * Format: date-time
+             * @description When the longest overdue run had to be looked at; null = nothing is overdue
+             */
+            oldestDueAt: string | null;
+            /**
+             * Format: int64
+             * @description How long ago that was; 0 while planning is ahead
+             */
+            planningLagMs: number;
+            /** @enum {string} */
+            state: "held" | "expired" | "free";
+            /** @description Grows with each holder */
+            term: string;
+            /**
+             * Format: date-time
+             * @description End of the lease, by the database's clock
+             */
+            until: string | null;
+        };
+        ConfirmedClock: {
+            /**
+             * Format: date-time
+             * @description The database's clock, which is now believed
+             */
+            confirmedAt: string;
+        };
         CreateAPIKeyInputBody: {
             /**
              * Format: date-time
@@ -865,6 +1092,12 @@ export interface components {
             /** Format: int64 */
             uses: number;
         };
+        DatabaseFinding: {
+            code: string;
+            /** @description A node refuses to start with it */
+            fatal: boolean;
+            message: string;
+        };
         Delivery: {
             /** Format: int64 */
             attempts: number;
@@ -922,6 +1155,11 @@ export interface components {
             instancesOnline: number;
             /** Format: int64 */
             instancesTotal: number;
+            /**
+             * Format: int64
+             * @description Runs that may go on at once; 0 = no limit
+             */
+            maxRunning: number;
             name: string;
         };
         Explanation: {
@@ -1220,6 +1458,27 @@ export interface components {
             id: string;
             state: string;
         };
+        Limit: {
+            /** @enum {string} */
+            kind: "tenant" | "executor";
+            /**
+             * Format: int64
+             * @description 0 = no limit
+             */
+            maxRunning: number;
+            /**
+             * Format: int64
+             * @description Offered, running or cancelling
+             */
+            running: number;
+            /** @description The tenant, or the executor */
+            subject: components["schemas"]["Ref"];
+            /**
+             * Format: int64
+             * @description Due, and waiting for room under this limit
+             */
+            waiting: number;
+        };
         LogLine: {
             /** Format: date-time */
             at: string;
@@ -1375,6 +1634,11 @@ export interface components {
         };
         PageJoinToken: {
             items: components["schemas"]["JoinToken"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageLimit: {
+            items: components["schemas"]["Limit"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -1807,6 +2071,13 @@ export interface components {
              */
             role: "viewer" | "operator" | "editor" | "admin";
             username: string;
+        };
+        SetLimitInputBody: {
+            /**
+             * Format: int64
+             * @description 0 takes the limit away
+             */
+            maxRunning: number;
         };
         SwitchInputBody: {
             /** @description Name or id */
@@ -2582,6 +2853,154 @@ export interface operations {
             };
         };
     };
+    "get-cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "confirm-clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfirmedClock"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-deliveries": {
         parameters: {
             query?: {
@@ -3258,6 +3677,113 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-executor-limit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetLimitInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Limit"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4505,6 +5031,84 @@ export interface operations {
             };
         };
     };
+    "list-limits": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageLimit"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     me: {
         parameters: {
             query?: never;
@@ -5613,6 +6217,113 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-tenant-limit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetLimitInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Limit"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
