@@ -25,12 +25,12 @@ const (
 	gormstore      = store + "/gormstore"
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
-	proof          = "internal/proof"
 	lab            = "internal/lab"
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
 	expand         = verify + "/expand"
+	accounts       = verify + "/account"
 )
 
 const (
@@ -83,7 +83,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
-			alerting, mailChannel, webhookChannel, auth, api,
+			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{benchRoom, []string{
 			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
@@ -93,14 +93,14 @@ func rooms() []Room {
 		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify}, whyCmd},
 
 		{expand, nil, "the second cron: it must not see the first one"},
+		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
-		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
-		{faults, []string{"executor-sdk", testenv, lab, verify, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
+		{faults, []string{"executor-sdk", testenv, lab, verify, expand, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -113,8 +113,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
