@@ -26,9 +26,11 @@ func (w *world) objectsOf(tenant string) objects {
 	admin := tenant + "/admin"
 	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
+	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
 	return objects{
 		"/tenants/{id}": w.tenants[tenant].String(), "/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
-		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
+		"/calendars/{id}": calendar.ID,
+		"/api-keys/{id}":  key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
 }
 
@@ -56,11 +58,18 @@ func fill(path string, own, foreign objects, foreignAt int) string {
 	}
 }
 
+// matrixQuery has the parameters that a route cannot do without.
+var matrixQuery = map[string]string{base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z"}
+
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
 	switch {
 	case strings.HasSuffix(path, "/limit"):
 		return map[string]any{"maxRunning": 1}
+	case strings.HasSuffix(path, "/import"):
+		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
+	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
+		return map[string]any{"name": "changed"}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):
@@ -91,7 +100,7 @@ func TestRoutesTimesRolesTimesTenants(t *testing.T) {
 		p := w.api.policies[route]
 		do := func(who, at string) answer {
 			calls++
-			return w.call(who, method, at, matrixBody(method, path), header{"If-Match": "*"})
+			return w.call(who, method, at+matrixQuery[path], matrixBody(method, path), header{"If-Match": "*"})
 		}
 		w.run(t, route, func(t *testing.T) {
 			if p.name == public.name {
