@@ -6,6 +6,7 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	ical     = "admin/internal/ical"
 	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
@@ -29,6 +30,8 @@ const (
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
+	contender      = benchRoom + "/contender"
+	pending        = "admin/internal/scheduler/pending"
 	expand         = verify + "/expand"
 	accounts       = verify + "/account"
 )
@@ -56,6 +59,7 @@ func rooms() []Room {
 		{schedule, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, nil, whyPure},
+		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
@@ -65,7 +69,8 @@ func rooms() []Room {
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
-		{"admin/internal/scheduler", []string{domain, store, timing}, whySide},
+		{pending, nil, whyPure},
+		{"admin/internal/scheduler", []string{domain, store, timing, pending}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, "proto", failpoint}, whySide},
@@ -77,7 +82,7 @@ func rooms() []Room {
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
-		{api, []string{domain, store, schedule, timing, secret, auth, explain}, whySide},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
@@ -85,8 +90,9 @@ func rooms() []Room {
 			"admin/internal/completer", "admin/internal/maintenance",
 			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
+		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
-			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
+			domain, store, gormstore, pending, contender, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
 			verify, lab, "executor-sdk",
 		}, "it measures processes from outside, and knows the store only to fill tables and to repeat its statements"},
 		// The binary brings the pages, so that a server in a test needs none.
