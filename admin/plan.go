@@ -1,6 +1,9 @@
 package admin
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -23,4 +26,60 @@ func checkSchedule(s domain.ScheduleSpec) error {
 // nextFire is the first fire of a schedule that was saved now.
 func nextFire(domain.JobID) store.NextFireFunc {
 	return func(now time.Time, spec *domain.JobSpec) time.Time { return timing.Next(now, spec) }
+}
+
+// follower gives jobs the current versions of their calendars.
+type follower struct {
+	store   store.Calendars
+	plan    store.PlanFunc
+	changed func()
+	log     *slog.Logger
+}
+
+// Followers work in bounded steps.
+const (
+	followLimit   = 200
+	followTimeout = 10 * time.Second
+	followedBy    = "calendar"
+)
+
+// one follows a calendar that was just edited, for as long as its editor
+// waits; every does the rest.
+func (f *follower) one(ctx context.Context, id domain.CalendarID) {
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
+	if err := f.follow(ctx, id); err != nil {
+		f.log.Warn("jobs of a calendar are behind for now", "calendar_id", id, "err", err)
+	}
+}
+
+// every brings all jobs up to their calendars that are behind.
+func (f *follower) every(ctx context.Context) error { return f.follow(ctx, 0) }
+
+func (f *follower) follow(ctx context.Context, id domain.CalendarID) error {
+	for {
+		jobs, err := f.store.ListJobsBehind(ctx, id, followLimit)
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		// One job that cannot follow must not keep the others from it.
+		var failed error
+		followed := 0
+		for _, j := range jobs {
+			did, err := f.store.FollowCalendars(ctx, store.FollowCalendarsParams{
+				Tenant: j.Tenant, Job: j.ID, By: followedBy, Next: nextFire(j.ID), Plan: f.plan,
+			})
+			if did {
+				followed++
+			}
+			failed = errors.Join(failed, err)
+		}
+		if followed > 0 {
+			f.log.Info("jobs follow their calendars", "jobs", followed)
+			f.changed()
+		}
+		if failed != nil || followed == 0 || len(jobs) < followLimit {
+			return failed
+		}
+	}
 }

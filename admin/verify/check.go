@@ -314,7 +314,7 @@ func (c *checker) sum() {
 	if len(c.h.Rows) == 0 {
 		r.Notes = append(r.Notes, "the history has no execution rows: results and reasons are not judged")
 	}
-	r.sort()
+	r.Sort()
 }
 
 // need compares with the plan.

@@ -239,7 +239,7 @@ func (m *mutation) unnamed() bool {
 
 // mutantsEach is how often each mutation is tried with and without rows;
 // more of them: go test ./admin/verify -run Mutant -mutants 300.
-var mutantsEach = flag.Int("mutants", 12, "places at which each mutation is tried")
+var mutantsEach = flag.Int("mutants", 4, "places at which each mutation is tried")
 
 func TestEveryMutantIsCaught(t *testing.T) {
 	var worlds []*verify.History

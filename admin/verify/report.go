@@ -175,8 +175,8 @@ func (r *Report) Need(what string, want, seen int) {
 	}
 }
 
-// sorted puts the examples in the order of Kinds and time.
-func (r *Report) sort() {
+// Sort puts the examples in the order of Kinds and time.
+func (r *Report) Sort() {
 	slices.SortStableFunc(r.Examples, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), a.At.Compare(b.At))
 	})

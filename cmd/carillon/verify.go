@@ -2,31 +2,38 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/admin/verify"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 )
 
 func newVerifyCommand() *cobra.Command {
 	var format, html string
+	var since time.Duration
 	cmd := &cobra.Command{
-		Use:   "verify DIR...",
-		Short: "Judge a history: was every fire time run once, on time and by the rules?",
-		Long: `Judge the history in folders or files of JSON lines (docs/verify.md): was every
-fire time run once, on time and by the rules? What should have happened is
-computed by an implementation of schedules of its own.
+		Use:   "verify DIR... | --since DURATION",
+		Short: "Judge what ran: was every fire time run once, on time and by the rules?",
+		Long: `Judge the history in folders or files of JSON lines, or with --since the rows of
+a database (docs/verify.md): was every fire time run once, on time and by the
+rules? What should have happened is computed by an implementation of schedules
+of its own. Nothing is written but --html.
 
 Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
-		Example: `  carillon verify out/f01 --html f01.html
+		Example: `  carillon verify --since 24h --data /var/lib/carillon
+  carillon verify --since 24h --database 'mysql://carillon:…@db:3306/carillon'
+  carillon verify out/f01 --html f01.html
   carillon verify out/f01 -o json`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := judgeFiles(args)
+			report, err := judge(cmd, args, since)
 			if err == nil {
 				err = writeReport(cmd.OutOrStdout(), report, format, html)
 			}
@@ -39,6 +46,8 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
 			return nil
 		},
 	}
+	databaseFlags(cmd.Flags())
+	cmd.Flags().DurationVar(&since, "since", 0, "judge the database's fire times since then, for example 24h")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
 	cmd.Flags().StringVar(&html, "html", "", "write a timeline to this file")
 	return cmd
@@ -46,6 +55,27 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
 
 // notEvidence is the exit code where nothing was judged.
 const notEvidence = 2
+
+// judge goes to the files or to the database.
+func judge(cmd *cobra.Command, paths []string, since time.Duration) (*verify.Report, error) {
+	switch {
+	case since < 0, (since == 0) == (len(paths) == 0):
+		return nil, errors.New("give folders with a history, or --since for the database")
+	case since == 0:
+		return judgeFiles(paths)
+	}
+	configFile, _ := cmd.Flags().GetString("config")
+	if configFile == "" {
+		configFile = os.Getenv(settings.Prefix + "CONFIG")
+	}
+	k, err := settings.Load(cmd.Flags(), configFile)
+	if err != nil {
+		return nil, err
+	}
+	return admin.Account(cmd.Context(), admin.Config{
+		DataDir: k.String("data"), Database: k.String("database"), RunRetention: k.Duration("run-retention"),
+	}, since)
+}
 
 func judgeFiles(paths []string) (*verify.Report, error) {
 	history, err := verify.ReadPaths(paths...)

@@ -6,6 +6,7 @@ const (
 	domain   = "admin/internal/domain"
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
+	ical     = "admin/internal/ical"
 	explain  = "admin/internal/explain"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
@@ -25,7 +26,6 @@ const (
 	gormstore      = store + "/gormstore"
 	storetest      = store + "/storetest"
 	testenv        = "internal/testenv"
-	proof          = "internal/proof"
 	lab            = "internal/lab"
 	faults         = "internal/faults"
 	verify         = "admin/verify"
@@ -33,6 +33,7 @@ const (
 	contender      = benchRoom + "/contender"
 	pending        = "admin/internal/scheduler/pending"
 	expand         = verify + "/expand"
+	accounts       = verify + "/account"
 )
 
 const (
@@ -58,6 +59,7 @@ func rooms() []Room {
 		{schedule, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, nil, whyPure},
+		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
@@ -80,13 +82,13 @@ func rooms() []Room {
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
-		{api, []string{domain, store, schedule, timing, secret, auth, explain}, whySide},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
-			alerting, mailChannel, webhookChannel, auth, api,
+			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
@@ -97,14 +99,14 @@ func rooms() []Room {
 		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify}, whyCmd},
 
 		{expand, nil, "the second cron: it must not see the first one"},
+		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
-		{proof, []string{"executor-sdk", testenv, lab, verify}, "it proves promises from outside, with real processes: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
-		{faults, []string{"executor-sdk", testenv, lab, verify, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
+		{faults, []string{"executor-sdk", testenv, lab, verify, expand, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -117,8 +119,8 @@ func libraries() []Library {
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
 		{"gorm.io", []string{gormstore}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, proof, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},

@@ -8,6 +8,7 @@ func matrix() []row {
 	return []row{
 		{proofID, "two admins and two executors, one admin killed for 15 s", false, proof},
 		{"F01", "SIGKILL one of 3 admins", true, f01},
+		{"F02", "processes die at every step: arrow × point × promise", true, f02},
 		{"F03", "SIGSTOP an admin, also while it holds row locks", true, f03},
 		{"F04", "all admins down, longer than half of the thresholds", true, f04},
 		{"F07", "SIGKILL an executor in the middle of runs", true, f07},
@@ -25,6 +26,7 @@ func matrix() []row {
 		{"F23", "database: disk full, read-only, no connections left, 500 ms away", true, f23},
 		{"F24", "database clock +300 s, -300 s, +1 day", true, f24},
 		{"F25", "admin clocks ±30 s", false, f25},
+		{"F26", "60 zones × 20 years against a second cron", true, f26},
 		{"F27", "freeze the whole group for 60 s", true, f27},
 		{"F33", "one tenant has 20,000 fire times in one second", true, f33},
 		{"F34", "edit, pause, delete ±5 ms around the fire instant", true, f34},

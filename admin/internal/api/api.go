@@ -52,6 +52,9 @@ type Deps struct {
 	NextFire func(id domain.JobID) store.NextFireFunc
 	// Plan gives fire times that were overdue at a change their rows.
 	Plan store.PlanFunc
+	// FollowCalendar plans the jobs of a calendar that has changed anew; what
+	// it does not come to, a chore of any node does. It may be nil.
+	FollowCalendar func(ctx context.Context, id domain.CalendarID)
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
 	// Nodes returns the live nodes; Self is this one's boot id.
@@ -140,9 +143,11 @@ func (a *API) routes() {
 	a.registerTenants()
 	a.registerExecutors()
 	a.registerJoinTokens()
+	a.registerLimits()
 	a.registerJobs()
 	a.registerJobActions()
 	a.registerSchedules()
+	a.registerCalendars()
 	a.registerRuns()
 	a.registerExplain()
 	a.registerLogs()

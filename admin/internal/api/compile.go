@@ -16,6 +16,7 @@ var specFields = map[schedule.SpecField]string{
 	schedule.SpecWindowFrom: "windowFrom", schedule.SpecWindowTo: "windowTo", schedule.SpecZone: "zone",
 	schedule.SpecStartAt: "startAt", schedule.SpecEndAt: "endAt",
 	schedule.SpecGap: "dstGap", schedule.SpecOverlap: "dstOverlap", schedule.SpecJitterMax: "jitter",
+	schedule.SpecCalendars: "calendars", schedule.SpecDays: "calendarDays",
 }
 
 // compile asks the engine about a schedule; what is wrong is collected in r,
@@ -76,15 +77,29 @@ var fireNotes = map[schedule.Mark]string{
 	schedule.MarkGapEnd: "dst_gap", schedule.MarkFirstPass: "dst_overlap", schedule.MarkSecondPass: "dst_overlap",
 }
 
-// firesOf lists the next n fires after from.
-func firesOf(s *schedule.Schedule, from time.Time, n int) []Fire {
+// firesOf lists the next n runs after from, and among them the fire times that
+// calendars exclude.
+func firesOf(spec *domain.ScheduleSpec, s *schedule.Schedule, from time.Time, n int) []Fire {
 	out := []Fire{}
 	for _, o := range s.Preview(from, n) {
 		f := Fire{At: instant(o.At), Zoned: o.At.Format(time.RFC3339), Note: fireNotes[o.Mark]}
 		if !o.RunAt.Equal(o.At) {
 			f.RunAt = instant(o.RunAt)
 		}
+		if o.Excluded != nil {
+			f.Excluded = timing.ExcludedText(spec, *o.Excluded)
+		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// neverRuns reports that nothing in a list of fires runs.
+func neverRuns(fires []Fire) bool {
+	for _, f := range fires {
+		if f.Excluded == "" {
+			return false
+		}
+	}
+	return true
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // Ref names another object.
@@ -43,22 +44,24 @@ type JobSpec struct {
 
 // Schedule says when a job fires. Only the fields of its kind are present.
 type Schedule struct {
-	Kind       string     `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
-	Expr       string     `json:"expr,omitempty"`
-	Dialect    string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz"`
-	Every      string     `json:"every,omitempty"`
-	Anchor     *string    `json:"anchor,omitempty" format:"date-time" doc:"Where a fixed rate counts from"`
-	At         *string    `json:"at,omitempty" format:"date-time"`
-	Instants   []string   `json:"instants,omitempty" doc:"In order"`
-	WindowFrom string     `json:"windowFrom,omitempty"`
-	WindowTo   string     `json:"windowTo,omitempty"`
-	Zone       string     `json:"zone" doc:"IANA name"`
-	StartAt    *string    `json:"startAt,omitempty" format:"date-time"`
-	EndAt      *string    `json:"endAt,omitempty" format:"date-time"`
-	DSTGap     string     `json:"dstGap,omitempty" enum:"run_at_gap_end,skip"`
-	DSTOverlap string     `json:"dstOverlap,omitempty" enum:"once,both"`
-	Jitter     string     `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
-	Text       *Bilingual `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
+	Kind         string        `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
+	Expr         string        `json:"expr,omitempty"`
+	Dialect      string        `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz"`
+	Every        string        `json:"every,omitempty"`
+	Anchor       *string       `json:"anchor,omitempty" format:"date-time" doc:"Where a fixed rate counts from"`
+	At           *string       `json:"at,omitempty" format:"date-time"`
+	Instants     []string      `json:"instants,omitempty" doc:"In order"`
+	WindowFrom   string        `json:"windowFrom,omitempty"`
+	WindowTo     string        `json:"windowTo,omitempty"`
+	Zone         string        `json:"zone" doc:"IANA name"`
+	StartAt      *string       `json:"startAt,omitempty" format:"date-time"`
+	EndAt        *string       `json:"endAt,omitempty" format:"date-time"`
+	DSTGap       string        `json:"dstGap,omitempty" enum:"run_at_gap_end,skip"`
+	DSTOverlap   string        `json:"dstOverlap,omitempty" enum:"once,both"`
+	Jitter       string        `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
+	Calendars    []CalendarRef `json:"calendars,omitempty" doc:"They keep it from firing"`
+	CalendarDays string        `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all"`
+	Text         *Bilingual    `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
 }
 
 // Misfire says what happens to fire times that passed unnoticed.
@@ -165,7 +168,12 @@ func jobOf(v store.JobView, online int) Job {
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
 	}
 	if v.State == domain.JobEnabled {
-		j.NextFireAt = instantOrNull(v.NextFireAt)
+		next := v.NextFireAt
+		if len(v.Spec.Schedule.Calendars) > 0 && next.Before(domain.Never) {
+			// The trigger also comes to fire times that are excluded.
+			next = timing.NextRun(next.Add(-time.Millisecond), &v.Spec)
+		}
+		j.NextFireAt = instantOrNull(next)
 		j.AwaitsRun = idOrNull(v.AwaitsRun)
 		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}

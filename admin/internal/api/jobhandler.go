@@ -288,6 +288,9 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowU
 			return spec, executor, err
 		}
 	}
+	if spec.Schedule.Calendars, err = a.chooseCalendars(ctx, id.Tenant, &r, "body.schedule", w.Schedule.Calendars); err != nil {
+		return spec, executor, err
+	}
 	compile(&r, "body.schedule", &spec.Schedule, "")
 	if err := r.err(); err != nil {
 		return spec, executor, err

@@ -26,8 +26,10 @@ func (w *world) objectsOf(tenant string) objects {
 	admin := tenant + "/admin"
 	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
+	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
 	return objects{
-		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
+		"/tenants/{id}": w.tenants[tenant].String(), "/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
+		"/calendars/{id}": calendar.ID,
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
 }
@@ -59,6 +61,12 @@ func fill(path string, own, foreign objects, foreignAt int) string {
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
 	switch {
+	case strings.HasSuffix(path, "/limit"):
+		return map[string]any{"maxRunning": 1}
+	case strings.HasSuffix(path, "/import"):
+		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
+	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
+		return map[string]any{"name": "changed"}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):

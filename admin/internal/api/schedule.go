@@ -12,10 +12,11 @@ import (
 
 // Fire is one fire time.
 type Fire struct {
-	At    string `json:"at" format:"date-time"`
-	Zoned string `json:"zoned" doc:"The same instant with the offset of the schedule's zone"`
-	RunAt string `json:"runAt,omitempty" format:"date-time" doc:"When the run starts, where jitter puts it off"`
-	Note  string `json:"note,omitempty" enum:"dst_gap,dst_overlap" doc:"A clock change moved it, or it falls into an hour that comes twice"`
+	At       string `json:"at" format:"date-time"`
+	Zoned    string `json:"zoned" doc:"The same instant with the offset of the schedule's zone"`
+	RunAt    string `json:"runAt,omitempty" format:"date-time" doc:"When the run starts, where jitter puts it off"`
+	Note     string `json:"note,omitempty" enum:"dst_gap,dst_overlap" doc:"A clock change moved it, or it falls into an hour that comes twice"`
+	Excluded string `json:"excluded,omitempty" doc:"Why a calendar keeps it from running; absent: it runs"`
 }
 
 // NextFires are the fire times to come.
@@ -74,22 +75,26 @@ func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInpu
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out := NextFires{Fires: firesOf(plan, a.orNow(from), in.N)}
-	out.NeverFires = len(out.Fires) == 0
+	out := NextFires{Fires: firesOf(&v.Spec.Schedule, plan, a.orNow(from), in.N)}
+	out.NeverFires = neverRuns(out.Fires)
 	return &struct{ Body NextFires }{out}, nil
 }
 
-func (a *API) previewSchedule(_ context.Context, _ auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
+func (a *API) previewSchedule(ctx context.Context, id auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
 	var r reader
 	now := a.deps.Now()
 	from := r.instant("body.from", in.Body.From)
 	spec := in.Body.Schedule.read(&r, "body.schedule", now)
+	var err error
+	if spec.Calendars, err = a.chooseCalendars(ctx, id.Tenant, &r, "body.schedule", in.Body.Schedule.Calendars); err != nil {
+		return nil, err
+	}
 	plan := compile(&r, "body.schedule", &spec, "")
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out := Preview{Fires: firesOf(plan, a.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
-	out.NeverFires = len(out.Fires) == 0
+	out := Preview{Fires: firesOf(&spec, plan, a.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
+	out.NeverFires = neverRuns(out.Fires)
 	return &struct{ Body Preview }{out}, nil
 }
 

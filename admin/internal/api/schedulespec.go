@@ -5,27 +5,30 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/schedule"
 )
 
 // ScheduleWrite is a schedule as it is given.
 type ScheduleWrite struct {
-	Kind       string     `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
-	Expr       string     `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
-	Dialect    string     `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
-	Every      string     `json:"every,omitempty" doc:"For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms"`
-	Anchor     *string    `json:"anchor,omitempty" format:"date-time" doc:"For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come"`
-	At         *string    `json:"at,omitempty" format:"date-time" doc:"For once"`
-	After      string     `json:"after,omitempty" writeOnly:"true" doc:"For once, instead of at: this long from now"`
-	Instants   []string   `json:"instants,omitempty" maxItems:"10000" doc:"For instants: RFC 3339, in any order"`
-	WindowFrom string     `json:"windowFrom,omitempty" maxLength:"8" doc:"For daily_window: first fire of each day, HH:MM or HH:MM:SS"`
-	WindowTo   string     `json:"windowTo,omitempty" maxLength:"8" doc:"For daily_window: no fire later; before windowFrom it is on the next day"`
-	Zone       string     `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
-	StartAt    *string    `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
-	EndAt      *string    `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
-	DSTGap     string     `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"For cron and daily_window: a time that the clock jumps over; default run_at_gap_end"`
-	DSTOverlap string     `json:"dstOverlap,omitempty" enum:"once,both" doc:"For cron: a time that comes twice; default once"`
-	Jitter     string     `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
-	Text       *Bilingual `json:"text,omitempty" readOnly:"true"`
+	Kind         string           `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
+	Expr         string           `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
+	Dialect      string           `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
+	Every        string           `json:"every,omitempty" doc:"For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms"`
+	Anchor       *string          `json:"anchor,omitempty" format:"date-time" doc:"For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come"`
+	At           *string          `json:"at,omitempty" format:"date-time" doc:"For once"`
+	After        string           `json:"after,omitempty" writeOnly:"true" doc:"For once, instead of at: this long from now"`
+	Instants     []string         `json:"instants,omitempty" maxItems:"10000" doc:"For instants: RFC 3339, in any order"`
+	WindowFrom   string           `json:"windowFrom,omitempty" maxLength:"8" doc:"For daily_window: first fire of each day, HH:MM or HH:MM:SS"`
+	WindowTo     string           `json:"windowTo,omitempty" maxLength:"8" doc:"For daily_window: no fire later; before windowFrom it is on the next day"`
+	Zone         string           `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
+	StartAt      *string          `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
+	EndAt        *string          `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
+	DSTGap       string           `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"For cron and daily_window: a time that the clock jumps over; default run_at_gap_end"`
+	DSTOverlap   string           `json:"dstOverlap,omitempty" enum:"once,both" doc:"For cron: a time that comes twice; default once"`
+	Jitter       string           `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
+	Calendars    []CalendarChoice `json:"calendars,omitempty" maxItems:"8" doc:"Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason"`
+	CalendarDays string           `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)"`
+	Text         *Bilingual       `json:"text,omitempty" readOnly:"true"`
 }
 
 // MisfireWrite has defaults: skip, 5s; for all 1h and 100 runs.
@@ -79,6 +82,9 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 		Kind: domain.ScheduleKind(w.Kind), Zone: orDefault(w.Zone, "UTC"),
 		StartAt: r.instant(location+".startAt", w.StartAt), EndAt: r.instant(location+".endAt", w.EndAt),
 		JitterMax: r.duration(location+".jitter", w.Jitter, 0),
+	}
+	if len(w.Calendars) > 0 {
+		s.Days = orDefault(w.CalendarDays, string(schedule.DaysNotHolidays))
 	}
 	switch s.Kind {
 	case domain.ScheduleCron:
@@ -138,6 +144,7 @@ func scheduleOf(s domain.ScheduleSpec) Schedule {
 		text := textOf(plan)
 		out.Text = &text
 	}
+	out.Calendars, out.CalendarDays = calendarRefs(s.Calendars), s.Days
 	if s.JitterMax > 0 {
 		out.Jitter = durationText(s.JitterMax)
 	}

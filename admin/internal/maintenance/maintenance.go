@@ -64,6 +64,15 @@ type Options struct {
 	// outlive their run.
 	LogRetention time.Duration
 	Logger       *slog.Logger
+	// Chores are done beside all this.
+	Chores []Chore
+}
+
+// Chore is something that any node does from time to time.
+type Chore struct {
+	Name  string
+	Every time.Duration
+	Do    func(ctx context.Context) error
 }
 
 // Sweeper looks after what nobody else does.
@@ -100,6 +109,9 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	wg.Go(func() { s.every(ctx, "admit waiting executions", admitEvery, s.admit) })
 	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
 	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
+	for _, c := range s.opt.Chores {
+		wg.Go(func() { s.every(ctx, c.Name, c.Every, c.Do) })
+	}
 	wg.Wait()
 	return housekeeping.Shutdown()
 }

@@ -36,6 +36,7 @@ type Store interface {
 	Limits
 	Logs
 	Alerts
+	Ledger
 	Retention
 
 	// Ping checks that the database answers and accepts writes.

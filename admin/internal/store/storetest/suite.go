@@ -71,6 +71,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
+		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},
 		{"TenantWall", testTenantWall},
 	}
 	held := HoldAll(t, s)

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
+	"github.com/carillon-sched/carillon/admin/schedule"
+)
+
+// Calendar is a list of days and windows that keep schedules from firing.
+type Calendar struct {
+	ID      string `json:"id"`
+	Version int64  `json:"version"`
+	CalendarSpec
+	CreatedAt string `json:"createdAt" format:"date-time"`
+	UpdatedAt string `json:"updatedAt" format:"date-time"`
+	CreatedBy string `json:"createdBy"`
+	UpdatedBy string `json:"updatedBy"`
+}
+
+// CalendarSpec is what a version of a calendar holds.
+type CalendarSpec struct {
+	Name        string        `json:"name" minLength:"1" maxLength:"128"`
+	Description string        `json:"description,omitempty" maxLength:"4096"`
+	Zone        string        `json:"zone,omitempty" maxLength:"64" doc:"Zone whose days are meant; default: that of the schedule"`
+	Weekend     []string      `json:"weekend,omitempty" maxItems:"7" enum:"MON,TUE,WED,THU,FRI,SAT,SUN" doc:"Weekdays without work; default SAT and SUN"`
+	Holidays    []CalendarDay `json:"holidays,omitempty" maxItems:"5000"`
+	MakeUpDays  []CalendarDay `json:"makeUpDays,omitempty" maxItems:"5000" doc:"Working days although weekend"`
+	Blackouts   []Blackout    `json:"blackouts,omitempty" maxItems:"1000" doc:"Windows in which nothing fires"`
+}
+
+// CalendarDay is a date with what people call it.
+type CalendarDay struct {
+	Date string `json:"date" maxLength:"10" example:"2026-10-01"`
+	Name string `json:"name,omitempty" maxLength:"200"`
+}
+
+// Blackout is a window: from ≤ fire < to.
+type Blackout struct {
+	From string `json:"from" format:"date-time"`
+	To   string `json:"to" format:"date-time"`
+	Name string `json:"name,omitempty" maxLength:"200"`
+}
+
+// CalendarVersion is one version of a calendar.
+type CalendarVersion struct {
+	Version   int64        `json:"version"`
+	CreatedAt string       `json:"createdAt" format:"date-time"`
+	CreatedBy string       `json:"createdBy"`
+	Spec      CalendarSpec `json:"spec"`
+}
+
+// CalendarSummary is a calendar in lists, without its days.
+type CalendarSummary struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Zone        string `json:"zone"`
+	Version     int64  `json:"version"`
+	Holidays    int    `json:"holidays"`
+	MakeUpDays  int    `json:"makeUpDays"`
+	Blackouts   int    `json:"blackouts"`
+	UpdatedAt   string `json:"updatedAt" format:"date-time"`
+	UpdatedBy   string `json:"updatedBy"`
+}
+
+var weekdayNames = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
+
+func calendarOf(c domain.Calendar) Calendar {
+	return Calendar{
+		ID: c.ID.String(), Version: c.Version, CalendarSpec: calendarSpecOf(&c.Spec),
+		CreatedAt: instant(c.CreatedAt), UpdatedAt: instant(c.UpdatedAt), CreatedBy: c.CreatedBy, UpdatedBy: c.UpdatedBy,
+	}
+}
+
+func calendarSpecOf(s *domain.CalendarSpec) CalendarSpec {
+	out := CalendarSpec{Name: s.Name, Description: s.Description, Zone: s.Zone}
+	for _, w := range s.Weekend {
+		out.Weekend = append(out.Weekend, weekdayNames[w])
+	}
+	for _, d := range s.Holidays {
+		out.Holidays = append(out.Holidays, CalendarDay(d))
+	}
+	for _, d := range s.MakeUpDays {
+		out.MakeUpDays = append(out.MakeUpDays, CalendarDay(d))
+	}
+	for _, b := range s.Blackouts {
+		out.Blackouts = append(out.Blackouts, Blackout{instant(b.From), instant(b.To), b.Name})
+	}
+	return out
+}
+
+func summaryOf(c domain.Calendar) CalendarSummary {
+	return CalendarSummary{
+		ID: c.ID.String(), Name: c.Spec.Name, Description: c.Spec.Description, Zone: c.Spec.Zone, Version: c.Version,
+		Holidays: len(c.Spec.Holidays), MakeUpDays: len(c.Spec.MakeUpDays), Blackouts: len(c.Spec.Blackouts),
+		UpdatedAt: instant(c.UpdatedAt), UpdatedBy: c.UpdatedBy,
+	}
+}
+
+// read checks a calendar; what is wrong is collected in r.
+func (w *CalendarSpec) read(r *reader) domain.CalendarSpec {
+	s := domain.CalendarSpec{
+		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description), Zone: w.Zone,
+	}
+	for _, name := range w.Weekend {
+		s.Weekend = append(s.Weekend, time.Weekday(slices.Index(weekdayNames, name)))
+	}
+	s.Holidays = readDays(r, "body.holidays", w.Holidays)
+	s.MakeUpDays = readDays(r, "body.makeUpDays", w.MakeUpDays)
+	for i, b := range w.Blackouts {
+		at := fmt.Sprintf("body.blackouts[%d]", i)
+		s.Blackouts = append(s.Blackouts, domain.Blackout{
+			From: r.instant(at+".from", &b.From), To: r.instant(at+".to", &b.To), Name: r.line(at+".name", b.Name),
+		})
+	}
+	if len(r.fields) > 0 {
+		return s
+	}
+	if err := r.add(domain.CheckCalendar(&s)); err != nil {
+		r.fail("body", nil, "%s", err.Error())
+	}
+	r.calendarFault(&s)
+	return s
+}
+
+// calendarFault asks the engine.
+func (r *reader) calendarFault(s *domain.CalendarSpec) {
+	_, err := timing.CompileCalendar(s)
+	var wrong *schedule.CalendarError
+	if errors.As(err, &wrong) {
+		at := "body." + wrong.Field
+		if wrong.Index >= 0 {
+			at = fmt.Sprintf("%s[%d]", at, wrong.Index)
+		}
+		r.fail(at, nil, "%s", wrong.Msg)
+	}
+}
+
+func readDays(r *reader, location string, days []CalendarDay) []domain.CalendarDay {
+	var out []domain.CalendarDay
+	for i, d := range days {
+		out = append(out, domain.CalendarDay{Date: d.Date, Name: r.line(fmt.Sprintf("%s[%d].name", location, i), d.Name)})
+	}
+	return out
+}
+
+// line reads a text that people see in one line; it may be empty.
+func (r *reader) line(location, text string) string {
+	text = strings.TrimSpace(text)
+	if hasControl(text) {
+		r.fail(location, nil, "must not contain control characters or line breaks")
+	}
+	return text
+}
+
+// findCalendar finds one of the tenant by the id in the path.
+func (a *API) findCalendar(ctx context.Context, tenant domain.TenantID, text string) (domain.Calendar, error) {
+	id, err := domain.ParseID[domain.CalendarID](text)
+	if err != nil {
+		return domain.Calendar{}, err
+	}
+	return a.deps.Store.FindCalendar(ctx, tenant, id)
+}
+
+// CalendarChoice names a calendar by id or by name.
+type CalendarChoice struct {
+	ID      string `json:"id,omitempty" doc:"Either this"`
+	Name    string `json:"name,omitempty" doc:"Or this; ignored beside an id"`
+	Version int64  `json:"version,omitempty" readOnly:"true"`
+}
+
+// CalendarRef is a calendar in a schedule.
+type CalendarRef struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Version int64  `json:"version" doc:"The version that this revision is planned with"`
+}
+
+// chooseCalendars finds the calendars of a schedule, at their current versions.
+func (a *API) chooseCalendars(ctx context.Context, tenant domain.TenantID, r *reader, location string, choices []CalendarChoice) ([]domain.CalendarUse, error) {
+	var out []domain.CalendarUse
+	for i, choice := range choices {
+		at := fmt.Sprintf("%s.calendars[%d]", location, i)
+		var c domain.Calendar
+		var err error
+		switch {
+		case choice.ID != "":
+			c, err = a.findCalendar(ctx, tenant, choice.ID)
+		case choice.Name != "":
+			c, err = a.deps.Store.FindCalendarByName(ctx, tenant, choice.Name)
+		default:
+			r.fail(at, nil, "needs an id or a name")
+			continue
+		}
+		switch {
+		case domain.Is(err, domain.CodeNotFound):
+			r.fail(at, choice.ID+choice.Name, "there is no such calendar")
+		case err != nil:
+			return nil, err
+		case slices.ContainsFunc(out, func(u domain.CalendarUse) bool { return u.ID == c.ID }):
+			r.fail(at, c.Spec.Name, "is named twice")
+		default:
+			out = append(out, domain.CalendarUse{ID: c.ID, Version: c.Version, Content: &c.Spec})
+		}
+	}
+	return out, nil
+}
+
+func calendarRefs(uses []domain.CalendarUse) []CalendarRef {
+	var out []CalendarRef
+	for _, u := range uses {
+		ref := CalendarRef{ID: u.ID.String(), Version: u.Version}
+		if u.Content != nil {
+			ref.Name = u.Content.Name
+		}
+		out = append(out, ref)
+	}
+	return out
+}
+
+type calendarOutput struct {
+	ETag string `header:"ETag" doc:"The version in quotes"`
+	Body Calendar
+}
+
+func calendarAnswer(c domain.Calendar) *calendarOutput {
+	return &calendarOutput{ETag: etag(c.Version), Body: calendarOf(c)}
+}
+
+// calendarErrors are the statuses of operations that write.
+var calendarErrors = []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired}

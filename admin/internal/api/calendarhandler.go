@@ -1,0 +1,264 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/ical"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/schedule"
+)
+
+type writeCalendarInput struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match" doc:"The version that was edited, in quotes, as in ETag; * for any"`
+	Body    CalendarSpec
+}
+
+type importCalendarInput struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match" doc:"The version that was edited, in quotes, as in ETag; * for any"`
+	Body    ImportCalendar
+}
+
+// ImportCalendar is an iCalendar file and what to make of it.
+type ImportCalendar struct {
+	ICal    string `json:"ical" minLength:"1" doc:"The file's text (RFC 5545); recurring events are refused"`
+	As      string `json:"as,omitempty" enum:"auto,holidays,make_up_days,blackouts" doc:"What its events are; auto (the default): as Apple's holiday calendars mark them, else holidays"`
+	Replace bool   `json:"replace,omitempty" doc:"Remove what the calendar has of that kind; default: add to it"`
+}
+
+func (a *API) registerCalendars() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/calendars", id: "list-calendars", tag: "calendars", summary: "List calendars",
+	}, a.listCalendars)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/calendars", id: "create-calendar", tag: "calendars", summary: "Create a calendar",
+		status: http.StatusCreated, errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, id auth.Identity, in *struct{ Body CalendarSpec }) (*calendarOutput, error) {
+		var r reader
+		spec := in.Body.read(&r)
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+		c, err := a.deps.Store.CreateCalendar(ctx, domain.Calendar{
+			ID: domain.CalendarID(a.deps.NewID()), TenantID: id.Tenant, Spec: spec, CreatedBy: id.Actor(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.log.Info("calendar created", "tenant_id", id.Tenant, "calendar_id", c.ID, "calendar", c.Spec.Name, "by", id.Actor())
+		return calendarAnswer(c), nil
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/calendars/{id}", id: "get-calendar", tag: "calendars", summary: "One calendar",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*calendarOutput, error) {
+		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return calendarAnswer(c), nil
+	})
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPut, path: base + "/calendars/{id}", id: "update-calendar", tag: "calendars", summary: "Replace a calendar's contents",
+		description: "Makes a new version, and a new revision of every job that uses it: fires planned ahead are taken back and planned anew.",
+		errors:      calendarErrors,
+	}, func(ctx context.Context, id auth.Identity, in *writeCalendarInput) (*calendarOutput, error) {
+		var r reader
+		spec := in.Body.read(&r)
+		return a.writeCalendar(ctx, id, in.ID, in.IfMatch, &r, func(domain.CalendarSpec) domain.CalendarSpec { return spec })
+	})
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodDelete, path: base + "/calendars/{id}", id: "delete-calendar", tag: "calendars", summary: "Delete a calendar",
+		description: "Refused while jobs use it.", status: http.StatusNoContent, errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+		cid, err := domain.ParseID[domain.CalendarID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return nil, a.deps.Store.DeleteCalendar(ctx, id.Tenant, cid, id.Actor())
+	})
+	a.registerCalendarParts()
+}
+
+func (a *API) registerCalendarParts() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/calendars/{id}/versions", id: "list-calendar-versions", tag: "calendars",
+		summary: "A calendar's versions, newest first",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[CalendarVersion], error) {
+		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := a.deps.Store.ListCalendarVersions(ctx, id.Tenant, c.ID, maxRevisions)
+		if err != nil {
+			return nil, err
+		}
+		items := make([]CalendarVersion, 0, len(rows))
+		for i := range rows {
+			items = append(items, CalendarVersion{
+				Version: rows[i].Version, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: calendarSpecOf(&rows[i].Spec),
+			})
+		}
+		return slicePage(items, in.ShortPage, "calendar-versions")
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/calendars/{id}/jobs", id: "list-calendar-jobs", tag: "calendars",
+		summary: "The jobs that use a calendar",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Ref], error) {
+		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := a.deps.Store.ListCalendarJobs(ctx, id.Tenant, c.ID, maxRevisions)
+		if err != nil {
+			return nil, err
+		}
+		items := make([]Ref, 0, len(rows))
+		for _, j := range rows {
+			items = append(items, Ref{ID: j.ID.String(), Name: j.Name})
+		}
+		return slicePage(items, in.ShortPage, "calendar-jobs")
+	})
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/calendars/{id}/import", id: "import-calendar", tag: "calendars",
+		summary: "Take days or windows from an iCalendar file", description: "Makes a new version, as an edit does. A file that is not understood whole is refused with its line.",
+		errors: calendarErrors,
+	}, a.importCalendar)
+}
+
+func (a *API) listCalendars(ctx context.Context, id auth.Identity, in *struct{ PageParams }) (*pageOutput[CalendarSummary], error) {
+	at, err := decodeCursor(in.Cursor, "calendars")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListCalendars(ctx, store.ListCalendarsParams{Tenant: id.Tenant, After: at.Name, Limit: in.Limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]CalendarSummary, 0, len(rows)))
+	for _, c := range rows {
+		out.Body.Items = append(out.Body.Items, summaryOf(c))
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "calendars", Name: rows[len(rows)-1].Spec.Name}.encode()
+	}
+	return out, nil
+}
+
+// writeCalendar makes a new version of what change makes of the current one.
+func (a *API) writeCalendar(ctx context.Context, id auth.Identity, text, match string, r *reader, change func(domain.CalendarSpec) domain.CalendarSpec) (*calendarOutput, error) {
+	c, err := a.findCalendar(ctx, id.Tenant, text)
+	if err != nil {
+		return nil, err
+	}
+	version, err := a.ifMatch(ctx, match)
+	if err != nil {
+		return nil, err
+	}
+	if version == 0 {
+		version = c.Version
+	}
+	spec := change(c.Spec)
+	if len(r.fields) == 0 {
+		r.calendarFault(&spec)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	c, err = a.deps.Store.UpdateCalendar(ctx, store.UpdateCalendarParams{
+		Tenant: id.Tenant, ID: c.ID, IfVersion: version, Spec: spec, By: id.Actor(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("calendar changed", "tenant_id", id.Tenant, "calendar_id", c.ID, "calendar", c.Spec.Name, "version", c.Version, "by", id.Actor())
+	if a.deps.FollowCalendar != nil {
+		a.deps.FollowCalendar(ctx, c.ID)
+	}
+	return calendarAnswer(c), nil
+}
+
+func (a *API) importCalendar(ctx context.Context, id auth.Identity, in *importCalendarInput) (*calendarOutput, error) {
+	var r reader
+	return a.writeCalendar(ctx, id, in.ID, in.IfMatch, &r, func(spec domain.CalendarSpec) domain.CalendarSpec {
+		zone, err := schedule.LoadZone(orDefault(spec.Zone, "UTC"))
+		if err != nil {
+			r.fail("body.ical", nil, "the calendar's zone is gone: %s", err)
+			return spec
+		}
+		events, err := ical.Parse(in.Body.ICal, zone)
+		var wrong *ical.Error
+		if errors.As(err, &wrong) {
+			r.fail("body.ical", nil, "%s", wrong.Error())
+			return spec
+		}
+		in.Body.merge(&r, &spec, events)
+		return spec
+	})
+}
+
+// merge adds events to a calendar, or puts them in the place of what it has.
+func (w *ImportCalendar) merge(r *reader, spec *domain.CalendarSpec, events []ical.Event) {
+	as := orDefault(w.As, "auto")
+	if w.Replace {
+		switch as {
+		case "blackouts":
+			spec.Blackouts = nil
+		case "make_up_days":
+			spec.MakeUpDays = nil
+		case "auto":
+			spec.Holidays, spec.MakeUpDays = nil, nil
+		default:
+			spec.Holidays = nil
+		}
+	}
+	holidays, makeUps := dayList{days: spec.Holidays}, dayList{days: spec.MakeUpDays}
+	for _, e := range events {
+		name := e.Summary
+		if runes := []rune(name); len(runes) > 60 {
+			name = string(runes[:60])
+		}
+		switch {
+		case as == "blackouts":
+			if !e.From.Before(e.To) {
+				r.fail("body.ical", nil, "line %d: the event has no length", e.Line)
+				return
+			}
+			spec.Blackouts = append(spec.Blackouts, domain.Blackout{From: e.From, To: e.To, Name: name})
+		case !e.AllDay:
+			r.fail("body.ical", nil, "line %d: the event is no whole day; import such a file as blackouts", e.Line)
+			return
+		case as == "make_up_days" || as == "auto" && e.Special == ical.SpecialWorkday:
+			makeUps.add(e.Dates(), name)
+		default:
+			holidays.add(e.Dates(), name)
+		}
+	}
+	spec.Holidays, spec.MakeUpDays = holidays.days, makeUps.days
+}
+
+// dayList has each date once.
+type dayList struct {
+	days []domain.CalendarDay
+	seen map[string]bool
+}
+
+func (l *dayList) add(dates []string, name string) {
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+		for _, d := range l.days {
+			l.seen[d.Date] = true
+		}
+	}
+	for _, date := range dates {
+		if !l.seen[date] {
+			l.seen[date] = true
+			l.days = append(l.days, domain.CalendarDay{Date: date, Name: name})
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package ical_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/ical"
+)
+
+func file(lines ...string) string {
+	return "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n" + strings.Join(lines, "\r\n") + "\r\nEND:VCALENDAR\r\n"
+}
+
+func event(lines ...string) string {
+	return "BEGIN:VEVENT\r\nUID:1\r\n" + strings.Join(lines, "\r\n") + "\r\nEND:VEVENT"
+}
+
+func TestParse(t *testing.T) {
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	require.NoError(t, err)
+	at := func(text string) time.Time {
+		v, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		return v.UTC()
+	}
+	for name, c := range map[string]struct {
+		text string
+		want ical.Event
+	}{
+		"a day":            {event("DTSTART;VALUE=DATE:20261001", "SUMMARY:国庆节"), ical.Event{Summary: "国庆节", AllDay: true, From: at("2026-10-01T00:00:00Z"), To: at("2026-10-02T00:00:00Z")}},
+		"several days":     {event("DTSTART;VALUE=DATE:20261001", "DTEND;VALUE=DATE:20261004"), ical.Event{AllDay: true, From: at("2026-10-01T00:00:00Z"), To: at("2026-10-04T00:00:00Z")}},
+		"days by duration": {event("DTSTART;VALUE=DATE:20261001", "DURATION:P1W"), ical.Event{AllDay: true, From: at("2026-10-01T00:00:00Z"), To: at("2026-10-08T00:00:00Z")}},
+		"Apple's marks":    {event("X-APPLE-SPECIAL-DAY:ALTERNATE-WORKDAY", "DTSTART;VALUE=DATE:20261010"), ical.Event{Special: ical.SpecialWorkday, AllDay: true, From: at("2026-10-10T00:00:00Z"), To: at("2026-10-11T00:00:00Z")}},
+		"UTC":              {event("DTSTART:20261001T080000Z", "DTEND:20261001T090000Z"), ical.Event{From: at("2026-10-01T08:00:00Z"), To: at("2026-10-01T09:00:00Z")}},
+		"a zone":           {event(`DTSTART;TZID="America/New_York":20261001T080000`, "DURATION:PT1H30M"), ical.Event{From: at("2026-10-01T12:00:00Z"), To: at("2026-10-01T13:30:00Z")}},
+		"floating":         {event("DTSTART:20261001T080000", "DTEND:20261001T090000"), ical.Event{From: at("2026-10-01T00:00:00Z"), To: at("2026-10-01T01:00:00Z")}},
+		"folded, escaped":  {event("DTSTART;VALUE=DATE:20261001", "SUMMARY:Year\\, e", " nd\\; books"), ical.Event{Summary: "Year, end; books", AllDay: true, From: at("2026-10-01T00:00:00Z"), To: at("2026-10-02T00:00:00Z")}},
+		"with an alarm":    {event("DTSTART;VALUE=DATE:20261001", "BEGIN:VALARM", "DTSTART:nonsense", "END:VALARM"), ical.Event{AllDay: true, From: at("2026-10-01T00:00:00Z"), To: at("2026-10-02T00:00:00Z")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ical.Parse(file(c.text), shanghai)
+			require.NoError(t, err)
+			c.want.Line = 3
+			require.Equal(t, []ical.Event{c.want}, got)
+		})
+	}
+}
+
+func TestDates(t *testing.T) {
+	got, err := ical.Parse(file(event("DTSTART;VALUE=DATE:20260227", "DTEND;VALUE=DATE:20260302")), time.UTC)
+	require.NoError(t, err)
+	require.Equal(t, []string{"2026-02-27", "2026-02-28", "2026-03-01"}, got[0].Dates())
+}
+
+func TestCancelledEventsAndZonesArePassedOver(t *testing.T) {
+	got, err := ical.Parse(file(
+		"BEGIN:VTIMEZONE", "TZID:X", "BEGIN:STANDARD", "DTSTART:19700101T000000", "RRULE:FREQ=YEARLY", "END:STANDARD", "END:VTIMEZONE",
+		event("DTSTART;VALUE=DATE:20261001", "STATUS:CANCELLED")), time.UTC)
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
+
+func TestMistakesHaveTheirLine(t *testing.T) {
+	day := "DTSTART;VALUE=DATE:20261001"
+	for name, c := range map[string]struct {
+		text string
+		line int
+	}{
+		"no calendar":          {"hello: world", 1},
+		"no property":          {file("nonsense"), 3},
+		"not closed":           {"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + day, 3},
+		"closes another":       {file("BEGIN:VEVENT", day, "END:VALARM", "END:VEVENT"), 5},
+		"no start":             {file(event("SUMMARY:x")), 3},
+		"no date":              {file(event("DTSTART;VALUE=DATE:20260230")), 5},
+		"no instant":           {file(event("DTSTART:2026-10-01")), 5},
+		"unknown zone":         {file(event("DTSTART;TZID=China Standard Time:20261001T080000")), 5},
+		"recurring":            {file(event(day, "RRULE:FREQ=YEARLY")), 6},
+		"ends before":          {file(event(day, "DTEND;VALUE=DATE:20261001")), 7},
+		"day and instant":      {file(event(day, "DTEND:20261002T000000Z")), 7},
+		"bad duration":         {file(event(day, "DURATION:1D")), 6},
+		"months are no minute": {file(event(day, "DURATION:P1M")), 6},
+		"half a day":           {file(event(day, "DURATION:PT12H")), 7},
+		"years":                {file(event(day, "DTEND;VALUE=DATE:20361001")), 7},
+		"bad parameter":        {file(event("DTSTART;VALUE:20261001")), 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ical.Parse(c.text, time.UTC)
+			var e *ical.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.line, e.Line, e.Msg)
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(file(event("DTSTART;VALUE=DATE:20261001", "DURATION:P1DT2H", "SUMMARY:a\\nb")))
+	f.Add(file(event(`DTSTART;TZID="Europe/Berlin";X=1:20261001T080000`, "DTEND:20261001T080000Z")))
+	f.Fuzz(func(t *testing.T, text string) {
+		events, err := ical.Parse(text, time.UTC)
+		if err != nil {
+			var e *ical.Error
+			require.ErrorAs(t, err, &e)
+			require.Positive(t, e.Line)
+			return
+		}
+		for _, e := range events {
+			require.False(t, e.To.Before(e.From))
+			if e.AllDay {
+				require.NotEmpty(t, e.Dates())
+			}
+		}
+	})
+}
