@@ -32,6 +32,9 @@ type Options struct {
 	// Jobs are the numbers of enabled jobs of scale and idle; empty: 10 k,
 	// 100 k and 1 M for scale, 100 k for idle (quick: 10 k).
 	Jobs []int
+	// Admins are the numbers of nodes of scale; empty: 1, 2, 4. SQLite takes
+	// the first one.
+	Admins []int
 	// Rows is the number of finished runs of scale; 0 = 10 M, quick 200 k.
 	Rows int
 	// Profiles is a folder for pprof profiles of the processes, taken while

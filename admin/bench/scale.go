@@ -16,7 +16,10 @@ import (
 // others are to be compared with.
 func (b *bench) scale(ctx context.Context) error {
 	kind := b.o.Databases[0]
-	nodes := []int{1, 2, 4}
+	nodes := b.o.Admins
+	if len(nodes) == 0 {
+		nodes = []int{1, 2, 4}
+	}
 	if kind == SQLite {
 		nodes = nodes[:1] // one node is all that a file of its own can serve
 	}
