@@ -67,10 +67,10 @@ Scenarios:
 				fmt.Fprintf(cmd.ErrOrStderr(), time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 			}
 			result, err := bench.Run(cmd.Context(), o)
-			if err != nil {
+			if err != nil && cmd.Context().Err() == nil { // not by Ctrl-C
 				o.Say("logs and data of what failed are in %s", o.Dir)
 			} else if removeErr := os.RemoveAll(o.Dir); removeErr != nil {
-				err = removeErr
+				err = errors.Join(err, removeErr)
 			}
 			return errors.Join(err, writeBench(cmd.OutOrStdout(), form, report, result, o.Say))
 		},
