@@ -3,6 +3,8 @@ package gormstore
 import (
 	"context"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // dialect is what differs between the databases.
@@ -35,6 +37,13 @@ type dialect interface {
 	// it is; connected is an SQL expression that says so of a boot id.
 	connect(t *txn, bootID string) error
 	connected(bootID string) string
+
+	// version is an SQL expression; describe fills in what it says of the
+	// database's setup; uniqueColumns lists a unique key's columns, given table
+	// and key.
+	version() string
+	describe(ctx context.Context, q querier, d *domain.Database) error
+	uniqueColumns() string
 
 	// insertBatch is how many rows one INSERT takes; 1 = a prepared statement
 	// is repeated.
