@@ -206,7 +206,7 @@ func same(o *op) func(driver.Result, error) error {
 			return nil
 		}
 		if n, err := result.RowsAffected(); err != nil || n != o.rows {
-			return errors.Join(err, fmt.Errorf("%d rows instead of %d: %.200s", n, o.rows, o.text))
+			return errors.Join(err, fmt.Errorf("%d rows instead of %d: %.300s", n, o.rows, o.text))
 		}
 		return nil
 	}
