@@ -212,7 +212,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.sweeper = maintenance.New(maintenance.Options{
 		Store: a.store, Held: a.leases.Held, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
-		Chores: []maintenance.Chore{{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every}},
+		Chores: []maintenance.Chore{
+			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
+			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+		},
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
