@@ -41,9 +41,19 @@ demo: build ## an admin on SQLite and a sample application, until Ctrl-C; ARGS="
 	@bin/carillon demo $(ARGS)
 
 .PHONY: proof
-proof: ## two admins and two executors, one admin killed: what was missed, doubled, late; ARGS="-jobs 50 -for 30s"
+proof: ## two admins, two executors, 500 jobs a second for 5 min, one admin killed: missed, doubled, late; ARGS="--ci" for 30 s
 	@build/need.sh mariadb
-	go run ./internal/proof failover $(ARGS)
+	go run ./internal/faults run --only PROOF $(ARGS)
+
+.PHONY: faults
+faults: ## every row of the fault matrix against real processes; ARGS="--only F01,F19 --rate 400 --rounds 100 --json out.json"
+	@build/need.sh mariadb
+	@build/need.sh faketime ip || echo 'rows that need what is missing will say so'
+	go run ./internal/faults run $(ARGS)
+
+.PHONY: faults-ci
+faults-ci: ## a selection of them, smaller, in about ten minutes
+	@$(MAKE) --no-print-directory faults ARGS="--ci $(ARGS)"
 
 # The server is set up as for production, with durable commits; its data and
 # SQLite's lie where TMPDIR says.

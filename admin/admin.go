@@ -158,10 +158,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
 		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) },
 	}
-	if a.clock, err = scheduler.NewClock(ctx, a.store); err != nil {
-		return fmt.Errorf("read the database clock: %w", err)
-	}
-	return nil
+	return a.openClock(ctx)
 }
 
 // buildEngine constructs the way of a trigger, out and back.
@@ -183,11 +180,13 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	}
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
-		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, Logger: a.log,
+		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() },
+		ClockHeld: a.clockHeld, Logger: a.log,
 	})
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: a.store, Held: a.leases.Held, Refused: a.leases.Refused, NewID: a.ids.Next, Plan: schedules.Plan,
+		Store: a.store, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
+		NewID: a.ids.Next, Plan: schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
 	})
 	a.completer = completer.New(completer.Options{
@@ -210,12 +209,21 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Held: a.leases.Held, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
 		Chores: []maintenance.Chore{
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 		},
+	})
+	a.metrics.gauge("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })
+	a.metrics.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", a.planner.Lag)
+	a.metrics.seconds("carillon_clock_skew_seconds", "This node's wall clock less the database's.", func() time.Duration { return time.Since(a.clock.Now().Round(0)) })
+	a.metrics.gauge("carillon_clock_held", "1 while firing is held because the database's clock leapt.", func() int {
+		if a.clockHeld() {
+			return 1
+		}
+		return 0
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)

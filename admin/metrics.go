@@ -12,12 +12,13 @@ import (
 // metrics are the engine's own; the API and alerting add theirs to the same
 // registry.
 type metrics struct {
-	registry *prometheus.Registry
-	claimed  prometheus.Counter
-	planned  prometheus.Counter
-	claim    prometheus.Histogram
-	ended    *prometheus.CounterVec
-	lateness prometheus.Histogram
+	registry   *prometheus.Registry
+	claimed    prometheus.Counter
+	planned    prometheus.Counter
+	claim      prometheus.Histogram
+	ended      *prometheus.CounterVec
+	lateness   prometheus.Histogram
+	clockJumps prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -37,7 +38,9 @@ func newMetrics() *metrics {
 			Name: "carillon_start_lateness_seconds", Help: "From the fire time to the start of the first attempt's handler, of scheduled runs.",
 			Buckets: []float64{.001, .002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}),
 	}
-	m.registry.MustRegister(m.claimed, m.planned, m.claim, m.ended, m.lateness,
+	m.clockJumps = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "carillon_clock_jumps_total", Help: "Leaps forward of the database's clock that this node did not believe."})
+	m.registry.MustRegister(m.clockJumps, m.claimed, m.planned, m.claim, m.ended, m.lateness,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -46,6 +49,12 @@ func newMetrics() *metrics {
 func (m *metrics) gauge(name, help string, read func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+}
+
+// seconds is gauge for durations.
+func (m *metrics) seconds(name, help string, read func() time.Duration) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return read().Seconds() }))
 }
 
 func (m *metrics) observeClaim(claimed, planned int, took time.Duration) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what the tests and generators need is on this machine.
 #
-#   build/need.sh PART ...      parts: gcc node mariadb chromium fonts protoc
+#   build/need.sh PART ...      parts: gcc node mariadb chromium fonts protoc faketime ip
 #
 # A missing part is installed from Debian's packages where that is possible
 # (apt-get, as root or by sudo without a password). What could not be got is
@@ -33,6 +33,10 @@ have() {
     chromium) program chromium || program chromium-browser || program google-chrome ;;
     # Without a Chinese font the browser shows boxes.
     fonts) [ -n "$(fc-list :lang=zh 2>/dev/null | head -n 1)" ] ;;
+    # Moves the clock that a database server sees, in fault runs.
+    faketime) compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null ;;
+    # Network namespaces and bridges, in fault runs.
+    ip) program ip ;;
     protoc) program protoc && [ "$(protoc --version)" = "$protoc_want" ] ;;
     *) echo "need.sh: no such part: $1" >&2; exit 2 ;;
   esac
@@ -45,6 +49,8 @@ packages() {
     chromium) echo chromium ;;
     fonts) echo fontconfig fonts-noto-cjk ;;
     protoc) echo protobuf-compiler ;;
+    faketime) echo libfaketime ;;
+    ip) echo iproute2 ;;
   esac
 }
 

@@ -69,6 +69,12 @@ type Config struct {
 	// stays taken until it returns. Default 10 s.
 	KillGrace time.Duration
 
+	// ExitIfIgnored ends the process, with the code ExitIgnored, when a handler
+	// still runs this long after its context was cancelled because the lease
+	// was lost: from then on another process may run the same, and nothing
+	// else stops a handler that does not listen. Default 0 = never.
+	ExitIfIgnored time.Duration
+
 	// Logger gets the SDK's own messages. Default slog.Default().
 	Logger *slog.Logger
 
@@ -88,6 +94,9 @@ const (
 	DefaultKillGrace    = 10 * time.Second
 	DefaultLogBuffer    = 16 << 20
 )
+
+// ExitIgnored is the code with which Config.ExitIfIgnored ends the process.
+const ExitIgnored = 70
 
 // withDefaults returns c completed from the environment (getenv) and the defaults.
 func (c Config) withDefaults(getenv func(string) string) (Config, error) {
@@ -153,8 +162,8 @@ func (c *Config) validate() error {
 	if c.Slots < 0 || c.Slots > runner.MaxSlots {
 		wrong("Config.Slots must be from 1 to %d", runner.MaxSlots)
 	}
-	if c.KillGrace < 0 || c.LogBuffer < 0 {
-		wrong("Config.KillGrace and Config.LogBuffer must not be negative")
+	if c.KillGrace < 0 || c.LogBuffer < 0 || c.ExitIfIgnored < 0 {
+		wrong("Config.KillGrace, Config.LogBuffer and Config.ExitIfIgnored must not be negative")
 	}
 	return errors.Join(all...)
 }

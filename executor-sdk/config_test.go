@@ -68,7 +68,7 @@ func TestConfigNamesEverythingThatIsWrong(t *testing.T) {
 		`Config.Labels "": must not be empty`:   func(c *Config) { c.Labels = map[string]string{"": "x"} },
 		"the value must be UTF-8":               func(c *Config) { c.Labels = map[string]string{"k": "\xff"} },
 		"Config.Slots must be from 1 to 4096":   func(c *Config) { c.Slots = -1 },
-		"Config.KillGrace and Config.LogBuffer": func(c *Config) { c.KillGrace = -1 },
+		"Config.KillGrace, Config.LogBuffer": func(c *Config) { c.KillGrace = -1 },
 	} {
 		c := good
 		change(&c)

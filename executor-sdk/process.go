@@ -77,9 +77,9 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p.nameInstance(found.Share)
 	p.runner = runner.New(runner.Options{
 		Boot: p.boot, Journal: p.journal, Logger: p.logger, Base: base, Found: found.Entries, Call: p.invoke,
-		Known: func(name string) bool { return p.handlers[name] != nil },
+		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored,
 		Limits: runner.Limits{
-			Slots: p.config.Slots, KillGrace: p.config.KillGrace, AcceptTTL: proto.AcceptTTL,
+			Slots: p.config.Slots, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
 			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
 		},
 	})
@@ -101,6 +101,12 @@ func newBoot() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails, says its documentation
 	return hex.EncodeToString(id[:])
+}
+
+// exitIgnored ends the process at once: its journal is as after a crash.
+func (p *process) exitIgnored() {
+	p.logger.Error("a handler ignores that its lease was lost; the process ends (Config.ExitIfIgnored)")
+	os.Exit(ExitIgnored)
 }
 
 func (p *process) nameInstance(share int) {

@@ -23,7 +23,7 @@ import (
 // victim is the application that tests kill. It takes everything from the
 // environment.
 func victim() {
-	ex, err := executor.New(executor.Config{Slots: 8, Logger: slog.New(slog.DiscardHandler)})
+	ex, err := executor.New(executor.Config{Slots: 8, ExitIfIgnored: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil {
 		registerVictims(ex)
 		err = ex.Run(context.Background())
@@ -35,6 +35,7 @@ func victim() {
 func registerVictims(ex *executor.Executor) {
 	executor.HandleOut(ex, "quick", func(context.Context) (string, error) { return "done", nil })
 	executor.HandleFunc(ex, "slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	executor.HandleFunc(ex, "deaf", func(context.Context) error { select {} })
 	executor.HandleFunc(ex, "witness", func(ctx context.Context) error {
 		f, err := os.OpenFile(os.Getenv("EXECUTOR_TEST_WITNESS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -58,6 +59,19 @@ func startVictim(t *testing.T, admin *fakeadmin.Admin, journal string) *exec.Cmd
 	require.NoError(t, child.Start())
 	t.Cleanup(func() { _ = child.Process.Kill(); _ = child.Wait() })
 	return child
+}
+
+// A handler that does not listen is stopped with its process when the lease is
+// lost, if the application wishes so.
+func TestADeafHandlerEndsItsProcess(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{LeaseTTL: time.Second, Heartbeat: 100 * time.Millisecond})
+	child := startVictim(t, admin, t.TempDir())
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "deaf", granted)))
+	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 1 })
+	admin.DenyLease.Store(true)
+	var exit *exec.ExitError
+	require.ErrorAs(t, child.Wait(), &exit)
+	require.Equal(t, executor.ExitIgnored, exit.ExitCode())
 }
 
 // The process is killed with a result that was sent and not acknowledged, a

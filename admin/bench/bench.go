@@ -67,6 +67,7 @@ func scenarios() []scenario {
 		{"throughput", "sustained fires per second, end to end", (*bench).throughput},
 		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", (*bench).burst},
 		{"steady", "1,000 fires per second", (*bench).steady},
+		{"timers", "what the scheduler's timer could be made of", (*bench).timers},
 	}
 }
 
@@ -204,6 +205,10 @@ func (r *Result) line() string {
 	}
 	if l := r.FloorLateness; l != nil {
 		fmt.Fprintf(&b, " (floor %.1f, %.1f, %.1f)", l.P50, l.P99, l.Max)
+	}
+	for _, t := range r.Timers {
+		fmt.Fprintf(&b, "; %s: insert %.0f cancel %.0f pop %.0f fire %.0f ns, %.0f B, late p50 %.2f p99 %.2f max %.2f ms",
+			t.Structure, t.InsertNs, t.CancelNs, t.PopNs, t.FireNs, t.Bytes, t.Lateness.P50, t.Lateness.P99, t.Lateness.Max)
 	}
 	for _, p := range r.Processes {
 		fmt.Fprintf(&b, "; %s %.0f %% %d MiB", p.Name, p.Core, p.RSS>>20)

@@ -54,6 +54,7 @@ type Result struct {
 	// FloorLateness is what the database alone makes of it.
 	FloorLateness *Spread   `json:"floorLatenessMs,omitempty"`
 	Processes     []Process `json:"processes,omitempty"`
+	Timers        []Timer   `json:"timers,omitempty"`
 	Notes         []string  `json:"notes,omitempty"`
 	// Failed says why there are no figures, or why they are not to be trusted.
 	Failed string `json:"failed,omitempty"`

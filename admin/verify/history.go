@@ -52,6 +52,9 @@ type Plan struct {
 	MaxLate Time `json:"maxLate,omitempty"`
 	// Settle is how long after a fault's end its effects may last; 0 = 30 s.
 	Settle Time `json:"settle,omitempty"`
+	// CallLimit is how long after its invoke a call without an answer may still
+	// take effect; 0 = 60 s.
+	CallLimit Time `json:"callLimit,omitempty"`
 	// Name is shown as the report's title.
 	Name string `json:"name,omitempty"`
 }
@@ -123,8 +126,10 @@ type Spec struct {
 	Parallelism int    `json:"parallelism,omitempty"`
 	// MaxAttempts counts the first one; 0 = 1.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
-	// OnLost is fail (default) or retry.
-	OnLost string `json:"onLost,omitempty"`
+	// OnLost is fail, retry, or auto (default), which is retry for a handler
+	// that is registered Idempotent and fail for others.
+	OnLost     string `json:"onLost,omitempty"`
+	Idempotent bool   `json:"idempotent,omitempty"`
 	// Wait is how long a due run waits for an instance before it is missed;
 	// 0 = 5 min.
 	Wait Time `json:"wait,omitempty"`
@@ -150,8 +155,10 @@ type Run struct {
 	// Node names the machine or process whose clock wrote Start and End;
 	// Node records correct it by its offset. "" = the reference clock.
 	Node string `json:"node,omitempty"`
-	// Cancelled: the handler ended because its context was cancelled.
+	// Cancelled: the handler ended because its context was cancelled. Failed:
+	// it returned an error. Both belong to the second line.
 	Cancelled bool `json:"cancelled,omitempty"`
+	Failed    bool `json:"failed,omitempty"`
 }
 
 // Row is one execution as the admin's table has it at the end of the history.
@@ -181,15 +188,21 @@ type Row struct {
 
 // Fault is one injected fault. It counts as seen when it has both times.
 type Fault struct {
-	// ID is the matrix's number (F01), Kind what was done (sigkill).
+	// ID is the matrix's number (F01), Kind what was done: FaultKill, or any
+	// other word.
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// Target names what was hit: a node, a database, a link.
+	// Target names what was hit: a node, a database, a link. For a killed
+	// executor it is the Node or the Boot of its runs.
 	Target string `json:"target,omitempty"`
 	Start  Time   `json:"start"`
 	End    Time   `json:"end,omitempty"`
 	Note   string `json:"note,omitempty"`
 }
+
+// FaultKill is the Kind of a fault that ends a process: a handler that ended
+// just then may have lost its result without anybody's mistake.
+const FaultKill = "sigkill"
 
 // Node tells that a node was there and how far its clock was off. Write it
 // only after the node answered.

@@ -260,7 +260,7 @@ func (r *Reader) join(run Run) {
 	id := runID{run.Key, run.Boot, run.Fence, run.Shard, run.Start}
 	if open := r.open[id]; run.End != 0 && len(open) > 0 {
 		i := open[len(open)-1]
-		r.h.Runs[i].End, r.h.Runs[i].Cancelled = run.End, run.Cancelled
+		r.h.Runs[i].End, r.h.Runs[i].Cancelled, r.h.Runs[i].Failed = run.End, run.Cancelled, run.Failed
 		if len(open) == 1 {
 			delete(r.open, id)
 		} else {

@@ -18,8 +18,25 @@ func printBench(p *output.Printer, r *bench.Report) error {
 		}
 	}
 	fmt.Fprintf(p.Out, "load average %.2f before; took %.0f s\n\n", m.Load, float64(r.Took))
-	if err := output.Rows(p, benchColumns, r.Results); err != nil {
-		return err
+	var runs []bench.Result
+	for _, one := range r.Results {
+		if len(one.Timers) == 0 {
+			runs = append(runs, one)
+		}
+	}
+	if len(runs) > 0 {
+		if err := output.Rows(p, benchColumns, runs); err != nil {
+			return err
+		}
+	}
+	for _, one := range r.Results {
+		if len(one.Timers) == 0 {
+			continue
+		}
+		fmt.Fprintf(p.Out, "\ntimers, %s; ns per value\n", one.Variant)
+		if err := output.Rows(p, timerColumns, one.Timers); err != nil {
+			return err
+		}
 	}
 	for _, one := range r.Results {
 		for _, note := range one.Notes {
@@ -60,6 +77,27 @@ var benchColumns = []output.Column[bench.Result]{
 	{Title: "LATE p50/p99/max ms", Right: true, Value: func(r bench.Result) string { return spread(r.Lateness) }},
 	{Title: "FLOOR ms", Right: true, Value: func(r bench.Result) string { return spread(r.FloorLateness) }},
 	{Title: "CPU % OF A CORE, MiB", Value: processes},
+}
+
+var timerColumns = []output.Column[bench.Timer]{
+	{Title: "STRUCTURE", Value: func(t bench.Timer) string { return t.Structure }},
+	{Title: "INSERT", Right: true, Value: nanos(func(t bench.Timer) float64 { return t.InsertNs })},
+	{Title: "CANCEL", Right: true, Value: nanos(func(t bench.Timer) float64 { return t.CancelNs })},
+	{Title: "POP", Right: true, Value: nanos(func(t bench.Timer) float64 { return t.PopNs })},
+	{Title: "FIRE, CPU", Right: true, Value: nanos(func(t bench.Timer) float64 { return t.FireNs })},
+	{Title: "BYTES", Right: true, Value: nanos(func(t bench.Timer) float64 { return t.Bytes })},
+	{Title: "LATE p50/p99/max ms", Right: true, Value: func(t bench.Timer) string {
+		return fmt.Sprintf("%.2f / %.2f / %.2f", t.Lateness.P50, t.Lateness.P99, t.Lateness.Max)
+	}},
+}
+
+func nanos(pick func(bench.Timer) float64) func(bench.Timer) string {
+	return func(t bench.Timer) string {
+		if pick(t) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.0f", pick(t))
+	}
 }
 
 func fires(pick func(*bench.Fires) int) func(bench.Result) string {

@@ -311,6 +311,24 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /executors/{id}/instances", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{"id":"9","name":"pod-1","host":"h","pid":1,"state":"online","slots":8,"running":1,"lastHeartbeatAt":"2026-11-21T04:00:00.000Z"}],"nextCursor":null}`)
 	})
+	limit := func(w http.ResponseWriter, kind string, most any) {
+		fmt.Fprintf(w, `{"kind":%q,"subject":{"id":"5","name":"shop"},"maxRunning":%v,"running":2,"waiting":7}`, kind, most)
+	}
+	s.route(mux, "GET /limits", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[`)
+		limit(w, "executor", 2)
+		fmt.Fprint(w, `],"nextCursor":null}`)
+	})
+	s.route(mux, "PUT /executors/{id}/limit", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		limit(w, "executor", body["maxRunning"])
+	})
+	s.route(mux, "PUT /tenants/{id}/limit", func(w http.ResponseWriter, r *http.Request, body map[string]any) {
+		if r.PathValue("id") != "5" {
+			refuse(w, 404, "not_found", "there is no tenant "+r.PathValue("id"))
+			return
+		}
+		limit(w, "tenant", body["maxRunning"])
+	})
 	const token = `"id":"12","name":"shop","prefix":"cjt_fr","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","expiresAt":null,"maxUses":null,"uses":0`
 	s.route(mux, "POST /executors/{id}/join-tokens", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)

@@ -201,6 +201,23 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, 3, term.run("executor", "token", "revoke", "shop", "13").code)
 }
 
+func TestLimits(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	require.Regexp(t, `(?m)^executor\s+shop\s+2\s+2\s+7`, term.run("limit", "list").stdout)
+	r := term.run("limit", "executor", "shop", "20")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.EqualValues(t, 20, server.lastBody("PUT /executors/{id}/limit")["maxRunning"])
+	require.Contains(t, term.run("limit", "executor", "shop", "none").stdout, "none")
+	require.EqualValues(t, 0, server.lastBody("PUT /executors/{id}/limit")["maxRunning"])
+	require.Equal(t, 0, term.run("limit", "tenant", "5", "500").code)
+	require.EqualValues(t, 500, server.lastBody("PUT /tenants/{id}/limit")["maxRunning"])
+	require.Equal(t, 3, term.run("limit", "tenant", "6", "500").code)
+	for _, wrong := range []string{"0", "-1", "many", "1.5"} {
+		require.Equal(t, 2, term.run("limit", "executor", "shop", "--", wrong).code, wrong)
+	}
+}
+
 // Completion answers from the server, and is silent when it cannot.
 func TestLiveCompletion(t *testing.T) {
 	server := newFakeServer(t)

@@ -22,7 +22,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := command.NewRoot(version)
-	root.AddCommand(newServerCommand(), newDemoCommand(), newMigrateCommand(), newBenchCommand())
+	root.AddCommand(newServerCommand(), newDemoCommand(), newMigrateCommand(), newVerifyCommand(), newBenchCommand())
 	root.AddCommand(command.New(version).Commands()...)
 	return command.Execute(ctx, root, os.Stderr)
 }

@@ -63,9 +63,7 @@ func printFirstLogin(w io.Writer, node *admin.Admin) {
 // serverFlags are the settings of a node; each is also a CARILLON_ variable
 // and a key of the --config file.
 func serverFlags(f *pflag.FlagSet) {
-	f.String("config", "", "YAML file with settings, by the flags' names")
-	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
-	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
+	databaseFlags(f)
 	f.String("node", "", "name of this node (default: host name and port)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
@@ -77,7 +75,6 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("executors-tls-key", "", "its key")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
-	f.Duration("run-retention", 0, "how long ended runs and alerts are kept (default 2160h, 90 days)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
 	f.String("mail-host", "", "SMTP server for alerts")
 	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
@@ -89,6 +86,14 @@ func serverFlags(f *pflag.FlagSet) {
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
+}
+
+// databaseFlags say where the database is, to a node and to those that only read.
+func databaseFlags(f *pflag.FlagSet) {
+	f.String("config", "", "YAML file with settings, by the flags' names")
+	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
+	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
+	f.Duration("run-retention", 0, "how long ended runs and alerts are kept (default 2160h, 90 days)")
 }
 
 func serverConfig(cmd *cobra.Command) (admin.Config, error) {

@@ -125,7 +125,7 @@ func freezeWithLocks(ctx context.Context, db *sql.DB, a *lab.Admin, user string)
 // attempted: offers that came to nothing because somebody else was quicker.
 func refences(j *judged) int {
 	n := 0
-	for _, r := range j.history.Rows {
+	for _, r := range j.rows {
 		if r.Fence > int64(r.Attempt) {
 			n++
 		}

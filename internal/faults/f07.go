@@ -4,20 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
 )
 
-// work starts n jobs per second whose handler works for a while; half of them
-// may be repeated when they are lost.
-func (s *stage) work(ctx context.Context, n int, ms int64) error {
+// work starts n jobs that fire at that pace, spread over it, and whose handler
+// works for a while; half of them may be repeated when they are lost.
+func (s *stage) work(ctx context.Context, n int, every time.Duration, ms int64) error {
 	s.from = time.Now().Add(4 * time.Second).Truncate(time.Second)
 	jobs := make([]job, n)
 	for i := range jobs {
 		jobs[i] = job{
-			name: fmt.Sprintf("work-%03d", i), handler: handlerWork, input: workInput{Ms: ms}, kind: "fixed_rate", every: time.Second,
-			startAt: s.from.Add(time.Duration(i) * time.Second / time.Duration(n)).Truncate(time.Millisecond),
+			name: fmt.Sprintf("work-%03d", i), handler: handlerWork, input: workInput{Ms: ms}, kind: "fixed_rate", every: every,
+			startAt: s.from.Add(time.Duration(i) * every / time.Duration(n)).Truncate(time.Millisecond),
 		}
 		if i%2 == 1 {
 			jobs[i].handler, jobs[i].onLost, jobs[i].maxAttempts = handlerWorkIdem, "retry", 5
@@ -32,6 +33,13 @@ func (s *stage) work(ctx context.Context, n int, ms int64) error {
 	return s.rest(ctx)
 }
 
+// kill is one SIGKILL of one executor.
+type kill struct {
+	executor string
+	at       verify.Time
+	atOnce   bool // its successor came at once
+}
+
 // f07 kills executors in the middle of runs. Every other one comes back at
 // once (its successor has the journal's lock: the old leases end), the others
 // after their leases have run out.
@@ -39,17 +47,13 @@ func f07(ctx context.Context, s *stage) error {
 	if err := s.open(ctx, fleetPlan{admins: 2, executors: 3}); err != nil {
 		return err
 	}
-	if err := s.work(ctx, pick(s.set, 30, 20), 1500); err != nil {
+	if err := s.work(ctx, pick(s.set, 30, 20), time.Second, 1500); err != nil {
 		return err
-	}
-	type kill struct {
-		at     verify.Time
-		atOnce bool
 	}
 	var kills []kill
 	for i := range s.rounds(12, 4) {
 		w := s.executors[i%len(s.executors)]
-		k := kill{verify.At(time.Now()), i%2 == 0}
+		k := kill{w.name, verify.At(time.Now()), i%2 == 0}
 		kills = append(kills, k)
 		err := s.fault("sigkill", w.name, func() error {
 			w.Kill()
@@ -72,42 +76,46 @@ func f07(ctx context.Context, s *stage) error {
 	if j == nil {
 		return err
 	}
-	rows := rowsByKey(j)
-	alerts, aerr := s.alerts(ctx, "lost")
-	err = errors.Join(err, aerr)
+	return errors.Join(err, s.killedRuns(ctx, j, kills))
+}
+
+// killedRuns checks what became of the runs whose process was killed.
+func (s *stage) killedRuns(ctx context.Context, j *judged, kills []kill) error {
+	alerts, err := s.alerts(ctx, "run_lost")
+	if err != nil {
+		return err
+	}
+	var wrong problems
 	var silent, back []float64
 	lost, reruns := 0, 0
-	for _, run := range j.history.Runs {
+	for _, run := range j.runs {
 		if run.End != 0 {
 			continue
 		}
-		row := rows[run.Key]
-		at := row.FinishedAt
+		row := j.rows[run.Key]
+		verdict := row.FinishedAt
 		switch {
 		case row.State == "lost":
 			lost++
 			if n := alerts[run.Key]; n != 1 {
-				err = errors.Join(err, fmt.Errorf("run %s is lost and has %d alerts", run.Key, n))
+				wrong.add("lost runs without exactly one alert", "run %s has %d", run.Key, n)
 			}
 		case row.State == "succeeded" && row.Fence > run.Fence:
 			reruns++
-			at = row.StartedAt
+			verdict = row.OfferedAt
 		default:
-			err = errors.Join(err, fmt.Errorf("run %s was killed with fence %d and is %s with fence %d", run.Key, run.Fence, row.State, row.Fence))
+			wrong.add("killed runs without a verdict", "run %s had fence %d and is %s with fence %d", run.Key, run.Fence, row.State, row.Fence)
+			continue
 		}
-		for i := len(kills) - 1; i >= 0; i-- {
-			if kills[i].at >= run.Start {
-				continue
-			}
-			if i+1 < len(kills) { // the kill after its start ended it
-				took := float64(at-kills[i+1].at) / 1000
-				if kills[i+1].atOnce {
-					back = append(back, took)
-				} else {
-					silent = append(silent, took)
-				}
-			}
-			break
+		i := slices.IndexFunc(kills, func(k kill) bool { return k.executor == executorOf(run) && k.at >= run.Start })
+		if i < 0 {
+			wrong.add("runs without an end whose process nobody killed", "run %s on %s", run.Key, run.Boot)
+			continue
+		}
+		if took := float64(verdict-kills[i].at) / 1000; kills[i].atOnce {
+			back = append(back, took)
+		} else {
+			silent = append(silent, took)
 		}
 	}
 	quiet, prompt := summary(silent), summary(back)
@@ -115,18 +123,10 @@ func f07(ctx context.Context, s *stage) error {
 	s.result.Figures["verdictWhenSilentMs"], s.result.Figures["verdictWhenBackMs"] = quiet, prompt
 	s.figure("%d lost with one alert each, %d rerun; verdict p50 %.1f s, max %.1f s (goal 18 s); back at once: p50 %.2f s, max %.2f s (goal 1 s)",
 		lost, reruns, quiet.P50/1000, quiet.Max/1000, prompt.P50/1000, prompt.Max/1000)
-	if err == nil && (lost == 0 || reruns == 0) {
-		err = errors.New("no run was under way when an executor was killed: not enough evidence")
+	if lost == 0 || reruns == 0 {
+		wrong.add("kinds of runs not seen", "%d lost, %d rerun: not enough evidence", lost, reruns)
 	}
-	return err
-}
-
-func rowsByKey(j *judged) map[string]verify.Row {
-	rows := make(map[string]verify.Row, len(j.history.Rows))
-	for _, r := range j.history.Rows {
-		rows[r.Key] = r
-	}
-	return rows
+	return wrong.err()
 }
 
 // alerts counts the alert events of a kind by execution.

@@ -16,7 +16,7 @@ func f08(ctx context.Context, s *stage) error {
 	if err := s.open(ctx, fleetPlan{admins: 2, executors: 2}); err != nil {
 		return err
 	}
-	if err := s.work(ctx, pick(s.set, 20, 10), 2500); err != nil {
+	if err := s.work(ctx, pick(s.set, 20, 10), time.Second, 2500); err != nil {
 		return err
 	}
 	pauses := pick(s.set, []time.Duration{5 * time.Second, 11 * time.Second, 14 * time.Second, 16 * time.Second, time.Minute},
@@ -49,14 +49,13 @@ func f08(ctx context.Context, s *stage) error {
 	// Both live: the old handler goes on after it woke up while a newer
 	// attempt of the same run has started and not ended.
 	newest := map[string]verify.Run{}
-	for _, r := range j.history.Runs {
+	for _, r := range j.runs {
 		if r.Fence > newest[r.Key].Fence {
 			newest[r.Key] = r
 		}
 	}
-	rows := rowsByKey(j)
 	var both, cancels []float64
-	for _, old := range j.history.Runs {
+	for _, old := range j.runs {
 		for _, f := range times {
 			if old.Start >= f.from || old.End != 0 && old.End < f.to {
 				continue // it was not frozen here
@@ -82,7 +81,7 @@ func f08(ctx context.Context, s *stage) error {
 		}
 	}
 	late := 0
-	for _, r := range rows {
+	for _, r := range j.rows {
 		if r.State == "lost" {
 			late++
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/faults/proxy"
@@ -27,7 +26,7 @@ func f09(ctx context.Context, s *stage) error {
 		return err
 	}
 	const handlerMs = 200
-	if err := s.work(ctx, pick(s.set, 60, 30), handlerMs); err != nil {
+	if err := s.work(ctx, pick(s.set, 60, 30), time.Second, handlerMs); err != nil {
 		return err
 	}
 	for range s.rounds(50, 8) {
@@ -64,18 +63,19 @@ func f09(ctx context.Context, s *stage) error {
 	if j == nil {
 		return err
 	}
-	rows := rowsByKey(j)
+	var wrong problems
 	ended, lost := 0, 0
-	for _, run := range j.history.Runs {
+	for _, run := range j.runs {
 		if run.End == 0 {
 			continue
 		}
 		ended++
-		if rows[run.Key].State != "succeeded" {
+		if state := j.rows[run.Key].State; state != "succeeded" {
 			lost++
-			err = errors.Join(err, fmt.Errorf("the handler of run %s ended, and the run is %s", run.Key, rows[run.Key].State))
+			wrong.add("lost results", "run %s, whose handler ended, is %s", run.Key, state)
 		}
 	}
+	err = errors.Join(err, wrong.err())
 	s.result.Figures["results"], s.result.Figures["lostResults"] = ended, lost
 	s.figure("%d lost results of %d, over %d executors killed (goal 0)", lost, ended, 2*s.result.Injected)
 	return err

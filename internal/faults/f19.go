@@ -48,13 +48,9 @@ func f19(ctx context.Context, s *stage) error {
 
 // noStartWithoutRow: whatever a handler was started with has its row.
 func (s *stage) noStartWithoutRow(j *judged) error {
-	keys := make(map[string]bool, len(j.history.Rows))
-	for _, r := range j.history.Rows {
-		keys[r.Key] = true
-	}
 	without := 0
-	for _, r := range j.history.Runs {
-		if !keys[r.Key] {
+	for _, r := range j.runs {
+		if _, ok := j.rows[r.Key]; !ok {
 			without++
 		}
 	}

@@ -135,6 +135,7 @@ func (c *changer) try(ctx context.Context) (trial, error) {
 	case verify.OpEdit:
 		_, err = c.change(ctx, verify.OpEdit, c.job)
 	case verify.OpDelete:
+		c.s.firing.Delete(c.id)
 		c.id, t.next = "", 0
 	}
 	return t, err

@@ -134,6 +134,9 @@ func (s *stage) create(ctx context.Context, t *tenant, jobs []job) ([]string, er
 			mu.Lock()
 			ids[i] = id
 			mu.Unlock()
+			if j.kind != "none" {
+				s.firing.Store(id, t)
+			}
 			return s.history.Append(&verify.Call{
 				Op: verify.OpCreate, Tenant: t.id, Job: id, Revision: 1,
 				Invoke: verify.At(invoke), Ack: verify.At(time.Now()), Spec: j.spec(),
@@ -141,6 +144,27 @@ func (s *stage) create(ctx context.Context, t *tenant, jobs []job) ([]string, er
 		})
 	}
 	return ids, group.Wait()
+}
+
+// pauseAll ends the load: every job that fires is paused.
+func (s *stage) pauseAll(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	i := 0
+	s.firing.Range(func(id, of any) bool {
+		i++
+		n, t, jobID := i, of.(*tenant), id.(string)
+		group.Go(func() error {
+			call := &verify.Call{Op: verify.OpPause, Tenant: t.id, Job: jobID, Invoke: verify.At(time.Now())}
+			if err := t.api(n).Call(ctx, http.MethodPost, "/api/v1/jobs/"+jobID+"/pause", nil, nil); err != nil {
+				return fmt.Errorf("pause job %s: %w", jobID, err)
+			}
+			call.Ack = verify.At(time.Now())
+			return s.history.Append(call)
+		})
+		return true
+	})
+	return group.Wait()
 }
 
 // trigger runs a job now and waits for its end at most wait; it returns the

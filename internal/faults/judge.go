@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
@@ -12,13 +13,17 @@ import (
 
 // settleLimit is how long after the load everything may take to come to its
 // end: longer than any lease, timeout and pause in the matrix.
-const settleLimit = 5 * time.Minute
+const settleLimit = 2 * time.Minute
 
 // finish ends a row of the ordinary kind: the last fire time to judge is now;
-// what was due has to end, the fleet has to be healthy, and the judge speaks.
+// the load is paused, what was due has to end, the fleet has to be healthy,
+// and the judge speaks.
 func (s *stage) finish(ctx context.Context) (*judged, error) {
 	to := time.Now().Truncate(time.Second)
-	if err := s.ended(ctx, to, settleLimit); err != nil {
+	if err := s.pauseAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.ended(ctx, farFuture, settleLimit); err != nil {
 		return nil, err
 	}
 	if err := s.healthy(ctx); err != nil {
@@ -27,11 +32,19 @@ func (s *stage) finish(ctx context.Context) (*judged, error) {
 	return s.judge(ctx, to)
 }
 
+// farFuture comes after every fire time, and before "never".
+var farFuture = time.Date(2900, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // judged is what the history showed.
 type judged struct {
 	history *verify.History
-	quiet   lateness // of starts that no fault explains
-	inside  lateness // of the others
+	report  *verify.Report
+	// runs and rows are those of fire times that are judged: what was due
+	// later may be under way yet.
+	runs   []verify.Run
+	rows   map[string]verify.Row // by key
+	quiet  lateness              // of starts that no fault explains
+	inside lateness              // of the others
 }
 
 // lateness of starts by the handlers' own clock, in ms.
@@ -58,107 +71,92 @@ func (s *stage) judge(ctx context.Context, to time.Time) (*judged, error) {
 	if err := s.exportRows(ctx); err != nil {
 		return nil, err
 	}
+	p := s.judged
+	p.Name = s.row.id + " " + s.row.title
+	p.From, p.To = verify.At(s.from), verify.At(to)
+	p.MinRuns, p.MinFaults, p.MinNodes = 1, s.recorded, len(s.fleet.Admins)
+	if err := s.history.Append(&p); err != nil {
+		return nil, err
+	}
 	h, err := verify.ReadPaths(s.historyDir())
 	if err != nil {
 		return nil, err
 	}
-	out := &judged{history: h}
-	return out, s.tally(out, to)
+	out := &judged{history: h, rows: map[string]verify.Row{}}
+	for _, r := range h.Runs {
+		if r.FireAt <= p.To {
+			out.runs = append(out.runs, r)
+		}
+	}
+	for _, r := range h.Rows {
+		if r.FireAt <= p.To {
+			out.rows[r.Key] = r
+		}
+	}
+	if out.report, err = verify.Check(h); err != nil {
+		return nil, err
+	}
+	return out, s.sentence(out)
 }
 
-type occurrence struct {
-	job string
-	at  verify.Time
-}
-
-// tally joins targets, runs and rows by their labels.
-func (s *stage) tally(out *judged, to time.Time) error {
-	h := out.history
-	targets := map[occurrence]bool{}
-	specs := map[string]*verify.Spec{}
-	for _, c := range h.Calls {
-		if c.Op != verify.OpCreate {
-			continue
-		}
-		specs[c.Job] = c.Spec
-		step := verify.Span(time.Second)
-		switch {
-		case c.Spec.Kind == "none":
-			continue
-		case c.Spec.Kind == "once":
-			targets[occurrence{c.Job, c.Spec.At}] = true
-			continue
-		case c.Spec.Every > 0:
-			step = c.Spec.Every
-		}
-		for at := c.Spec.StartAt; at <= verify.At(to); at += step {
-			if at >= verify.At(s.from) && (c.Spec.EndAt == 0 || at <= c.Spec.EndAt) {
-				targets[occurrence{c.Job, at}] = true
+// sentence takes the checker's answer over into the result.
+func (s *stage) sentence(j *judged) error {
+	r := j.report
+	s.result.Targets, s.result.Missed, s.result.Double = r.Expected, r.Counts[verify.Missed], r.Counts[verify.Double]
+	j.quiet, j.inside = latenessOf(r.Outside), latenessOf(r.Inside)
+	s.result.Figures["latenessQuietMs"], s.result.Figures["latenessFaultMs"] = j.quiet, j.inside
+	s.result.Figures["explained"] = r.Explained
+	var wrong problems
+	for kind, n := range r.Counts {
+		for _, f := range r.Examples {
+			if f.Kind == kind {
+				wrong.add(string(kind), "job %s, run %s at %s: %s", f.Job, f.Key, f.At.Format(time.TimeOnly), f.Detail)
 			}
 		}
-	}
-	starts := map[occurrence][]verify.Run{}
-	for _, r := range h.Runs {
-		k := occurrence{r.Job, r.FireAt}
-		if targets[k] {
-			starts[k] = append(starts[k], r)
-		}
-	}
-	rows := map[occurrence]verify.Row{}
-	for _, r := range h.Rows {
-		rows[occurrence{r.Job, r.FireAt}] = r
-	}
-	var quiet, inside []float64
-	early := 0
-	for k := range targets {
-		runs := starts[k]
-		row, found := rows[k]
-		if !found || len(runs) == 0 && row.State == "succeeded" {
-			s.result.Missed++
-			continue
-		}
-		if specs[k.job].OnLost == "fail" && len(runs) > 1 {
-			s.result.Double += len(runs) - 1
-		}
-		if len(runs) == 0 {
-			continue
-		}
-		first := slices.MinFunc(runs, func(a, b verify.Run) int { return int(a.Start - b.Start) })
-		late := float64(first.Start-k.at) / 1000
-		if late < 0 {
-			early++
-		}
-		if s.explained(h, k.at) {
-			inside = append(inside, late)
-		} else {
-			quiet = append(quiet, late)
-		}
-	}
-	s.result.Targets = len(targets)
-	out.quiet, out.inside = summary(quiet), summary(inside)
-	s.result.Figures["latenessQuietMs"], s.result.Figures["latenessFaultMs"] = out.quiet, out.inside
-	var errs []error
-	bad := func(n int, what string) {
 		if n > 0 {
-			errs = append(errs, fmt.Errorf("%d %s", n, what))
+			wrong.count[string(kind)] = n // the examples are not all
 		}
 	}
-	bad(s.result.Missed, "missed")
-	bad(s.result.Double, "doubled")
-	bad(early, "early")
-	if len(targets) == 0 {
-		errs = append(errs, errors.New("nothing was expected: not enough evidence"))
+	for _, e := range r.Short {
+		wrong.add("kinds of evidence missing", "%s: %d of %d", e.What, e.Seen, e.Want)
 	}
-	return errors.Join(errs...)
+	return wrong.err()
 }
 
-// explained: a fault was there, or had just gone.
-func (s *stage) explained(h *verify.History, at verify.Time) bool {
-	settle := s.judged.Settle
-	if settle == 0 {
-		settle = verify.Span(5 * time.Second)
+func latenessOf(s verify.Stats) lateness {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return lateness{Count: s.Count, P50: ms(s.P50), P99: ms(s.P99), Max: ms(s.Max)}
+}
+
+// executorOf names the executor that a run ran on.
+func executorOf(r verify.Run) string {
+	name, _, _ := strings.Cut(r.Boot, ".")
+	return name
+}
+
+// problems collects what is wrong, by kind, with a few examples of each.
+type problems struct {
+	kinds []string
+	count map[string]int
+	first map[string][]string
+}
+
+func (p *problems) add(kind, format string, args ...any) {
+	if p.count == nil {
+		p.count, p.first = map[string]int{}, map[string][]string{}
 	}
-	return slices.ContainsFunc(h.Faults, func(f verify.Fault) bool {
-		return at >= f.Start-verify.Span(time.Second) && at <= f.End+settle
-	})
+	if p.count[kind]++; p.count[kind] == 1 {
+		p.kinds = append(p.kinds, kind)
+	}
+	if len(p.first[kind]) < 3 {
+		p.first[kind] = append(p.first[kind], fmt.Sprintf(format, args...))
+	}
+}
+
+func (p *problems) err() error {
+	var errs []error
+	for _, kind := range p.kinds {
+		errs = append(errs, fmt.Errorf("%d %s, for example %s", p.count[kind], kind, strings.Join(p.first[kind], "; ")))
+	}
+	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,7 +75,7 @@ func (s *stage) healthy(ctx context.Context) error {
 	for _, a := range s.fleet.Admins {
 		state, err := s.trigger(ctx, a.API, s.tenant, s.canary, 20*time.Second)
 		if err != nil || state != "succeeded" {
-			return fmt.Errorf("not healthy after heal: a run through %s is %q: %w", a.Name, state, err)
+			return errors.Join(fmt.Errorf("not healthy after heal: a run through %s is %q", a.Name, state), err, s.showLeft(ctx))
 		}
 	}
 	return s.leaks(ctx)

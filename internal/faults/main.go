@@ -50,6 +50,10 @@ func command(ctx context.Context, args []string) error {
 		return nil
 	case "executor":
 		return witness(ctx, args[1:])
+	case "crowd":
+		return crowd(ctx, args[1:])
+	case "swept":
+		return swept(ctx, args[1:])
 	default:
 		return fmt.Errorf("there is no command %q: run, list, executor", args[0])
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +29,7 @@ func (s *stage) ended(ctx context.Context, to time.Time, limit time.Duration) er
 		return err
 	}
 	defer db.Close()
-	return lab.Until(ctx, limit, "everything that was due has ended", func(ctx context.Context) error {
+	err = lab.Until(ctx, limit, "everything that was due has ended", func(ctx context.Context) error {
 		var triggers, living int
 		err := db.QueryRowContext(ctx, `SELECT
 			(SELECT COUNT(*) FROM triggers WHERE next_fire_at <= ?),
@@ -40,6 +42,45 @@ func (s *stage) ended(ctx context.Context, to time.Time, limit time.Duration) er
 		}
 		return nil
 	})
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, s.left(ctx, db, to))
+	}
+	return err
+}
+
+// showLeft shows a few of the runs that have not ended.
+func (s *stage) showLeft(ctx context.Context) error {
+	db, err := s.db.Open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return s.left(ctx, db, farFuture)
+}
+
+// left shows a few of the runs that did not end.
+func (s *stage) left(ctx context.Context, db *sql.DB, to time.Time) error {
+	rows, err := db.QueryContext(ctx, `SELECT id, job_id, state, fence, attempt, cause, node_id, instance_id,
+		fire_at - UNIX_TIMESTAMP(NOW(3))*1000, wake_at - UNIX_TIMESTAMP(NOW(3))*1000, not_before - UNIX_TIMESTAMP(NOW(3))*1000,
+		expire_at - UNIX_TIMESTAMP(NOW(3))*1000, holds_slot
+		FROM executions WHERE state < 10 AND fire_at <= ? ORDER BY fire_at LIMIT 5`, to.UnixMilli())
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var errs []error
+	for rows.Next() {
+		var id, job, instance int64
+		var state, fence, attempt, node, slot int
+		var cause string
+		var fire, wake, before, expire sql.NullFloat64
+		if err := rows.Scan(&id, &job, &state, &fence, &attempt, &cause, &node, &instance, &fire, &wake, &before, &expire, &slot); err != nil {
+			return err
+		}
+		errs = append(errs, fmt.Errorf("run %d of job %d: %s, fence %d, attempt %d, cause %s, node %d, instance %d, slot %d; in ms from now: fire %.0f, wake %.0f, not before %.0f, expire %.0f",
+			id, job, stateName(state), fence, attempt, cause, node, instance, slot, fire.Float64, wake.Float64, before.Float64, expire.Float64))
+	}
+	return errors.Join(append(errs, rows.Err())...)
 }
 
 // exportRows writes our own table into the history: what is due until to, and
@@ -50,8 +91,9 @@ func (s *stage) exportRows(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	rows, err := db.QueryContext(ctx, `SELECT id, tenant_id, job_id, revision, cause, fire_at, occurrence_key, state, reason,
-		fence, attempt, planned_at, offered_at, granted_at, started_at, finished_at FROM executions`)
+	rows, err := db.QueryContext(ctx, `SELECT e.id, e.tenant_id, e.job_id, e.revision, e.cause, e.fire_at, e.occurrence_key, e.state, e.reason,
+		e.fence, e.attempt, e.planned_at, e.offered_at, e.granted_at, e.started_at, e.finished_at, COALESCE(n.name, '')
+		FROM executions e LEFT JOIN nodes n ON n.id = e.node_id`)
 	if err != nil {
 		return err
 	}
@@ -61,7 +103,7 @@ func (s *stage) exportRows(ctx context.Context) error {
 		var state int
 		stamps := []*verify.Time{&r.FireAt, &r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt}
 		err := rows.Scan(&r.Key, &r.Tenant, &r.Job, &r.Revision, &r.Cause, &r.FireAt, &r.Request, &state, &r.Reason,
-			&r.Fence, &r.Attempt, &r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt)
+			&r.Fence, &r.Attempt, &r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt, &r.Node)
 		if err != nil {
 			return err
 		}

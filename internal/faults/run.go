@@ -140,7 +140,7 @@ func runRow(ctx context.Context, s *settings, r row) result {
 	began := time.Now()
 	say("%s %s", r.id, r.title)
 	st := &stage{set: s, row: r, dir: filepath.Join(s.dir, r.id), result: result{ID: r.id, Title: r.title, Figures: map[string]any{}}}
-	err := os.MkdirAll(st.dir, 0o755)
+	err := errors.Join(os.RemoveAll(st.dir), os.MkdirAll(st.dir, 0o755)) // of an earlier run
 	if err == nil {
 		err = r.run(ctx, st)
 	}

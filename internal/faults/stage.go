@@ -31,9 +31,12 @@ type stage struct {
 	atRest  []map[string]float64
 	from    time.Time // fire times from here on are judged
 	cleanup []func() error
+	firing  sync.Map // job id → *tenant: what the load consists of
 
 	mu        sync.Mutex
-	executors []*witnessProcess // guarded by mu; nil process = down
+	executors []*witnessProcess // guarded by mu; of the first tenant
+	others    []*witnessProcess // of further tenants
+	recorded  int               // guarded by mu; faults in the history
 	judged    verify.Plan       // what the row adds to the plan
 }
 
@@ -151,20 +154,31 @@ func (s *stage) historyDir() string { return filepath.Join(s.dir, "history") }
 func (s *stage) addExecutor() (*witnessProcess, error) {
 	s.mu.Lock()
 	k := len(s.executors)
-	w := &witnessProcess{name: fmt.Sprintf("executor-%d", k+1)}
-	s.executors = append(s.executors, w)
 	s.mu.Unlock()
+	w, err := s.startWitness(fmt.Sprintf("executor-%d", k+1), s.tenant, func(c *lab.Command) {
+		if s.plan.space != nil {
+			c.Namespace = s.plan.space(k)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.executors = append(s.executors, w)
+	return w, err
+}
+
+// startWitness starts an executor process of a tenant; change may be nil.
+func (s *stage) startWitness(name string, t *tenant, change func(*lab.Command)) (*witnessProcess, error) {
 	slots := s.plan.slots
 	if slots == 0 {
 		slots = 500
 	}
-	w.command = lab.Command{
-		Name: w.name, Dir: s.dir, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + s.tenant.token}, Program: s.set.self,
-		Args: []string{"executor", "-addr", s.fleet.Admins[0].Wire, "-journal", filepath.Join(s.dir, w.name),
-			"-history", s.historyDir(), "-instance", w.name, "-slots", fmt.Sprint(slots)},
-	}
-	if s.plan.space != nil {
-		w.command.Namespace = s.plan.space(k)
+	w := &witnessProcess{name: name, command: lab.Command{
+		Name: name, Dir: s.dir, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + t.token}, Program: s.set.self,
+		Args: []string{"executor", "-addr", s.fleet.Admins[0].Wire, "-journal", filepath.Join(s.dir, name),
+			"-history", s.historyDir(), "-instance", name, "-slots", fmt.Sprint(slots)},
+	}}
+	if change != nil {
+		change(&w.command)
 	}
 	return w, s.startExecutor(w)
 }
@@ -198,6 +212,7 @@ func (s *stage) fault(kind, target string, inject func() error) error {
 	f.End = verify.At(time.Now())
 	s.mu.Lock()
 	s.result.Injected++
+	s.recorded++
 	s.mu.Unlock()
 	return errors.Join(err, s.history.Append(f))
 }
@@ -206,6 +221,7 @@ func (s *stage) fault(kind, target string, inject func() error) error {
 func (s *stage) faults(kind, target string, from, to time.Time, n int) error {
 	s.mu.Lock()
 	s.result.Injected += n
+	s.recorded++
 	s.mu.Unlock()
 	return s.history.Append(&verify.Fault{
 		ID: s.row.id, Kind: kind, Target: target, Start: verify.At(from), End: verify.At(to), Note: fmt.Sprintf("%d times", n),

@@ -8,7 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// printTable prints one line per row, the reasons below it.
+// printTable prints one line per row, the reasons below it, and the line that
+// CI counts.
 func printTable(w io.Writer, results []result) {
 	fmt.Fprintf(w, "\n%s/%s, %d cores; database, admin nodes and executors share them\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -32,4 +33,5 @@ func printTable(w io.Writer, results []result) {
 			fmt.Fprintf(w, "\n%s %s (%s)\n  %s\n", r.ID, r.Verdict, r.Title, strings.ReplaceAll(r.Reason, "\n", "\n  "))
 		}
 	}
+	fmt.Fprintf(w, "\n%d passed, %d failed\n", count[passed], count[failed])
 }

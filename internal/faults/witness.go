@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"flag"
+	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -37,14 +40,59 @@ func witness(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	ex, err := executor.New(executor.Config{
+	ex, err := witnessExecutor(out, executor.Config{
 		Name: *name, Addresses: strings.Split(*addresses, ","), Token: executor.Secret(os.Getenv("CARILLON_EXECUTOR_TOKEN")),
 		JournalDir: *journal, Slots: *slots, InstanceName: *instance,
 	})
 	if err != nil {
 		return err
 	}
-	w := &witnessed{out: out, boot: rand.Text()}
+	return ex.Run(ctx)
+}
+
+// swept is many witnesses in one process, whose connections are reset all the
+// time. Each is given up after a while and begins again, as a restarted
+// process does, because the pauses between its tries have grown.
+func swept(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("swept", flag.ContinueOnError)
+	addresses := flags.String("addr", "", "admin addresses, comma-separated")
+	journal := flags.String("journal", "", "journal directory")
+	history := flags.String("history", "", "history folder")
+	n := flags.Int("n", 10, "executors")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	out, err := verify.CreateFile(*history, "witness-swept")
+	if err != nil {
+		return err
+	}
+	return everyOne(*n, func(i int) error {
+		name := fmt.Sprintf("swept-%02d", i)
+		for ctx.Err() == nil {
+			ex, err := witnessExecutor(out, executor.Config{
+				Name: "witness", Addresses: strings.Split(*addresses, ","), Token: executor.Secret(os.Getenv("CARILLON_EXECUTOR_TOKEN")),
+				JournalDir: filepath.Join(*journal, name), Slots: 100, InstanceName: name, Logger: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				return err
+			}
+			life, cancel := context.WithTimeout(ctx, 3*time.Second)
+			err = ex.Run(life)
+			cancel()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func witnessExecutor(out *verify.Writer, config executor.Config) (*executor.Executor, error) {
+	ex, err := executor.New(config)
+	if err != nil {
+		return nil, err
+	}
+	w := &witnessed{out: out, boot: config.InstanceName + "." + rand.Text()}
 	tick := func(ctx context.Context) error {
 		return w.record(ctx, func() bool { return false })
 	}
@@ -55,7 +103,7 @@ func witness(ctx context.Context, args []string) error {
 	executor.HandleFunc(ex, handlerTickIdem, tick, executor.Idempotent())
 	executor.HandleIn(ex, handlerWork, work)
 	executor.HandleIn(ex, handlerWorkIdem, work, executor.Idempotent())
-	return ex.Run(ctx)
+	return ex, nil
 }
 
 // do works and tells whether it was cancelled.

@@ -178,6 +178,20 @@ func (a *API) Metrics(ctx context.Context) (map[string]float64, error) {
 	return out, lines.Err()
 }
 
+// Date returns the node's own clock as its answers tell it, to the second.
+func (a *API) Date(ctx context.Context) (time.Time, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Base+"/healthz", nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	res, err := a.client.Do(req)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer res.Body.Close()
+	return http.ParseTime(res.Header.Get("Date"))
+}
+
 // Until tries every 50 ms until try succeeds, for limit at most; the error
 // then says what was waited for, and the last failure.
 func Until(ctx context.Context, limit time.Duration, what string, try func(ctx context.Context) error) error {

@@ -22,5 +22,5 @@
 // end in the test's cleanup.
 //
 // It runs on Linux, as root too: it needs signals that report back, and /proc.
-// Only tests import this package, the commands below it, and internal/proof.
+// Only tests import this package, the commands below it, internal/lab and internal/faults.
 package testenv

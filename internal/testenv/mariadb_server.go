@@ -40,6 +40,7 @@ type MariaDBServer struct {
 	home     string // holds data/, init.sql, mariadbd.log, pid, lock
 	program  string
 	extra    []string
+	env      []string
 	password string
 	guard    *guard
 
@@ -52,12 +53,26 @@ type MariaDBServer struct {
 // for example "--log-bin=bin". Close ends it; if the process ends without
 // Close, in whatever way, the server ends too. Tests use PrivateMariaDB.
 func NewMariaDB(extra ...string) (*MariaDBServer, error) {
+	return NewMariaDBAt(Place{}, extra...)
+}
+
+// Place says where a server lives; the zero value is the usual place.
+type Place struct {
+	// Dir takes the server's directory; empty = os.TempDir.
+	Dir string
+	// Env is added to the environment of mariadbd, and not of what installs it.
+	Env []string
+}
+
+// NewMariaDBAt is NewMariaDB in a place of the caller's choice, for example on
+// a small file system.
+func NewMariaDBAt(place Place, extra ...string) (*MariaDBServer, error) {
 	program, err := findProgram("mariadbd")
 	if err != nil {
 		return nil, err
 	}
 	sweep(os.TempDir(), time.Minute)
-	home, err := os.MkdirTemp("", homePrefix)
+	home, err := os.MkdirTemp(place.Dir, homePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
@@ -65,7 +80,7 @@ func NewMariaDB(extra ...string) (*MariaDBServer, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(home))
 	}
-	s := &MariaDBServer{home: home, program: program, extra: extra, password: newSecret(), guard: g}
+	s := &MariaDBServer{home: home, program: program, extra: extra, env: place.Env, password: newSecret(), guard: g}
 	if err := installMariaDB(home, s.password); err != nil {
 		return nil, errors.Join(fmt.Errorf("install: %w", err), g.release())
 	}
@@ -108,6 +123,7 @@ func (s *MariaDBServer) Start() error {
 	defer log.Close()
 	launch := []string{"-c", launchScript, s.home, s.program}
 	cmd := exec.Command("/bin/sh", append(launch, serverArgs(s.home, s.port, s.extra)...)...)
+	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the tests
 	if err := cmd.Start(); err != nil {

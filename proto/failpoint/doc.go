@@ -10,13 +10,14 @@
 //
 //	CARILLON_FAILPOINTS="grant-offers.after-commit=exit"
 //	CARILLON_FAILPOINTS="send-offers.after=exit@3,journal-done.before-fsync=pause(500ms)"
-//	CARILLON_FAILPOINTS_ONCE=/tmp/fired
+//	CARILLON_FAILPOINTS=@/tmp/points
 //
 // exit ends the process at once with ExitCode, as SIGKILL would: nothing is
 // flushed, no deferred function runs. pause lets the goroutine stand still.
-// @n means the n-th time only; without it pause acts every time. With _ONCE the
-// points of all processes that name the same file act once together: whoever
-// comes first creates it. A setting that cannot be understood ends the process.
+// @n means the n-th time only; without it pause acts every time. With a file the
+// setting is read from it at every hit, so that a test arms points in processes
+// that run; it acts once: whoever comes first, of all processes with this file,
+// renames it to FILE.done, and FILE.next, if there is one, to FILE. A setting that cannot be understood ends the process.
 //
 // The package lies beside the frames because that is the only module that
 // server and SDK share; it is no part of the wire. docs/failpoints.md lists the

@@ -12,18 +12,16 @@ const Enabled = true
 
 var points = fromEnvironment()
 
-func fromEnvironment() *table {
-	t, err := parse(os.Getenv("CARILLON_FAILPOINTS"))
+func fromEnvironment() *source {
+	s, err := newSource(os.Getenv("CARILLON_FAILPOINTS"), func(name string) {
+		fmt.Fprintln(os.Stderr, "failpoint:", name)
+		os.Exit(ExitCode)
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "CARILLON_FAILPOINTS:", err)
 		os.Exit(2)
 	}
-	t.once = os.Getenv("CARILLON_FAILPOINTS_ONCE")
-	t.exit = func(name string) {
-		fmt.Fprintln(os.Stderr, "failpoint:", name)
-		os.Exit(ExitCode)
-	}
-	return t
+	return s
 }
 
 // Hit does what the environment asks for at the point of this name.

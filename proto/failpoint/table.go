@@ -8,17 +8,23 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// table is what happens where. It does not change after construction but for
-// the counts.
-type table struct {
-	actions map[string]*action
-	once    string // file that marks that one has acted; empty = each acts for itself
-	exit    func(name string)
+// source is where the setting comes from.
+type source struct {
+	file string // holds the setting; empty = it is fixed
+	exit func(name string)
+
+	mu      sync.Mutex
+	setting string // guarded by mu: as last read
+	table   table  // guarded by mu
 }
+
+// table is what happens where. It does not change but for the counts.
+type table map[string]*action
 
 type action struct {
 	pause time.Duration // 0 = exit
@@ -27,8 +33,8 @@ type action struct {
 }
 
 // parse reads "name=exit@3,name=pause(500ms)".
-func parse(setting string) (*table, error) {
-	t := &table{actions: map[string]*action{}}
+func parse(setting string) (table, error) {
+	t := table{}
 	for item := range strings.SplitSeq(setting, ",") {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
@@ -41,7 +47,7 @@ func parse(setting string) (*table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		t.actions[name] = a
+		t[name] = a
 	}
 	return t, nil
 }
@@ -72,27 +78,62 @@ func parseAction(what string) (*action, error) {
 	return a, err
 }
 
-func (t *table) hit(name string) {
-	a := t.actions[name]
-	if a == nil || a.at > 0 && a.hits.Add(1) != a.at || !t.first() {
+// newSource reads the setting, or the name of its file.
+func newSource(setting string, exit func(string)) (*source, error) {
+	s := &source{exit: exit, setting: setting}
+	if file, isFile := strings.CutPrefix(setting, "@"); isFile {
+		s.file, s.setting = file, ""
+	}
+	var err error
+	s.table, err = parse(s.setting)
+	return s, err
+}
+
+func (s *source) hit(name string) {
+	t, err := s.now()
+	if err != nil {
+		s.exit(err.Error())
+		return
+	}
+	a := t[name]
+	if a == nil || a.at > 0 && a.hits.Add(1) != a.at || !s.first() {
 		return
 	}
 	if a.pause > 0 {
 		<-time.After(a.pause)
 		return
 	}
-	t.exit(name)
+	s.exit(name)
 }
 
-// first reports whether no other process has acted before.
-func (t *table) first() bool {
-	if t.once == "" {
+// now returns what the setting says at this moment.
+func (s *source) now() (table, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == "" {
+		return s.table, nil
+	}
+	raw, err := os.ReadFile(s.file)
+	if errors.Is(err, os.ErrNotExist) {
+		raw, err = nil, nil // nothing is armed
+	}
+	if err != nil || string(raw) == s.setting {
+		return s.table, err
+	}
+	s.setting = string(raw)
+	s.table, err = parse(s.setting)
+	return s.table, err
+}
+
+// first reports whether nobody has acted on the file before, and puts the next
+// one in its place.
+func (s *source) first() bool {
+	if s.file == "" {
 		return true
 	}
-	f, err := os.OpenFile(t.once, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if os.Rename(s.file, s.file+".done") != nil {
 		return false
 	}
-	_ = f.Close()
+	_ = os.Rename(s.file+".next", s.file) // there is none, as a rule
 	return true
 }

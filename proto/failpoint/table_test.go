@@ -3,6 +3,7 @@
 package failpoint
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -10,37 +11,74 @@ import (
 	"time"
 )
 
+func build(t *testing.T, setting string, exits *[]string) *source {
+	t.Helper()
+	s, err := newSource(setting, func(name string) { *exits = append(*exits, name) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("exits at %v, want %v", got, want)
+	}
+}
+
 func TestActions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var exits []string
-		build := func(setting, once string) *table {
-			points, err := parse(setting)
-			if err != nil {
-				t.Fatal(err)
-			}
-			points.once, points.exit = once, func(name string) { exits = append(exits, name) }
-			return points
-		}
 		began := time.Now()
-		points := build(" a=exit, b=exit@3 ,c=pause(500ms),d=pause(1m)@2", "")
+		s := build(t, " a=exit, b=exit@3 ,c=pause(500ms),d=pause(1m)@2", &exits)
 		for _, name := range []string{"a", "b", "b", "other", "b", "b", "c", "c", "d", "d", "d"} {
-			points.hit(name)
+			s.hit(name)
 		}
-		if want := []string{"a", "b"}; !reflect.DeepEqual(exits, want) {
-			t.Errorf("exits at %v, want %v", exits, want)
-		}
+		expect(t, exits, "a", "b")
 		if took := time.Since(began); took != time.Minute+time.Second {
 			t.Errorf("paused for %s", took)
 		}
-		exits = nil
-		once := filepath.Join(t.TempDir(), "fired")
-		for range 3 { // processes
-			build("a=exit", once).hit("a")
-		}
-		if len(exits) != 1 {
-			t.Errorf("%d processes ended, want the first one only", len(exits))
-		}
 	})
+}
+
+// Two processes share a file: it is armed while they run, and acts once.
+func TestAFileActsOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "points")
+	var exits []string
+	arm := func(setting string) {
+		if err := os.WriteFile(file, []byte(setting), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := build(t, "@"+file, &exits), build(t, "@"+file, &exits)
+	one.hit("a")
+	expect(t, exits)
+	arm("a=exit,b=exit@2")
+	one.hit("c")
+	two.hit("a")
+	one.hit("a")
+	one.hit("b")
+	expect(t, exits, "a")
+	arm("b=exit@2")
+	one.hit("b")
+	two.hit("b")
+	expect(t, exits, "a")
+	one.hit("b")
+	expect(t, exits, "a", "b")
+	arm("c=exit")
+	if err := os.Rename(file, file+".next"); err != nil {
+		t.Fatal(err)
+	}
+	arm("a=exit")
+	two.hit("c")
+	two.hit("a")
+	one.hit("c")
+	expect(t, exits, "a", "b", "a", "c")
+	exits = nil
+	arm("b")
+	two.hit("a")
+	expect(t, exits, "\"b\" is not name=action")
 }
 
 func TestSettingsThatMakeNoSense(t *testing.T) {
@@ -49,7 +87,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 			t.Errorf("%q was taken", setting)
 		}
 	}
-	if points, err := parse(""); err != nil || len(points.actions) != 0 {
+	if points, err := parse(""); err != nil || len(points) != 0 {
 		t.Error(points, err)
 	}
 }

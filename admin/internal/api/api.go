@@ -143,6 +143,7 @@ func (a *API) routes() {
 	a.registerTenants()
 	a.registerExecutors()
 	a.registerJoinTokens()
+	a.registerLimits()
 	a.registerJobs()
 	a.registerJobActions()
 	a.registerSchedules()

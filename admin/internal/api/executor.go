@@ -31,6 +31,7 @@ type ExecutorDetail struct {
 	InstancesOnline int       `json:"instancesOnline"`
 	InstancesTotal  int       `json:"instancesTotal"`
 	CreatedAt       string    `json:"createdAt" format:"date-time"`
+	MaxRunning      int       `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
 	Handlers        []Handler `json:"handlers"`
 }
 
@@ -212,6 +213,15 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesTotal: len(instances),
 		CreatedAt: instant(e.CreatedAt), Handlers: make([]Handler, 0, len(handlers)),
+	}
+	limits, err := a.deps.Store.ListLimits(ctx, id.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range limits {
+		if l.Executor == e.ID {
+			out.MaxRunning = l.Max
+		}
 	}
 	online := map[string]int{}
 	now := a.deps.Now()

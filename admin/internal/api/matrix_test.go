@@ -29,7 +29,7 @@ func (w *world) objectsOf(tenant string) objects {
 	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	return objects{
-		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID,
+		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
@@ -68,6 +68,8 @@ func matrixBody(method, path string) any {
 		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
+	case strings.HasSuffix(path, "/limit"):
+		return map[string]any{"maxRunning": 1}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):

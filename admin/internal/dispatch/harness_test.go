@@ -355,13 +355,16 @@ func (r *rig) accept(from *instance, o store.OfferResult) {
 }
 
 // finish stores a success, and passes on what it woke.
-func (r *rig) finish(from *instance, e domain.Execution) {
-	results, err := r.S.FinishAttempts(context.Background(), []store.AttemptReport{r.Report(e, domain.OutcomeSucceeded)})
+func (r *rig) finish(from *instance, e domain.Execution) { r.finishFor(r.World, from, e) }
+
+func (r *rig) finishFor(w *storetest.World, from *instance, e domain.Execution) {
+	results, err := r.S.FinishAttempts(context.Background(), []store.AttemptReport{w.Report(e, domain.OutcomeSucceeded)})
 	require.NoError(r.T, err)
 	require.Equal(r.T, store.FinishStored, results[0].Code)
 	from.Release(e.ID, e.Fence)
 	r.takeLater(results[0].Woken...)
-	r.d.Room(r.Executor, from.Free())
+	r.d.Freed([]domain.Execution{results[0].Execution})
+	r.d.Room(w.Executor, from.Free())
 }
 
 func one[E any](t *testing.T, list []E) E {

@@ -33,6 +33,8 @@ const (
 	// CodeStaleTerm: the caller does not hold the partition any more. Callers
 	// inside the admin expect it.
 	CodeStaleTerm Code = "stale_term"
+	// CodeClockJump: the database's clock says more than is believed of it.
+	CodeClockJump Code = "clock_jump"
 )
 
 // Error is the one error type that crosses rooms. Anything else is a fault of

@@ -27,6 +27,27 @@ type PartitionTable struct {
 	Now    time.Time        // the database's clock
 	Leases []PartitionLease // all of them, by partition
 	Nodes  []NodeStatus     // those that have not left, by id
+	// ClockConfirmedAt is when, by the database's clock, an operator last said
+	// that this clock is right; zero = never.
+	ClockConfirmedAt time.Time
+}
+
+// ClockAgreed reports whether the database's clock is right by the vote of
+// most nodes: those whose last sign of life, by this clock, is younger than
+// fresh and whose own clock is within tolerance of it.
+func (t *PartitionTable) ClockAgreed(fresh, tolerance time.Duration) bool {
+	voters, agree := 0, 0
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if age := t.Now.Sub(n.RenewedAt); age > fresh || age < -fresh {
+			continue
+		}
+		voters++
+		if n.ClockSkew.Abs() <= tolerance {
+			agree++
+		}
+	}
+	return 2*agree > voters
 }
 
 // NodeStatus is a node as the others see it.

@@ -172,7 +172,7 @@ func TestOneStepTakesAnIdempotentHandler(t *testing.T) {
 	require.Equal(t, t0.Add(OfferTTL), late.WakeAt, "whether it arrived is looked at as for any offer")
 	require.NoError(t, e.Started(t0.Add(time.Second), 1, testInstance, t0.Add(-time.Hour)))
 	require.Equal(t, t0, e.StartedAt, "not before it was granted")
-	require.Equal(t, t0.Add(time.Second+LeaseTTL+LeaseMargin), e.WakeAt)
+	require.Equal(t, t0.Add(PickupGrace), e.WakeAt, "a look that was brought forward stays")
 	require.Equal(t, CodeStaleFence, CodeOf(e.Started(t0, 2, testInstance, t0)))
 	require.Equal(t, CodeStaleFence, CodeOf(e.Started(t0, 1, testInstance+1, t0)))
 }

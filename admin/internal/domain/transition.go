@@ -220,7 +220,8 @@ func (e *Execution) Refuse(now time.Time, fence int64, reason Reason, message st
 }
 
 // Started notes when the handler of a running attempt was called, by the
-// executor's clock.
+// executor's clock. WakeAt stays: it may be early because the instance was
+// found dead meanwhile.
 func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at time.Time) error {
 	if e.Fence != fence || e.Instance != instance {
 		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
@@ -229,10 +230,6 @@ func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at 
 		return e.illegal("note its start")
 	}
 	e.StartedAt = clampTime(at, e.GrantedAt, now)
-	if e.State == Running {
-		// The instance's lease, renewed at the latest when it said so.
-		e.WakeAt = e.nextCheck(now.Add(LeaseMargin + LeaseTTL))
-	}
 	return nil
 }
 

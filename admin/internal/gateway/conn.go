@@ -19,14 +19,21 @@ func (c deadlineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// tune asks the kernel to notice dead paths: keep-alive probes when idle.
-// The session's own heartbeats notice them first; this is for connections
-// that have none.
+// tcpTimeout is how long sent bytes may stay unacknowledged, and how long an
+// idle path may be dead, before TCP gives up.
+const tcpTimeout = 15 * time.Second
+
+// tune asks the kernel to notice dead paths: keep-alive probes when idle, and
+// an end to retransmissions. The session's own pings and heartbeats notice them
+// first; this is for connections that have none.
 func tune(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetNoDelay(true)
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
+			Enable: true, Idle: tcpTimeout, Interval: 5 * time.Second, Count: 3,
 		})
+		if raw, err := tcp.SyscallConn(); err == nil {
+			_ = setUserTimeout(raw) // the session has watches of its own
+		}
 	}
 }

@@ -38,7 +38,7 @@ const (
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
-	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	ExpireInstances(ctx context.Context, limit int, latest time.Time) ([]domain.Instance, error)
 	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
@@ -49,6 +49,8 @@ type Options struct {
 	Store Store
 	// Held returns the partitions that this node looks after.
 	Held func() []domain.PartitionTerm
+	// Latest is the latest time that is believed of the database's clock; nil: any.
+	Latest func() time.Time
 	// Later takes executions that are due now or soon.
 	Later func(...domain.Execution)
 	// Cancel sends a cancel again, Resend one-step offers.
@@ -88,6 +90,9 @@ func New(opt Options) *Sweeper {
 		opt.LogRetention = 30 * 24 * time.Hour
 	}
 	opt.LogRetention = min(opt.LogRetention, opt.RunRetention)
+	if opt.Latest == nil {
+		opt.Latest = func() time.Time { return time.Time{} }
+	}
 	return &Sweeper{opt: opt, log: opt.Logger.With("component", "maintenance")}
 }
 
@@ -172,7 +177,7 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue,
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Latest: s.opt.Latest(),
 		})
 		if err != nil {
 			return err
@@ -209,7 +214,7 @@ func (s *Sweeper) admit(ctx context.Context) error {
 }
 
 func (s *Sweeper) expireInstances(ctx context.Context) error {
-	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit)
+	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit, s.opt.Latest())
 	for _, i := range gone {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
 	}

@@ -331,8 +331,10 @@ func (f fake) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swe
 	}
 	return f.sweep()
 }
-func (f fake) ExpireInstances(context.Context, int) ([]domain.Instance, error) { return nil, nil }
-func (f fake) RearmDelays(context.Context, int) (int, error)                   { return 0, nil }
+func (f fake) ExpireInstances(context.Context, int, time.Time) ([]domain.Instance, error) {
+	return nil, nil
+}
+func (f fake) RearmDelays(context.Context, int) (int, error) { return 0, nil }
 func (f fake) AdmitWaiting(context.Context, []domain.LimitKey) ([]domain.Execution, error) {
 	return nil, nil
 }

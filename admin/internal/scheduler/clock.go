@@ -15,9 +15,12 @@ import (
 // answer had arrived, so it can only be behind the truth, by at most one round
 // trip. The best (greatest) difference of the recent samples is used: the clock
 // is never ahead of the database, hence nothing fires early, and it is late by
-// about the quickest round trip. Safe for concurrent use.
+// about the quickest round trip.
+//
+// A database clock that leaps forward is not followed: then the clock stands
+// still until it is clear who is right (hold.go). Safe for concurrent use.
 type Clock struct {
-	source store.Cluster
+	opt    ClockOptions
 	base   time.Time    // local, with monotonic reading
 	offset atomic.Int64 // nanoseconds to add to the time since base, as Unix nanoseconds
 
@@ -25,6 +28,23 @@ type Clock struct {
 	samples [clockSamples]int64 // guarded by mu
 	next    int                 // guarded by mu
 	filled  int                 // guarded by mu
+	held    *holding            // guarded by mu; nil while the database is believed
+	// stands is the instant at which a held clock stands, 0 while it goes.
+	stands atomic.Int64
+}
+
+// ClockOptions configures a Clock.
+type ClockOptions struct {
+	Source store.Cluster
+	// Doubt is how far the database's clock was ahead of what was believed
+	// when the nodes were last asked and did not believe it; 0 = they did.
+	Doubt time.Duration
+	// Confirmed says whether the database's clock, which says now, is right
+	// though it leapt: most nodes' own clocks agree with it, or an operator
+	// does. nil: never.
+	Confirmed func(now time.Time, h Hold) bool
+	// Changed is told of each hold and of its end; may be nil.
+	Changed func(h Hold, held bool)
 }
 
 const (
@@ -33,18 +53,31 @@ const (
 )
 
 // NewClock returns a clock that has taken its first samples.
-func NewClock(ctx context.Context, source store.Cluster) (*Clock, error) {
-	c := &Clock{source: source, base: time.Now()}
+func NewClock(ctx context.Context, opt ClockOptions) (*Clock, error) {
+	if opt.Confirmed == nil {
+		opt.Confirmed = func(time.Time, Hold) bool { return false }
+	}
+	if opt.Changed == nil {
+		opt.Changed = func(Hold, bool) {}
+	}
+	c := &Clock{opt: opt, base: time.Now()}
 	for range 3 {
-		if err := c.sample(ctx); err != nil {
+		now, local, err := c.ask(ctx)
+		if err != nil {
 			return nil, err
 		}
+		c.mu.Lock()
+		c.learnLocked(now.Add(-opt.Doubt), local)
+		c.mu.Unlock()
 	}
 	return c, nil
 }
 
-// Now returns the database's time as far as it is known here.
+// Now returns the database's time as far as it is known and believed here.
 func (c *Clock) Now() time.Time {
+	if at := c.stands.Load(); at != 0 {
+		return time.Unix(0, at).UTC()
+	}
 	return time.Unix(0, c.offset.Load()+int64(time.Since(c.base))).UTC()
 }
 
@@ -59,27 +92,24 @@ func (c *Clock) Run(ctx context.Context) {
 		case <-tick.C:
 			// A missed sample does no harm: the local clock drifts by
 			// microseconds in a second.
-			_ = c.sample(ctx)
+			if now, local, err := c.ask(ctx); err == nil {
+				c.judge(now, local)
+			}
 		}
 	}
 }
 
-func (c *Clock) sample(ctx context.Context) error {
+// ask returns the database's time and the local one when the answer was here.
+func (c *Clock) ask(ctx context.Context) (now time.Time, local time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	now, err := c.source.Now(ctx)
-	if err != nil {
-		return err
-	}
-	c.learn(now, time.Since(c.base))
-	return nil
+	now, err = c.opt.Source.Now(ctx)
+	return now, time.Since(c.base), err
 }
 
-// learn takes one sample: the database said now, and local had passed since
-// base when the answer was here.
-func (c *Clock) learn(now time.Time, local time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// learnLocked takes one sample: the database said now, and local had passed
+// since base when the answer was here.
+func (c *Clock) learnLocked(now time.Time, local time.Duration) {
 	c.samples[c.next] = now.UnixNano() - int64(local)
 	c.next = (c.next + 1) % clockSamples
 	c.filled = min(c.filled+1, clockSamples)

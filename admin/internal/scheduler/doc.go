@@ -7,5 +7,6 @@
 // copy: if the process dies, any node finds the rows by their WakeAt.
 //
 // All instants are compared with the database's clock (clock.go), so that
-// clocks of admin nodes may differ without anybody noticing.
+// clocks of admin nodes may differ without anybody noticing. When it leaps,
+// firing is held until it is clear who is right (hold.go).
 package scheduler

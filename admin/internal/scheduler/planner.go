@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -31,12 +32,15 @@ type Planner struct {
 	store   store.Triggers
 	held    func() []domain.PartitionTerm
 	refused func()
+	latest  func() time.Time
 	newID   func() int64
 	plan    PlanFunc
 	out     func([]domain.Execution)
 	log     *slog.Logger
 	observe func(claimed, planned int, took time.Duration)
 	nudge   chan struct{}
+	// done is when all that was due was planned, in Unix nanoseconds.
+	done atomic.Int64
 }
 
 // PlanFunc says which fires of a trigger are to be written now (timing.Cache.Plan).
@@ -49,8 +53,10 @@ type PlannerOptions struct {
 	Held func() []domain.PartitionTerm
 	// Refused is told of a claim whose terms were not valid any more; may be nil.
 	Refused func()
-	NewID   func() int64
-	Plan    PlanFunc
+	// Latest is the latest time that is believed of the database's clock; nil: any.
+	Latest func() time.Time
+	NewID  func() int64
+	Plan   PlanFunc
 	// Out takes planned executions that are to run.
 	Out    func([]domain.Execution)
 	Logger *slog.Logger
@@ -66,10 +72,15 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Refused == nil {
 		o.Refused = func() {}
 	}
-	return &Planner{
-		store: o.Store, held: o.Held, refused: o.Refused, newID: o.NewID, plan: o.Plan, out: o.Out,
+	if o.Latest == nil {
+		o.Latest = func() time.Time { return time.Time{} }
+	}
+	p := &Planner{
+		store: o.Store, held: o.Held, refused: o.Refused, latest: o.Latest, newID: o.NewID, plan: o.Plan, out: o.Out,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
 	}
+	p.done.Store(time.Now().UnixNano())
+	return p
 }
 
 // Nudge makes the planner look at once, because a trigger has changed.
@@ -107,6 +118,13 @@ func (p *Planner) Run(ctx context.Context) {
 	}
 }
 
+// Lag is how long ago a fire time may have passed that this node has not
+// planned: how long it has not come to an end with planning, less the time
+// that it looks ahead. It is for people.
+func (p *Planner) Lag() time.Duration {
+	return max(0, time.Since(time.Unix(0, p.done.Load()))-LookAhead)
+}
+
 // claimAll claims until nothing is due inside the horizon.
 func (p *Planner) claimAll(ctx context.Context) error {
 	for ctx.Err() == nil {
@@ -116,7 +134,7 @@ func (p *Planner) claimAll(ctx context.Context) error {
 		}
 		began := time.Now()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: held, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger,
+			Partitions: held, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest(),
 		})
 		if domain.Is(err, domain.CodeStaleTerm) {
 			p.refused()
@@ -132,6 +150,7 @@ func (p *Planner) claimAll(ctx context.Context) error {
 		// A full batch means that there may be more; so does a trigger whose
 		// next fire time still lies inside the horizon.
 		if claimed.Triggers < claimLimit && claimed.NextFireAt.After(claimed.Now.Add(LookAhead)) {
+			p.done.Store(time.Now().UnixNano())
 			return nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/scheduler/pending"
 )
 
 // Timer holds executions until their NotBefore and then hands them to fire,
@@ -16,35 +17,44 @@ type Timer struct {
 	fire func([]domain.Execution)
 
 	mu      sync.Mutex
-	pending heap[domain.Execution]           // guarded by mu
-	held    map[domain.ExecutionID]time.Time // guarded by mu: NotBefore of what is pending
+	pending *pending.Wheel[domain.Execution] // guarded by mu
+	held    map[domain.ExecutionID]entry     // guarded by mu: what is pending
 	wake    chan struct{}
+}
+
+// entry is an execution's place in the wheel.
+type entry struct {
+	handle    pending.Handle
+	notBefore time.Time
 }
 
 // NewTimer returns a Timer. fire must return quickly.
 func NewTimer(now func() time.Time, fire func([]domain.Execution)) *Timer {
 	return &Timer{
-		now: now, fire: fire,
-		held: map[domain.ExecutionID]time.Time{}, wake: make(chan struct{}, 1),
+		now: now, fire: fire, pending: pending.NewWheel[domain.Execution](now().UnixNano()),
+		held: map[domain.ExecutionID]entry{}, wake: make(chan struct{}, 1),
 	}
 }
 
 // Add takes executions to fire at their NotBefore; past ones fire at once.
-// An execution that is held already for the same instant is not taken twice.
+// Of an execution that is held already the copy for the earlier instant stays,
+// of two for the same instant the first.
 func (t *Timer) Add(executions ...domain.Execution) {
 	if len(executions) == 0 {
 		return
 	}
 	t.mu.Lock()
-	before, had := t.pending.peek()
+	before, had := t.pending.Next()
 	for _, e := range executions {
-		if at, ok := t.held[e.ID]; ok && !e.NotBefore.Before(at) {
-			continue
+		if held, ok := t.held[e.ID]; ok {
+			if !e.NotBefore.Before(held.notBefore) {
+				continue
+			}
+			t.pending.Cancel(held.handle)
 		}
-		t.held[e.ID] = e.NotBefore
-		t.pending.push(e.NotBefore.UnixNano(), e)
+		t.held[e.ID] = entry{t.pending.Add(e.NotBefore.UnixNano(), e), e.NotBefore}
 	}
-	after, has := t.pending.peek()
+	after, has := t.pending.Next()
 	t.mu.Unlock()
 	if has && (!had || after < before) {
 		select {
@@ -58,7 +68,7 @@ func (t *Timer) Add(executions ...domain.Execution) {
 func (t *Timer) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.pending.len()
+	return t.pending.Len()
 }
 
 // Run fires until ctx ends. What is still held then is left to other nodes.
@@ -89,21 +99,14 @@ const maxSleep = time.Second
 func (t *Timer) due() (due []domain.Execution, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.now()
-	for {
-		at, ok := t.pending.peek()
-		if !ok {
-			return due, maxSleep
-		}
-		if at > now.UnixNano() {
-			return due, min(time.Duration(at-now.UnixNano()), maxSleep)
-		}
-		e := t.pending.pop()
-		// A later entry of an execution that was added again for an earlier
-		// instant has been fired with the earlier one.
-		if held, ok := t.held[e.ID]; ok && held.Equal(e.NotBefore) {
-			delete(t.held, e.ID)
-			due = append(due, e)
-		}
+	now := t.now().UnixNano()
+	due = t.pending.PopDue(now, nil)
+	for i := range due {
+		delete(t.held, due[i].ID)
 	}
+	at, ok := t.pending.Next()
+	if !ok {
+		return due, maxSleep
+	}
+	return due, min(max(0, time.Duration(at-now)), maxSleep)
 }

@@ -88,7 +88,7 @@ func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
 		for _, roundTrip := range []time.Duration{80, 3, 40, 9} {
 			asked := database().Truncate(time.Millisecond)
 			time.Sleep(roundTrip * time.Millisecond)
-			c.learn(asked, time.Since(c.base))
+			c.learnLocked(asked, time.Since(c.base))
 			require.False(t, c.Now().After(database()))
 		}
 		behind := database().Sub(c.Now())
@@ -101,10 +101,10 @@ func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
 func TestClockFollowsADatabaseThatWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Clock{base: time.Now()}
-		c.learn(time.Now(), time.Since(c.base))
+		c.learnLocked(time.Now(), time.Since(c.base))
 		for range clockSamples {
 			time.Sleep(time.Second)
-			c.learn(time.Now().Add(-5*time.Minute), time.Since(c.base))
+			c.learnLocked(time.Now().Add(-5*time.Minute), time.Since(c.base))
 		}
 		require.Equal(t, time.Now().Add(-5*time.Minute).UnixNano(), c.Now().UnixNano())
 	})

@@ -26,6 +26,11 @@ type Cluster interface {
 	// is none yet; every node gets the same answer. For the cluster id and the
 	// fingerprint of the sealing key.
 	ClusterValue(ctx context.Context, key, initial string) (string, error)
+	// SetClusterValue replaces the value under key.
+	SetClusterValue(ctx context.Context, key, value string) error
+	// ConfirmClock notes, by the database's clock, that an operator says this
+	// clock is right (PartitionTable.ClockConfirmedAt).
+	ConfirmClock(ctx context.Context) (time.Time, error)
 
 	// SaveSigningKey publishes a node's public key; ListSigningKeys returns
 	// those that have not expired.

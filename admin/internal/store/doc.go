@@ -37,6 +37,7 @@ type Store interface {
 	Limits
 	Logs
 	Alerts
+	Ledger
 	Retention
 
 	// Ping checks that the database answers and accepts writes.

@@ -16,6 +16,7 @@ type Triggers interface {
 	// fire time exists already is left out of the result (UNIQUE job, fire
 	// time, key). CodeStaleTerm: nothing was planned, because somebody has
 	// taken over one of the partitions, or its lease has run out.
+	// CodeClockJump: nothing was planned, because it is later than Latest.
 	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
 }
 
@@ -25,6 +26,8 @@ type ClaimDueTriggersParams struct {
 	Partitions []domain.PartitionTerm
 	Horizon    time.Duration
 	Limit      int
+	// Latest is the latest time that is believed of the database's clock; zero = any.
+	Latest time.Time
 	// Plan is pure and quick; it is called inside the transaction.
 	Plan PlanFunc
 }
@@ -195,6 +198,8 @@ type SweepParams struct {
 	Hold       time.Duration
 	// Overdue leaves out what woke less than this ago.
 	Overdue time.Duration
+	// Latest: see ClaimDueTriggersParams.
+	Latest time.Time
 }
 
 type Swept struct {

@@ -29,8 +29,10 @@ type Fleet interface {
 	// wakes their executions in grace, when the results in the taken-over
 	// journal had time to arrive.
 	SupersedeBoots(ctx context.Context, p SupersedeBootsParams) (ended []domain.InstanceID, err error)
-	// ExpireInstances marks instances gone whose lease ran out.
-	ExpireInstances(ctx context.Context, limit int) ([]domain.Instance, error)
+	// ExpireInstances marks at most limit instances gone whose lease ran out.
+	// Nothing happens when it is later than latest (zero = any), by which time
+	// the database's clock is not believed: CodeClockJump.
+	ExpireInstances(ctx context.Context, limit int, latest time.Time) ([]domain.Instance, error)
 
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)

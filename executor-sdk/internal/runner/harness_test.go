@@ -85,6 +85,8 @@ func (b *bench) note(e effect) {
 		say("start %s", name(e.start.key))
 	case e.cancel != nil:
 		say("cancel %s: %v", name(e.cancel.key), e.cancel.cause)
+	case e.exit:
+		say("exit")
 	case e.lost:
 		say("lease lost")
 	}

@@ -28,6 +28,9 @@ type Limits struct {
 	// KillGrace is how long a cancelled handler may go on before it is
 	// reported as still running.
 	KillGrace time.Duration
+	// ExitIfIgnored is how long a handler may go on after the lease was lost,
+	// before the process has to end; 0 = it need not.
+	ExitIfIgnored time.Duration
 	// AcceptTTL is how long an answer may wait for its grant.
 	AcceptTTL time.Duration
 	// LeaseMargin is how much before its end the lease counts as lost.
@@ -57,6 +60,7 @@ type effect struct {
 	cancel *attempt // cancel the context with its cause
 
 	lost bool // report once that the lease was lost
+	exit bool // end the process: a handler ignores that the lease was lost
 }
 
 // linkState is what the machine knows of a session.

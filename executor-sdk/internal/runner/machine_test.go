@@ -413,6 +413,28 @@ func TestSelfFence(t *testing.T) {
 	b.expect("write accepted 3/1")
 }
 
+// A handler that does not listen: from the lease's end on another instance may
+// run the same, and only the end of the process stops this one.
+func TestExitIfALostLeaseIsIgnored(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.m.limits.ExitIfIgnored = 20 * time.Second
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent), offer(2, 1, idempotent))
+	b.cancel(2, 1, "killed")
+	b.cut(12 * time.Second)
+	b.seen = nil
+	b.do(func() { b.m.renewed(A, b.now, true) }) // a lease that is back does not bring the run back
+	b.wait(20*time.Second - tickInterval)
+	require.NotContains(t, b.seen, "exit")
+	b.wait(tickInterval)
+	require.Contains(t, b.seen, "exit")
+
+	b.returns("1/1", Return{})
+	b.seen = nil
+	b.wait(time.Minute)
+	require.NotContains(t, b.seen, "exit", "a killed run may go on: nobody else has it")
+}
+
 // A heartbeat counts from when it was sent, and an answer without a renewed
 // lease not at all.
 func TestLeaseCountsFromTheHeartbeatsSending(t *testing.T) {

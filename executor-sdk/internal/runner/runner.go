@@ -37,6 +37,8 @@ type Options struct {
 	Known func(handler string) bool
 	// Call runs the handler of an offer. It is called in a goroutine per attempt.
 	Call func(ctx context.Context, o *proto.Offer) Return
+	// Exit ends the process; needed when Limits.ExitIfIgnored is set.
+	Exit func()
 	// Found is what earlier processes left in the journal.
 	Found []journal.Entry
 }
@@ -125,6 +127,8 @@ func (r *Runner) act(e *effect) {
 		r.launch(e.start)
 	case e.cancel != nil:
 		e.cancel.cancel(e.cancel.cause)
+	case e.exit:
+		r.options.Exit()
 	case e.lost:
 		r.options.Logger.Error("lease lost: no admin node renewed it in time; all runs are cancelled")
 	}

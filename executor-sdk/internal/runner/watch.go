@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,6 +37,9 @@ func (m *machine) resendAfter(sends int) time.Duration {
 func (m *machine) watchHandler(now time.Time, a *attempt) {
 	if a.cause == nil && !a.deadline.IsZero() && !now.Before(a.deadline) {
 		a.cause, a.cancelledAt = ErrTimeout, a.deadline // the context ended by itself
+	}
+	if limit := m.limits.ExitIfIgnored; limit > 0 && errors.Is(a.cause, ErrLeaseLost) && Elapsed(a.cancelledAt, now) >= limit {
+		m.emit(effect{exit: true})
 	}
 	if a.cause == nil || a.abandoned || now.Sub(a.cancelledAt) < m.limits.KillGrace {
 		return

@@ -16,17 +16,22 @@ func TestBackoff(t *testing.T) {
 	var b backoff
 	// The ceiling doubles up to the bound; the pause is random below it.
 	for _, ceiling := range []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 12800 * ms, 15 * s, 15 * s, 15 * s, 15 * s} {
-		require.Equal(t, ceiling/2, b.next(broken, 0, 0.5))
+		require.Equal(t, ceiling/2, b.next(broken, 0, false, 0.5))
 	}
-	require.Equal(t, time.Duration(0), b.next(broken, 0, 0))
-	require.Equal(t, 15*s/2, b.next(broken, healthyAfter-1, 0.5), "a short session changes nothing")
-	require.Equal(t, 50*ms, b.next(broken, healthyAfter, 0.5), "a healthy session begins anew")
-	require.Equal(t, 100*ms, b.next(broken, 0, 0.5))
+	require.Equal(t, time.Duration(0), b.next(broken, 0, false, 0))
+	require.Equal(t, 15*s/2, b.next(broken, healthyAfter-1, false, 0.5), "a short session changes nothing")
+	require.Equal(t, 50*ms, b.next(broken, healthyAfter, false, 0.5), "a healthy session begins anew")
+	require.Equal(t, 100*ms, b.next(broken, 0, false, 0.5))
 
-	require.Equal(t, 60*s, b.next(&RefusedError{RetryAfter: -1}, 0, 0))
-	require.Equal(t, 63*s, b.next(&RefusedError{RetryAfter: -1}, 0, 0.5))
-	require.Equal(t, 2*s, b.next(&RefusedError{RetryAfter: 2 * s}, 0, 0))
-	require.Equal(t, 200*ms, b.next(&RefusedError{Code: "unavailable"}, 0, 0.5), "as the backoff says")
+	require.Equal(t, 60*s, b.next(&RefusedError{RetryAfter: -1}, 0, false, 0))
+	require.Equal(t, 63*s, b.next(&RefusedError{RetryAfter: -1}, 0, false, 0.5))
+	require.Equal(t, 2*s, b.next(&RefusedError{RetryAfter: 2 * s}, 0, false, 0))
+	require.Equal(t, 200*ms, b.next(&RefusedError{Code: "unavailable"}, 0, false, 0.5), "as the backoff says")
+
+	// Without any session the pause is short, unless a node asks for patience.
+	b = backoff{failures: 20}
+	require.Equal(t, 3*s/2, b.next(broken, 0, true, 0.5))
+	require.Equal(t, 15*s/2, b.next(&RefusedError{Code: "unavailable"}, 0, true, 0.5))
 }
 
 func TestVerdict(t *testing.T) {

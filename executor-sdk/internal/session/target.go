@@ -29,7 +29,7 @@ func (f *Fleet) keep(ctx context.Context, t *target) {
 		if ctx.Err() != nil || errors.Is(err, errStopped) {
 			return
 		}
-		pause := b.next(err, time.Since(began), rand.Float64())
+		pause := b.next(err, time.Since(began), f.alone(), rand.Float64())
 		if !errors.Is(err, errDuplicate) { // then mayDial waits for that session's end
 			f.tell(t, err, pause)
 		}
@@ -39,6 +39,13 @@ func (f *Fleet) keep(ctx context.Context, t *target) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// alone reports whether no node has a session with us.
+func (f *Fleet) alone() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.ready) == 0
 }
 
 // mayDial waits until t should be tried. It returns false when t is over.

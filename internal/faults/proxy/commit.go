@@ -70,6 +70,7 @@ func (c *CommitCutter) serve(p *Proxy, l *link) {
 		for {
 			n, err := l.server.Read(buffer)
 			if n > 0 && swallow.Load() {
+				c.committed.Add(1) // it has committed: only then it answers
 				answered <- struct{}{}
 				return
 			}
@@ -113,8 +114,7 @@ func (c *CommitCutter) up(p *Proxy, l *link, swallow *atomic.Bool, answered <-ch
 				return
 			}
 			select {
-			case <-answered: // it has committed: only then it answers
-				c.committed.Add(1)
+			case <-answered:
 			case <-l.dead:
 			case <-time.After(10 * time.Second):
 			}

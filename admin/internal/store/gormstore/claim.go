@@ -136,6 +136,9 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
 	err := s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
 		triggers, now, err := lockDueTriggers(t, due, p.Horizon)
+		if err == nil {
+			err = believe(now, p.Latest)
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"gorm.io/gorm"
@@ -187,6 +188,27 @@ func (s *Store) ClusterValue(ctx context.Context, key, initial string) (value st
 	return value, err
 }
 
+func (s *Store) SetClusterValue(ctx context.Context, key, value string) error {
+	return s.runRepeatable(ctx, "set cluster value", func(t *txn) error { return t.setClusterValue(key, value) })
+}
+
+func (t *txn) setClusterValue(key, value string) error {
+	return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&clusterValueRow{Name: key, Value: value}).Error
+}
+
+// clockConfirmed is the cluster value that ConfirmClock writes, in milliseconds.
+const clockConfirmed = "clock_confirmed"
+
+func (s *Store) ConfirmClock(ctx context.Context) (now time.Time, err error) {
+	err = s.runRepeatable(ctx, "confirm clock", func(t *txn) error {
+		if now, err = t.clock(); err != nil {
+			return err
+		}
+		return t.setClusterValue(clockConfirmed, strconv.FormatInt(millis(now), 10))
+	})
+	return now, err
+}
+
 func (s *Store) SaveSigningKey(ctx context.Context, k domain.SigningKey) error {
 	return s.runRepeatable(ctx, "save signing key", func(t *txn) error {
 		row := signingKeyRow{ID: k.ID, PublicKey: k.PublicKey, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt)}
@@ -215,4 +237,13 @@ func (t *txn) locking() []clause.Expression {
 // skipLocked is gorm's FOR UPDATE SKIP LOCKED.
 func (t *txn) skipLocked() []clause.Expression {
 	return []clause.Expression{clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"}}
+}
+
+// believe refuses a time that the caller does not believe of the database.
+func believe(now, latest time.Time) error {
+	if !latest.IsZero() && now.After(latest) {
+		return domain.Errorf(domain.CodeClockJump, "the database says %s, which is later than is believed (%s)",
+			now.Format(time.RFC3339Nano), latest.Format(time.RFC3339Nano))
+	}
+	return nil
 }

@@ -253,15 +253,27 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("set isolation level: %w", err)
 	}
-	// A process that is frozen inside a transaction must not keep its row locks.
-	// MySQL has no such setting: there the locks last until the connection does.
-	_, err = execer.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 5", nil)
-	var my *mysql.MySQLError
-	if err != nil && !(errors.As(err, &my) && my.Number == myUnknownVariable) {
+	if err := limitIdle(ctx, execer); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("set idle transaction timeout: %w", err)
+		return nil, err
 	}
 	return conn, nil
+}
+
+// limitIdle makes the server end a connection whose process is frozen inside a
+// transaction, so that its row locks are free again (RELIABILITY 2.5). MySQL
+// has no timeout for transactions alone: there every connection that is silent
+// for so long ends, and the pool makes a new one when it is needed.
+func limitIdle(ctx context.Context, conn driver.ExecerContext) error {
+	_, err := conn.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 3", nil)
+	var my *mysql.MySQLError
+	if errors.As(err, &my) && my.Number == myUnknownVariable {
+		_, err = conn.ExecContext(ctx, "SET SESSION wait_timeout = 5", nil)
+	}
+	if err != nil {
+		return fmt.Errorf("limit idle transactions: %w", err)
+	}
+	return nil
 }
 
 // mysqlConfig reads a DSN and hardens it: these settings are part of the

@@ -106,7 +106,13 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, e.seen, 19, "the statements were looked at")
+			ledger := &ledgerReader{q: e, d: s.d}
+			jobs, err := ledger.Jobs(ctx, 0, 10)
+			require.NoError(t, err)
+			require.Len(t, jobs, 10)
+			require.NoError(t, ledger.Occurrences(ctx, w.jobs, time.Now().Add(-time.Hour), time.Now(), func(store.Occurrence) error { return nil }))
+			require.NoError(t, ledger.Executions(ctx, w.last-100, w.last, func(*store.LedgerEntry) error { return nil }))
+			require.GreaterOrEqual(t, e.seen, 22, "the statements were looked at")
 		})
 	}
 }

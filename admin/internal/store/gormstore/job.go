@@ -101,6 +101,9 @@ func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFire
 		if err := t.insertRevision(&row, &j.Spec); err != nil {
 			return err
 		}
+		if err := t.insertJobEvent(&row); err != nil {
+			return err
+		}
 		at := domain.Never
 		if domain.JobState(row.State) == domain.JobEnabled {
 			at = next(now, &j.Spec)
@@ -272,8 +275,14 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 				}
 			}
 		}
+		changed := job.State != int64(p.State)
 		job.State, job.PauseNote = int64(p.State), clip(p.Note, messageSize)
 		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By
+		if changed {
+			if err := t.insertJobEvent(&job); err != nil {
+				return err
+			}
+		}
 		view = store.JobView{Job: job.job(spec), NextFireAt: next}
 		return t.saveJob(&job, next)
 	})

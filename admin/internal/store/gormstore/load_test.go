@@ -43,6 +43,16 @@ func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
 				require.Equal(t, want, got)
 			}
 
+			require.NoError(t, s.ReadLedger(t.Context(), func(r store.LedgerReader) error {
+				list, err := r.Jobs(t.Context(), created.ID-1, 2501)
+				require.Len(t, list, 2501)
+				for _, j := range list {
+					require.Len(t, j.Events, 1)
+					require.Equal(t, j.Revisions[0].CreatedAt, j.Events[0].At)
+					require.Equal(t, domain.JobEnabled, j.Events[0].State)
+				}
+				return err
+			}))
 			ids := make([]domain.JobID, len(jobs))
 			for i := range jobs {
 				ids[i] = jobs[i].ID

@@ -26,12 +26,13 @@ func (s *Store) ReadPartitions(ctx context.Context) (table domain.PartitionTable
 func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.PartitionTable, err error) {
 	err = query(ctx, q, func(rows *sql.Rows) error {
 		var l domain.PartitionLease
-		var now, until int64
-		err := rows.Scan(&now, &l.Partition, &l.Node, &l.BootID, &l.Term, &until)
-		table.Now, l.Until = instant(now), instant(until)
+		var now, confirmed, until int64
+		err := rows.Scan(&now, &confirmed, &l.Partition, &l.Node, &l.BootID, &l.Term, &until)
+		table.Now, table.ClockConfirmedAt, l.Until = instant(now), instant(confirmed), instant(until)
 		table.Leases = append(table.Leases, l)
 		return err
-	}, "SELECT "+s.d.clockNow()+", part, node_id, boot_id, term, lease_until FROM partition_leases ORDER BY part")
+	}, "SELECT "+s.d.clockNow()+", COALESCE((SELECT CAST(value AS SIGNED) FROM cluster_values WHERE name = '"+clockConfirmed+"'), 0),"+
+		" part, node_id, boot_id, term, lease_until FROM partition_leases ORDER BY part")
 	if err != nil {
 		return table, err
 	}

@@ -81,6 +81,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// OpenReader is Open without a look whether the database accepts writes.
+func OpenReader(o Options) (*Store, error) { return connect(o) }
+
 func connect(o Options) (*Store, error) {
 	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed}
 	if s.log == nil {

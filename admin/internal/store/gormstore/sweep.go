@@ -28,6 +28,9 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 	}
 	now, ids, err := s.findOverdue(ctx, p)
 	out.Now = now
+	if err == nil {
+		err = believe(now, p.Latest)
+	}
 	if err != nil || len(ids) == 0 {
 		return out, err
 	}
@@ -37,6 +40,9 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 			return nil
 		}
 		out.Now = b.now
+		if err := believe(b.now, p.Latest); err != nil {
+			return err
+		}
 		swept, err := b.sweep(ids, p.Hold)
 		if err != nil {
 			return err

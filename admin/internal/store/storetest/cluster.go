@@ -27,6 +27,15 @@ func testCluster(t *testing.T, f *fixture) {
 		require.NotEmpty(t, v)
 	}
 
+	f.ok(f.s.SetClusterValue(f.ctx, key, "changed"))
+	v, err := f.s.ClusterValue(f.ctx, key, "initial")
+	f.ok(err)
+	require.Equal(t, "changed", v)
+	f.ok(f.s.SetClusterValue(f.ctx, key+"new", "set"))
+	v, err = f.s.ClusterValue(f.ctx, key+"new", "initial")
+	f.ok(err)
+	require.Equal(t, "set", v)
+
 	now := f.now()
 	good := domain.SigningKey{ID: "good " + f.tenant.String(), PublicKey: []byte{0, 1, 2}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
 	old := domain.SigningKey{ID: "old " + f.tenant.String(), PublicKey: []byte{3}, CreatedAt: now, ExpiresAt: now.Add(-time.Second)}

@@ -120,7 +120,7 @@ func testLeases(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Equal(t, now.Add(time.Hour), got.LeaseUntil, "a lease is never shortened")
 
-	expired, err := f.s.ExpireInstances(f.ctx, 1000)
+	expired, err := f.s.ExpireInstances(f.ctx, 1000, time.Time{})
 	f.ok(err)
 	var mine []domain.InstanceID
 	for _, i := range expired {

@@ -141,6 +141,13 @@ func testPartitionNodes(t *testing.T, s Store) {
 		require.Equal(t, "one", find(table, one).Name)
 	}
 	require.NotNil(t, find(read(t, s), two))
+	require.True(t, read(t, s).ClockConfirmedAt.IsZero())
+	for range 2 {
+		confirmed, err := s.ConfirmClock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, confirmed, read(t, s).ClockConfirmedAt)
+		nextTick(t, s)
+	}
 	one.release(true)
 	require.True(t, find(read(t, s), one).RenewedAt.IsZero(), "it has no share any more")
 	require.NoError(t, s.RemoveNode(t.Context(), two.node.ID, two.node.BootID))
@@ -230,6 +237,41 @@ func testClaimFence(t *testing.T, f *fixture) {
 	got, err := claim(2)
 	f.ok(err)
 	require.Len(t, got, 1)
+}
+
+// testDoubtedClock: what the caller does not believe of the clock decides nothing.
+func testDoubtedClock(t *testing.T, f *fixture) {
+	j := f.jobFiring(f.now(), nil)
+	e := f.run(f.job(nil))
+	f.age(e, time.Hour)
+	dead := f.register("dead", -time.Minute)
+	latest := f.now().Add(-time.Minute)
+	_, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{Partitions: f.held, Limit: 1000, Latest: latest, Plan: nothing})
+	f.code(domain.CodeClockJump, err)
+	_, err = f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Latest: latest})
+	f.code(domain.CodeClockJump, err)
+	_, err = f.s.ExpireInstances(f.ctx, 1000, latest)
+	f.code(domain.CodeClockJump, err)
+	require.Equal(t, domain.Due, f.find(e).State)
+	view, err := f.s.FindJob(f.ctx, f.tenant, j.ID)
+	f.ok(err)
+	require.True(t, view.NextFireAt.Before(domain.Never))
+
+	latest = f.now().Add(time.Minute)
+	gone, err := f.s.ExpireInstances(f.ctx, 1000, latest)
+	f.ok(err)
+	require.Contains(t, func() (ids []domain.InstanceID) {
+		for _, i := range gone {
+			ids = append(ids, i.ID)
+		}
+		return ids
+	}(), dead.ID)
+	claimed, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{Partitions: f.held, Limit: 1000, Latest: latest, Plan: nothing})
+	f.ok(err)
+	require.Positive(t, claimed.Triggers)
+	_, err = f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Latest: latest})
+	f.ok(err)
+	require.Equal(t, domain.Missed, f.find(e).State)
 }
 
 // testListPlanned: what a dead node has planned, and nothing else.

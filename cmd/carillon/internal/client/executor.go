@@ -89,6 +89,35 @@ func (c *Client) CreateExecutor(ctx context.Context, name, description string) (
 	return d, err
 }
 
+// Limit bounds how many runs of a tenant or an executor go on at once.
+type Limit struct {
+	Kind       string `json:"kind"`
+	Subject    Ref    `json:"subject"`
+	MaxRunning int    `json:"maxRunning"` // 0 = none
+	Running    int    `json:"running"`
+	Waiting    int    `json:"waiting"`
+}
+
+// Limits lists the limits of the tenant and its executors.
+func (c *Client) Limits(ctx context.Context) ([]Doc[Limit], error) {
+	return all(0, url.Values{}, func(q url.Values) (p Page[Limit], err error) {
+		_, err = c.do(ctx, request{method: http.MethodGet, path: "/limits", query: q}, &p)
+		return p, err
+	})
+}
+
+// SetExecutorLimit sets an executor's limit; 0 takes it away.
+func (c *Client) SetExecutorLimit(ctx context.Context, executor string, maxRunning int) (d Doc[Limit], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPut, path: "/executors/" + url.PathEscape(executor) + "/limit", body: map[string]int{"maxRunning": maxRunning}}, &d)
+	return d, err
+}
+
+// SetTenantLimit sets a tenant's limit; only platform administrators may.
+func (c *Client) SetTenantLimit(ctx context.Context, tenant string, maxRunning int) (d Doc[Limit], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPut, path: "/tenants/" + url.PathEscape(tenant) + "/limit", body: map[string]int{"maxRunning": maxRunning}}, &d)
+	return d, err
+}
+
 // Instances lists an executor's processes.
 func (c *Client) Instances(ctx context.Context, id string, includeGone bool) ([]Doc[Instance], error) {
 	q := url.Values{}

@@ -42,6 +42,10 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.Err }
 
+// Fail ends the program with a code. A nil error prints nothing: what is to be
+// said has been said.
+func Fail(code int, err error) error { return &exitError{Code: code, Err: err} }
+
 func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Limit bounds how many runs may be on instances at once, on all nodes together.
+type Limit struct {
+	Kind       string `json:"kind" enum:"tenant,executor"`
+	Subject    Ref    `json:"subject" doc:"The tenant, or the executor"`
+	MaxRunning int    `json:"maxRunning" doc:"0 = no limit"`
+	Running    int    `json:"running" doc:"Offered, running or cancelling"`
+	Waiting    int    `json:"waiting" doc:"Due, and waiting for room under this limit"`
+}
+
+type setLimitInput struct {
+	ID   string `path:"id"`
+	Body struct {
+		MaxRunning int `json:"maxRunning" minimum:"0" maximum:"100000" doc:"0 takes the limit away"`
+	}
+}
+
+type limitOutput struct{ Body Limit }
+
+func (a *API) registerLimits() {
+	const what = "Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second."
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/limits", id: "list-limits", tag: "executors",
+		summary: "List the limits of the tenant and of its executors",
+	}, a.listLimits)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPut, path: base + "/executors/{id}/limit", id: "set-executor-limit", tag: "executors",
+		summary: "Limit how many runs of an executor go on at once", description: what,
+	}, func(ctx context.Context, id auth.Identity, in *setLimitInput) (*limitOutput, error) {
+		e, err := a.executor(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.setLimit(ctx, id, domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, Ref{ID: e.ID.String(), Name: e.Name}, in.Body.MaxRunning)
+	})
+	register(a, platformAdmin, operation{
+		method: http.MethodPut, path: base + "/tenants/{id}/limit", id: "set-tenant-limit", tag: "platform",
+		summary: "Limit how many runs of a tenant go on at once", description: what,
+	}, func(ctx context.Context, id auth.Identity, in *setLimitInput) (*limitOutput, error) {
+		tid, err := domain.ParseID[domain.TenantID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		t, err := a.deps.Store.FindTenant(ctx, tid)
+		if err != nil {
+			return nil, err
+		}
+		return a.setLimit(ctx, id, domain.LimitKey{Tenant: t.ID}, Ref{ID: t.ID.String(), Name: t.Name}, in.Body.MaxRunning)
+	})
+}
+
+func (a *API) setLimit(ctx context.Context, id auth.Identity, key domain.LimitKey, subject Ref, maxRunning int) (*limitOutput, error) {
+	if err := a.deps.Store.SetLimit(ctx, domain.Limit{LimitKey: key, Max: maxRunning}); err != nil {
+		return nil, err
+	}
+	a.log.Info("limit set", "tenant_id", key.Tenant, "executor_id", key.Executor, "max_running", maxRunning, "by", id.Actor())
+	views, err := a.deps.Store.ListLimits(ctx, key.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range views {
+		if v.LimitKey == key {
+			return &limitOutput{limitOf(v, subject)}, nil
+		}
+	}
+	return &limitOutput{limitOf(store.LimitView{Limit: domain.Limit{LimitKey: key}}, subject)}, nil // taken away
+}
+
+func limitOf(v store.LimitView, subject Ref) Limit {
+	out := Limit{Kind: "tenant", Subject: subject, MaxRunning: v.Max, Running: v.Running, Waiting: v.Waiting}
+	if v.Executor != 0 {
+		out.Kind = "executor"
+	}
+	return out
+}
+
+func (a *API) listLimits(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[Limit], error) {
+	views, err := a.deps.Store.ListLimits(ctx, id.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Limit, 0, len(views))
+	for _, v := range views {
+		subject := Ref{ID: v.Executor.String(), Name: v.ExecutorName}
+		if v.Executor == 0 {
+			t, err := a.deps.Store.FindTenant(ctx, id.Tenant)
+			if err != nil {
+				return nil, err
+			}
+			subject = Ref{ID: t.ID.String(), Name: t.Name}
+		}
+		items = append(items, limitOf(v, subject))
+	}
+	return slicePage(items, in.ShortPage, "limits")
+}

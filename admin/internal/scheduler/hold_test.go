@@ -1,0 +1,166 @@
+package scheduler
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// steered is a database whose clock can be set.
+type steered struct {
+	store.Cluster
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func (s *steered) Now(context.Context) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.ahead).UTC(), nil
+}
+
+func (s *steered) set(ahead time.Duration) { s.mu.Lock(); s.ahead = ahead; s.mu.Unlock() }
+
+// clockRig is a running clock on a steered database.
+type clockRig struct {
+	db    *steered
+	clock *Clock
+	mu    sync.Mutex
+	right bool   // what Confirmed says
+	told  []bool // what Changed was told
+}
+
+func withClock(t *testing.T, doubt time.Duration, test func(r *clockRig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &clockRig{db: &steered{ahead: doubt}}
+		var err error
+		r.clock, err = NewClock(t.Context(), ClockOptions{
+			Source: r.db, Doubt: doubt,
+			Confirmed: func(time.Time, Hold) bool { r.mu.Lock(); defer r.mu.Unlock(); return r.right },
+			Changed:   func(_ Hold, held bool) { r.mu.Lock(); defer r.mu.Unlock(); r.told = append(r.told, held) },
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); r.clock.Run(ctx) }()
+		defer func() { cancel(); <-done }()
+		test(r)
+	})
+}
+
+func (r *clockRig) after(d time.Duration) { time.Sleep(d); synctest.Wait() }
+
+// error is how far the clock is ahead of the true time.
+func (r *clockRig) error() time.Duration { return time.Until(r.clock.Now()) }
+
+func TestALeapForwardHoldsTheClock(t *testing.T) {
+	withClock(t, 0, func(r *clockRig) {
+		r.after(time.Minute)
+		require.Zero(t, r.error())
+		r.db.set(MaxJump)
+		r.after(2 * clockEvery)
+		require.Equal(t, MaxJump, r.error(), "what is below the threshold is followed")
+		_, held := r.clock.Held()
+		require.False(t, held)
+
+		r.db.set(5 * time.Minute)
+		require.Equal(t, 2*MaxJump, time.Until(r.clock.Latest()), "and before it is noticed, what lies beyond is refused")
+		r.after(clockEvery)
+		h, held := r.clock.Held()
+		require.True(t, held)
+		require.Equal(t, 5*time.Minute-MaxJump, h.Jump)
+		stands := r.clock.Now()
+		require.False(t, stands.After(time.Now().Add(MaxJump)))
+		r.after(time.Hour)
+		require.Equal(t, stands, r.clock.Now(), "it stands while nobody confirms")
+		require.Equal(t, []bool{true}, r.told)
+
+		r.mu.Lock()
+		r.right = true
+		r.mu.Unlock()
+		r.after(clockEvery)
+		require.Equal(t, 5*time.Minute, r.error())
+		require.Equal(t, []bool{true, false}, r.told)
+		r.after(time.Hour)
+		require.Equal(t, 5*time.Minute, r.error(), "the new time is the known one")
+	})
+}
+
+func TestAConfirmedLeapIsHeldForAWhile(t *testing.T) {
+	withClock(t, 0, func(r *clockRig) {
+		r.right = true
+		r.db.set(time.Hour)
+		r.after(holdAtLeast)
+		_, held := r.clock.Held()
+		require.True(t, held, "everybody has to renew first")
+		r.after(2 * clockEvery)
+		require.Equal(t, time.Hour, r.error())
+	})
+}
+
+func TestALeapThatIsTakenBackIsForgotten(t *testing.T) {
+	withClock(t, 0, func(r *clockRig) {
+		r.db.set(24 * time.Hour)
+		r.after(20 * time.Second)
+		_, held := r.clock.Held()
+		require.True(t, held)
+		r.db.set(0)
+		r.after(clockEvery)
+		_, held = r.clock.Held()
+		require.False(t, held)
+		require.Zero(t, r.error())
+	})
+}
+
+func TestAClockThatWasDoubtedIsDoubtedAfterARestart(t *testing.T) {
+	withClock(t, time.Hour, func(r *clockRig) {
+		require.Zero(t, r.error())
+		r.after(2 * clockEvery)
+		_, held := r.clock.Held()
+		require.True(t, held)
+		require.LessOrEqual(t, r.error(), time.Duration(0))
+	})
+}
+
+func TestAClockSetBackIsFollowedLater(t *testing.T) {
+	withClock(t, 0, func(r *clockRig) {
+		r.db.set(-5 * time.Minute)
+		r.after(clockSamples * clockEvery / 2)
+		require.Zero(t, r.error())
+		r.after(clockSamples * clockEvery)
+		require.Equal(t, -5*time.Minute, r.error())
+	})
+}
+
+// TestTheTimerStandsWithTheClock: nothing fires before its true time.
+func TestTheTimerStandsWithTheClock(t *testing.T) {
+	withClock(t, 0, func(r *clockRig) {
+		var mu sync.Mutex
+		var fired []time.Time
+		timer := NewTimer(r.clock.Now, func([]domain.Execution) {
+			mu.Lock()
+			defer mu.Unlock()
+			fired = append(fired, time.Now())
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); timer.Run(ctx) }()
+		defer func() { cancel(); <-done }()
+		at := time.Now().Add(time.Minute)
+		timer.Add(domain.Execution{ID: 1, NotBefore: at})
+		r.db.set(time.Hour)
+		r.after(50 * time.Second)
+		require.Empty(t, fired)
+		r.db.set(0)
+		r.after(20 * time.Second)
+		require.Len(t, fired, 1)
+		require.False(t, fired[0].Before(at))
+	})
+}

@@ -1,0 +1,189 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// insertJobEvent notes the state that a job has come into. The caller holds
+// the trigger's lock, or has just made the job.
+func (t *txn) insertJobEvent(job *jobRow) error {
+	_, err := t.exec(t.ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM job_events WHERE job_id = ?",
+		job.ID, job.TenantID, job.State, job.UpdatedAt, job.UpdatedBy, job.ID)
+	if err != nil {
+		return fmt.Errorf("note job event: %w", err)
+	}
+	return nil
+}
+
+// ledgerReader reads in one transaction.
+type ledgerReader struct {
+	q   querier
+	d   dialect
+	now time.Time
+}
+
+var _ store.LedgerReader = (*ledgerReader)(nil)
+
+// ReadLedger begins a transaction that cannot write. It sees each page as it is
+// when it is read: what is judged lies far enough back not to change.
+func (s *Store) ReadLedger(ctx context.Context, fn func(store.LedgerReader) error) error {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return translate("read ledger", err)
+	}
+	defer func() { _ = tx.Rollback() }() // there is nothing to commit
+	var ms int64
+	if err := tx.QueryRowContext(ctx, "SELECT "+s.d.clock()).Scan(&ms); err != nil {
+		return translate("read ledger", err)
+	}
+	return translate("read ledger", fn(&ledgerReader{tx, s.d, instant(ms)}))
+}
+
+func (r *ledgerReader) Now() time.Time { return r.now }
+
+// Jobs reads jobs, then their revisions and events by their primary keys.
+func (r *ledgerReader) Jobs(ctx context.Context, after domain.JobID, limit int) ([]store.LedgerJob, error) {
+	var list []store.LedgerJob
+	index := map[domain.JobID]int{}
+	err := query(ctx, r.q, func(rows *sql.Rows) error {
+		var j store.LedgerJob
+		var next int64
+		err := rows.Scan(&j.ID, &j.TenantID, &next)
+		j.NextFireAt = instant(next)
+		index[j.ID] = len(list)
+		list = append(list, j)
+		return err
+	}, "SELECT job_id, tenant_id, next_fire_at FROM triggers"+r.d.byPrimary()+" WHERE job_id > ? ORDER BY job_id LIMIT ?", int64(after), limit)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	ids := make([]domain.JobID, len(list))
+	for i, j := range list {
+		ids[i] = j.ID
+	}
+	err = query(ctx, r.q, func(rows *sql.Rows) error {
+		var rev store.Revision
+		var at int64
+		var text sql.RawBytes
+		if err := rows.Scan(&rev.JobID, &rev.Revision, &at, &text); err != nil {
+			return err
+		}
+		spec, err := decodeSpec(text)
+		if err != nil {
+			return err
+		}
+		rev.Spec, rev.CreatedAt = *spec, instant(at)
+		j := &list[index[rev.JobID]]
+		j.Revisions = append(j.Revisions, rev)
+		return nil
+	}, "SELECT job_id, revision, created_at, spec FROM job_revisions WHERE job_id IN ("+idList(ids)+") ORDER BY job_id, revision")
+	if err != nil {
+		return nil, err
+	}
+	return list, query(ctx, r.q, func(rows *sql.Rows) error {
+		var id domain.JobID
+		var e store.JobEvent
+		var at int64
+		err := rows.Scan(&id, &e.State, &at)
+		e.At = instant(at)
+		j := &list[index[id]]
+		j.Events = append(j.Events, e)
+		return err
+	}, "SELECT job_id, state, at FROM job_events WHERE job_id IN ("+idList(ids)+") ORDER BY job_id, number")
+}
+
+// Occurrences reads the index alone: it holds every column that is asked for.
+func (r *ledgerReader) Occurrences(ctx context.Context, jobs []domain.JobID, from, to time.Time, fn func(store.Occurrence) error) error {
+	var cells [4]sql.RawBytes
+	return query(ctx, r.q, func(rows *sql.Rows) error {
+		if err := rows.Scan(&cells[0], &cells[1], &cells[2], &cells[3]); err != nil {
+			return err
+		}
+		return fn(store.Occurrence{
+			JobID: domain.JobID(integer(cells[0])), FireAt: integer(cells[1]), Scheduled: len(cells[2]) == 0, ID: domain.ExecutionID(integer(cells[3])),
+		})
+	}, "SELECT job_id, fire_at, occurrence_key, id FROM executions"+r.d.byIndex("uq_executions_occurrence")+
+		" WHERE job_id IN ("+idList(jobs)+") AND fire_at >= ? AND fire_at <= ? ORDER BY job_id, fire_at, occurrence_key", millis(from), millis(to))
+}
+
+// ledgerPage is how many executions one statement reads.
+const ledgerPage = 50_000
+
+// ledgerColumns are numbers but for the two names at the end.
+var ledgerColumns = []string{
+	"id", "job_id", "tenant_id", "fire_at", "state", "attempt", "COALESCE(wake_at, 0)", "not_before", "delays IS NOT NULL",
+	"planned_at", "offered_at", "granted_at", "started_at", "finished_at", "cause", "reason",
+}
+
+// Executions reads page by page along the primary key.
+func (r *ledgerReader) Executions(ctx context.Context, after, until domain.ExecutionID, fn func(*store.LedgerEntry) error) error {
+	cells := make([]sql.RawBytes, len(ledgerColumns))
+	targets := make([]any, len(cells))
+	for i := range cells {
+		targets[i] = &cells[i]
+	}
+	causes, reasons := map[string]domain.Cause{}, map[string]domain.Reason{}
+	var e store.LedgerEntry
+	numbers := []*int64{
+		(*int64)(&e.ID), (*int64)(&e.JobID), (*int64)(&e.TenantID), &e.FireAt, nil, &e.Attempt, &e.WakeAt, &e.NotBefore, nil,
+		&e.PlannedAt, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt,
+	}
+	statement := "SELECT " + strings.Join(ledgerColumns, ", ") + " FROM executions" + r.d.byPrimary() +
+		" WHERE id > ? AND id <= ? ORDER BY id LIMIT " + strconv.Itoa(ledgerPage)
+	for found := ledgerPage; found == ledgerPage; {
+		found = 0
+		err := query(ctx, r.q, func(rows *sql.Rows) error {
+			if err := rows.Scan(targets...); err != nil {
+				return err
+			}
+			for i, target := range numbers {
+				if target != nil {
+					*target = integer(cells[i])
+				}
+			}
+			e.State, e.Delayed = domain.State(integer(cells[4])), integer(cells[8]) != 0
+			e.Cause, e.Reason = interned(causes, cells[14]), interned(reasons, cells[15])
+			found++
+			return fn(&e)
+		}, statement, int64(after), int64(until))
+		if err != nil {
+			return err
+		}
+		after = e.ID
+	}
+	return nil
+}
+
+// integer reads an integer column.
+func integer(text []byte) int64 {
+	n, negative := int64(0), false
+	for _, c := range text {
+		if c == '-' {
+			negative = true
+			continue
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// interned keeps one copy of a word of a few.
+func interned[T ~string](words map[string]T, text []byte) T {
+	word, ok := words[string(text)]
+	if !ok {
+		word = T(text)
+		words[string(word)] = word
+	}
+	return word
+}

@@ -1,0 +1,124 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// ledgerJob reads one job out of the ledger.
+func ledgerJob(f *fixture, id domain.JobID) store.LedgerJob {
+	f.t.Helper()
+	var found store.LedgerJob
+	f.ok(f.s.ReadLedger(f.ctx, func(r store.LedgerReader) error {
+		jobs, err := r.Jobs(f.ctx, id-1, 1)
+		require.Len(f.t, jobs, 1)
+		found = jobs[0]
+		return err
+	}))
+	require.Equal(f.t, id, found.ID)
+	return found
+}
+
+func testLedgerJobs(t *testing.T, f *fixture) {
+	next := f.now().Add(time.Hour)
+	j := f.jobFiring(next, nil)
+	began := f.now()
+	set := func(state domain.JobState) {
+		f.tick()
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: state, Next: at(next)})
+		f.ok(err)
+	}
+	set(domain.JobEnabled) // no change
+	set(domain.JobPaused)
+	set(domain.JobPaused) // only the note
+	spec := j.Spec
+	spec.Timeout = time.Minute
+	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: spec, Next: at(next)})
+	f.ok(err)
+	set(domain.JobEnabled)
+	resumed := ledgerJob(f, j.ID)
+	require.Equal(t, next, resumed.NextFireAt)
+	set(domain.JobDeleted)
+
+	l := ledgerJob(f, j.ID)
+	require.Equal(t, f.tenant, l.TenantID)
+	require.Equal(t, domain.Never, l.NextFireAt)
+	require.Len(t, l.Revisions, 2)
+	require.Equal(t, j.Spec, l.Revisions[0].Spec)
+	require.Equal(t, spec, l.Revisions[1].Spec)
+	var states []domain.JobState
+	for i, e := range l.Events {
+		states = append(states, e.State)
+		require.True(t, i == 0 || e.At.After(l.Events[i-1].At))
+	}
+	require.Equal(t, []domain.JobState{domain.JobEnabled, domain.JobPaused, domain.JobEnabled, domain.JobDeleted}, states)
+	require.Equal(t, j.CreatedAt, l.Events[0].At)
+	require.False(t, l.Events[1].At.Before(began))
+	require.True(t, l.Revisions[1].CreatedAt.After(l.Events[1].At))
+	require.False(t, l.Revisions[1].CreatedAt.After(l.Events[2].At))
+
+	paused, err := f.s.CreateJob(f.ctx, domain.Job{
+		ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, State: domain.JobPaused, Source: domain.SourceConsole, Spec: domain.JobSpec{Name: "born paused"},
+	}, at(next))
+	f.ok(err)
+	require.Equal(t, domain.JobPaused, ledgerJob(f, paused.ID).Events[0].State)
+}
+
+func testLedgerExecutions(t *testing.T, f *fixture) {
+	j, other := f.job(nil), f.job(nil)
+	t0 := f.now().Truncate(time.Second)
+	fired := f.fire(j, t0.Add(-3*time.Second), t0.Add(-2*time.Second))
+	asked := f.runAt(j, t0.Add(-2*time.Second))
+	foreign := f.fire(other, t0.Add(-time.Second))
+	started := f.start(asked)
+
+	f.ok(f.s.ReadLedger(f.ctx, func(r store.LedgerReader) error {
+		require.WithinDuration(t, f.now(), r.Now(), 5*time.Second)
+		var seen []store.Occurrence
+		collect := func(o store.Occurrence) error { seen = append(seen, o); return nil }
+		err := r.Occurrences(f.ctx, []domain.JobID{j.ID, other.ID}, t0.Add(-2*time.Second), t0, collect)
+		require.Equal(t, []store.Occurrence{
+			{JobID: j.ID, ID: fired[1].ID, FireAt: t0.UnixMilli() - 2000, Scheduled: true},
+			{JobID: j.ID, ID: asked.ID, FireAt: t0.UnixMilli() - 2000},
+			{JobID: other.ID, ID: foreign[0].ID, FireAt: t0.UnixMilli() - 1000, Scheduled: true},
+		}, seen)
+		return err
+	}))
+	entries := map[domain.ExecutionID]store.LedgerEntry{}
+	var order []domain.ExecutionID
+	f.ok(f.s.ReadLedger(f.ctx, func(r store.LedgerReader) error {
+		return r.Executions(f.ctx, fired[0].ID, domain.ExecutionID(ids.Next()), func(e *store.LedgerEntry) error {
+			entries[e.ID] = *e
+			order = append(order, e.ID)
+			return nil
+		})
+	}))
+	require.IsIncreasing(t, order)
+	require.NotContains(t, entries, fired[0].ID, "after is excluded")
+	require.Equal(t, store.LedgerEntry{
+		ID: fired[1].ID, JobID: j.ID, TenantID: f.tenant, Cause: domain.CauseSchedule, FireAt: t0.UnixMilli() - 2000, State: domain.Due,
+		WakeAt: fired[1].WakeAt.UnixMilli(), NotBefore: t0.UnixMilli() - 2000, PlannedAt: fired[1].PlannedAt.UnixMilli(),
+	}, entries[fired[1].ID])
+	run := entries[asked.ID]
+	require.Equal(t, domain.Running, run.State)
+	require.Equal(t, domain.CauseManual, run.Cause)
+	require.EqualValues(t, 1, run.Attempt)
+	require.Equal(t, started.OfferedAt.UnixMilli(), run.OfferedAt)
+	require.Equal(t, started.GrantedAt.UnixMilli(), run.GrantedAt)
+
+	boom := errors.New("boom")
+	err := f.s.ReadLedger(f.ctx, func(r store.LedgerReader) error {
+		return r.Executions(f.ctx, 0, domain.ExecutionID(ids.Next()), func(*store.LedgerEntry) error { return boom })
+	})
+	require.ErrorIs(t, err, boom)
+	ended, cancel := context.WithCancel(f.ctx)
+	cancel()
+	require.Error(t, f.s.ReadLedger(ended, func(store.LedgerReader) error { return nil }))
+}

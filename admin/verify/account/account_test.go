@@ -1,0 +1,201 @@
+package account_test
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/admin/verify/account"
+)
+
+// book is a ledger in memory.
+type book struct {
+	now     time.Time
+	jobs    []store.LedgerJob
+	entries []store.LedgerEntry
+}
+
+func (b *book) ReadLedger(_ context.Context, fn func(store.LedgerReader) error) error { return fn(b) }
+func (b *book) Now() time.Time                                                        { return b.now }
+
+func (b *book) Jobs(_ context.Context, after domain.JobID, limit int) ([]store.LedgerJob, error) {
+	i := slices.IndexFunc(b.jobs, func(j store.LedgerJob) bool { return j.ID > after })
+	if i < 0 {
+		return nil, nil
+	}
+	return b.jobs[i:min(i+limit, len(b.jobs))], nil
+}
+
+func (b *book) Occurrences(_ context.Context, jobs []domain.JobID, from, to time.Time, fn func(store.Occurrence) error) error {
+	var list []store.Occurrence
+	for _, e := range b.entries {
+		if slices.Contains(jobs, e.JobID) && e.FireAt >= from.UnixMilli() && e.FireAt <= to.UnixMilli() {
+			scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
+			list = append(list, store.Occurrence{JobID: e.JobID, ID: e.ID, FireAt: e.FireAt, Scheduled: scheduled})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b store.Occurrence) int {
+		return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.FireAt, b.FireAt))
+	})
+	for _, o := range list {
+		if err := fn(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *book) Executions(_ context.Context, after, until domain.ExecutionID, fn func(*store.LedgerEntry) error) error {
+	for i := range b.entries {
+		if e := b.entries[i]; e.ID > after && e.ID <= until {
+			if err := fn(&e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// newBook keeps an hour, up to noon, of a job that fires every ten seconds and
+// was paused for ten minutes, of one that was edited, and of a fixed delay.
+func newBook() *book {
+	b := &book{now: noon}
+	every := func(d time.Duration) domain.JobSpec {
+		return domain.JobSpec{Schedule: domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: d}}
+	}
+	made := noon.Add(-2 * time.Hour)
+	job := func(id domain.JobID, spec domain.JobSpec) *store.LedgerJob {
+		b.jobs = append(b.jobs, store.LedgerJob{
+			ID: id, TenantID: 1, NextFireAt: noon.Add(3 * time.Second),
+			Revisions: []store.Revision{{JobID: id, Revision: 1, Spec: spec, CreatedAt: made}},
+			Events:    []store.JobEvent{{State: domain.JobEnabled, At: made}},
+		})
+		return &b.jobs[len(b.jobs)-1]
+	}
+	pausedAt, resumedAt, edited := noon.Add(-40*time.Minute-time.Second), noon.Add(-30*time.Minute-time.Second), noon.Add(-20*time.Minute-time.Second)
+	j := job(1, every(10*time.Second))
+	j.Events = append(j.Events, store.JobEvent{State: domain.JobPaused, At: pausedAt}, store.JobEvent{State: domain.JobEnabled, At: resumedAt})
+	j = job(2, every(10*time.Second))
+	j.Revisions = append(j.Revisions, store.Revision{JobID: 2, Revision: 2, Spec: every(time.Minute), CreatedAt: edited})
+	job(3, domain.JobSpec{Schedule: domain.ScheduleSpec{Kind: domain.ScheduleFixedDelay, Every: time.Minute}})
+	for at := made.Add(time.Second); !at.After(noon); at = at.Add(time.Second) {
+		ten, minute := at.Unix()%10 == 0, at.Unix()%60 == 0
+		if ten && !(at.After(pausedAt) && at.Before(resumedAt)) {
+			b.ran(1, at)
+		}
+		if ten && (at.Before(edited) || minute) {
+			b.ran(2, at)
+		}
+		if at.Unix()%61 == 0 {
+			b.ran(3, at)
+		}
+	}
+	return b
+}
+
+// ran adds a row that succeeded 20 ms after its fire time.
+func (b *book) ran(job domain.JobID, at time.Time) {
+	ms := at.UnixMilli()
+	b.entries = append(b.entries, store.LedgerEntry{
+		ID: domain.ExecutionID(domain.IDFloor(at.Add(-3*time.Second)) + int64(job)), JobID: job, TenantID: 1, Cause: domain.CauseSchedule, FireAt: ms,
+		State: domain.Succeeded, Attempt: 1, NotBefore: ms, PlannedAt: ms - 3000, OfferedAt: ms + 5, GrantedAt: ms + 10, StartedAt: ms + 20, FinishedAt: ms + 120,
+	})
+}
+
+func judge(t *testing.T, b *book) *verify.Report {
+	t.Helper()
+	r, err := account.Check(t.Context(), b, account.Options{Since: time.Hour})
+	require.NoError(t, err)
+	return r
+}
+
+func TestACleanBook(t *testing.T) {
+	b := newBook()
+	r := judge(t, b)
+	require.Empty(t, r.Examples)
+	require.Equal(t, 0, r.ExitCode())
+	// An hour but the last minute, which is left alone: every ten seconds but for
+	// the pause; the same until the edit, then every minute; and the delay.
+	require.Equal(t, (355-60)+(40*6+19)+59, r.Expected)
+	require.Equal(t, r.Expected, r.Accounted)
+	require.Equal(t, r.Expected, r.Ran)
+	require.Equal(t, 20*time.Millisecond, r.Outside.Max)
+	require.Contains(t, r.Headline(), "0 missed, 0 double, worst late 20.0 ms")
+}
+
+// A window that begins inside of a millisecond treats rows and fire times alike.
+func TestTheEdgeOfTheWindow(t *testing.T) {
+	r, err := account.Check(t.Context(), newBook(), account.Options{Since: time.Hour - 400*time.Microsecond, Recent: 2*time.Minute + 400*time.Microsecond})
+	require.NoError(t, err)
+	require.Empty(t, r.Examples)
+}
+
+// TestEveryWrongBookIsFound damages one row in the middle of the hour.
+func TestEveryWrongBookIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(b *book, e *store.LedgerEntry)
+		want   verify.Kind
+	}{
+		"missed": {func(b *book, e *store.LedgerEntry) {
+			b.entries = slices.DeleteFunc(b.entries, func(x store.LedgerEntry) bool { return x.ID == e.ID })
+		}, verify.Missed},
+		"double":          {func(b *book, e *store.LedgerEntry) { twin := *e; twin.ID++; b.entries = append(b.entries, twin) }, verify.Double},
+		"not a fire time": {func(_ *book, e *store.LedgerEntry) { e.FireAt++ }, verify.Phantom},
+		"while paused":    {func(b *book, _ *store.LedgerEntry) { b.ran(1, noon.Add(-35*time.Minute)) }, verify.Phantom},
+		"after the edit":  {func(b *book, _ *store.LedgerEntry) { b.ran(2, noon.Add(-10*time.Minute+10*time.Second)) }, verify.Phantom},
+		"early":           {func(_ *book, e *store.LedgerEntry) { e.OfferedAt = e.FireAt - 1 }, verify.Early},
+		"never granted":   {func(_ *book, e *store.LedgerEntry) { e.GrantedAt = 0 }, verify.FalseResult},
+		"never tried":     {func(_ *book, e *store.LedgerEntry) { e.Attempt = 0 }, verify.FalseResult},
+		"a misfire ahead": {func(_ *book, e *store.LedgerEntry) { e.State, e.Reason = domain.Missed, domain.ReasonMisfire }, verify.Gap},
+		"forgotten":       {func(_ *book, e *store.LedgerEntry) { e.State, e.WakeAt = domain.Due, e.FireAt+1000 }, verify.Unfinished},
+		"overlap":         {func(_ *book, e *store.LedgerEntry) { e.GrantedAt += 5000; e.FinishedAt += 10_500 }, verify.Overlap},
+		"offered after the pause": {func(b *book, _ *store.LedgerEntry) {
+			i := slices.IndexFunc(b.entries, func(x store.LedgerEntry) bool {
+				return x.JobID == 1 && x.FireAt == noon.Add(-40*time.Minute-10*time.Second).UnixMilli()
+			})
+			b.entries[i].OfferedAt = noon.Add(-40*time.Minute).UnixMilli() + 500
+		}, verify.Phantom},
+		"an overdue trigger": {func(b *book, _ *store.LedgerEntry) {
+			next := noon.Add(-20 * time.Minute)
+			b.jobs[0].NextFireAt = next
+			b.entries = slices.DeleteFunc(b.entries, func(x store.LedgerEntry) bool { return x.JobID == 1 && x.FireAt >= next.UnixMilli() })
+		}, verify.Unfinished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook()
+			i := slices.IndexFunc(b.entries, func(e store.LedgerEntry) bool {
+				return e.JobID == 1 && e.FireAt == noon.Add(-15*time.Minute).UnixMilli()
+			})
+			c.change(b, &b.entries[i])
+			r := judge(t, b)
+			require.Equal(t, 1, r.ExitCode())
+			require.Positive(t, r.Counts[c.want], "%v", r.Examples)
+			require.LessOrEqual(t, len(r.Examples), 2, "%v", r.Examples)
+		})
+	}
+}
+
+func TestWhatIsNotKnownIsNotDemanded(t *testing.T) {
+	b := newBook()
+	b.jobs[0].Events = []store.JobEvent{{State: domain.JobEnabled, At: noon.Add(-10*time.Minute - time.Second)}} // the migration's
+	r := judge(t, b)
+	require.Empty(t, r.Examples)
+	require.Equal(t, 50*6, r.Possible)
+	require.Contains(t, r.Notes[len(r.Notes)-1], "1 jobs are older")
+
+	b = newBook()
+	b.jobs, b.entries = nil, nil
+	require.Equal(t, 2, judge(t, b).ExitCode())
+	b = newBook()
+	b.jobs[0].Revisions[0].Spec.Schedule = domain.ScheduleSpec{Kind: domain.ScheduleCron, Expr: "whenever"}
+	require.Equal(t, 2, judge(t, b).ExitCode())
+}

@@ -1,0 +1,151 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/verify"
+)
+
+const (
+	// idMargin is how far the clocks of nodes, which are in the ids, may be off
+	// the database's, and how far ahead rows are written.
+	idMargin = 10 * time.Minute
+	// shortRun is less than the lease of an instance.
+	shortRun = 10 * time.Second
+	// overdueAfter is how long after its wake-up a living row may lie still.
+	overdueAfter = time.Minute
+	// stopGrace is how long after a pause or a delete an offer may still be
+	// made (promise P11), in milliseconds.
+	stopGrace = 1000
+)
+
+// readExecutions is the second pass: is each row right by itself? Rows that
+// were written late belong to earlier fire times, hence up to the present.
+func (a *account) readExecutions(ctx context.Context, r store.LedgerReader) error {
+	after := domain.ExecutionID(domain.IDFloor(a.from.Add(-idMargin)))
+	until := domain.ExecutionID(domain.IDFloor(a.now.Add(idMargin)))
+	from, to := a.from.UnixMilli(), a.to.UnixMilli()
+	return r.Executions(ctx, after, until, func(e *store.LedgerEntry) error {
+		if e.FireAt >= from && e.FireAt <= to {
+			a.judge(e)
+		}
+		return nil
+	})
+}
+
+// judge looks at one row.
+func (a *account) judge(e *store.LedgerEntry) {
+	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
+	line := a.jobs[e.JobID]
+	if line == nil {
+		line = &jobLine{}
+	}
+	a.count(e, scheduled)
+	a.judgeTimes(e, scheduled)
+	a.judgeLate(e, line)
+	a.judgeSlot(e, line)
+	if e.State.Terminal() {
+		return
+	}
+	if e.WakeAt != 0 && e.WakeAt < a.now.UnixMilli()-overdueAfter.Milliseconds() {
+		a.find(verify.Unfinished, e.JobID, e.ID, e.FireAt, "the row is %s, and nobody has looked at it since %s",
+			e.State, time.UnixMilli(e.WakeAt).UTC().Format(time.RFC3339))
+	}
+}
+
+// count sums up what became of the fire times.
+func (a *account) count(e *store.LedgerEntry, scheduled bool) {
+	switch {
+	case !scheduled:
+	case e.State == domain.Missed || e.State == domain.Discarded:
+		a.report.Explained[explanation(e)]++
+	case e.State.Terminal():
+		a.report.Ran++
+	default:
+		a.report.Explained["in progress: "+e.State.String()]++
+	}
+	if e.Attempt > 1 {
+		a.report.Repeats += int(e.Attempt) - 1
+	}
+}
+
+func explanation(e *store.LedgerEntry) string {
+	if e.Reason == "" {
+		return e.State.String()
+	}
+	return e.State.String() + ": " + string(e.Reason)
+}
+
+// judgeTimes: the stamps of the database's clock are in their order.
+func (a *account) judgeTimes(e *store.LedgerEntry, scheduled bool) {
+	if scheduled && e.OfferedAt != 0 && e.OfferedAt < e.FireAt {
+		a.find(verify.Early, e.JobID, e.ID, e.OfferedAt, "offered %d ms before its fire time", e.FireAt-e.OfferedAt)
+	}
+	if e.State == domain.Missed && e.Reason == domain.ReasonMisfire && e.PlannedAt < e.FireAt {
+		a.find(verify.Gap, e.JobID, e.ID, e.FireAt, "called a misfire %d ms before its fire time", e.FireAt-e.PlannedAt)
+	}
+	if e.State == domain.Succeeded && (e.Attempt == 0 || e.GrantedAt == 0 || e.FinishedAt < e.GrantedAt) {
+		a.find(verify.FalseResult, e.JobID, e.ID, e.FireAt, "succeeded in attempt %d, granted at %d, finished at %d", e.Attempt, e.GrantedAt, e.FinishedAt)
+	}
+}
+
+// judgeLate measures how late the only attempt of a run started. The start is
+// the executor's clock; it counts from the grant where that clock is behind.
+func (a *account) judgeLate(e *store.LedgerEntry, line *jobLine) {
+	if e.Cause != domain.CauseSchedule || e.Attempt != 1 || e.GrantedAt == 0 {
+		return
+	}
+	late := time.Duration(max(e.StartedAt, e.GrantedAt)-e.FireAt-line.jitter) * time.Millisecond
+	late = max(late, 0)
+	if e.Delayed {
+		a.waited.add(late) // for its slot, a limit or an instance, as is on record
+		return
+	}
+	a.late.add(late)
+	a.report.AddStart(time.UnixMilli(e.FireAt), late)
+}
+
+// judgeSlot: no run was granted while its job's only slot was taken, and none
+// was offered after its job had stopped.
+func (a *account) judgeSlot(e *store.LedgerEntry, line *jobLine) {
+	if e.GrantedAt == 0 {
+		return
+	}
+	// A run that was lost gave its slot away, and may be finished by a late
+	// result: only runs too short to have been lost tell something.
+	short := line.finished-line.granted < shortRun.Milliseconds()
+	if line.single && short && line.granted != 0 && e.GrantedAt >= line.granted && e.GrantedAt < line.finished {
+		a.find(verify.Overlap, e.JobID, e.ID, e.GrantedAt, "granted while the run before it held the job's only slot")
+	}
+	if e.GrantedAt >= line.granted {
+		line.granted, line.finished = e.GrantedAt, e.FinishedAt
+	}
+	if line.life == nil || e.Attempt > 1 {
+		return
+	}
+	offered := verify.Time(e.OfferedAt * 1000)
+	paused, deleted := line.life.Stopped(offered-stopGrace*1000, offered)
+	if deleted || paused && (e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire) {
+		a.find(verify.Phantom, e.JobID, e.ID, e.OfferedAt, "offered more than a second after its job was paused or deleted")
+	}
+}
+
+// sum finishes the report.
+func (a *account) sum() {
+	r := a.report
+	r.Name, r.From, r.To = "database", a.from.UTC(), a.to.UTC()
+	r.Outside, r.Inside = a.late.stats(), a.waited.stats()
+	r.Need("executions", 1, r.Rows)
+	r.Notes = append(r.Notes, "the rows are compared with the schedules, not with witnesses: what handlers did is not judged")
+	if a.waited.count > 0 {
+		r.Notes = append(r.Notes, "inside faults stand the runs of which it is on record what they waited for")
+	}
+	if a.uncertain > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d jobs are older than their record of pauses: what they had to do before it is not known", a.uncertain))
+	}
+	r.Sort()
+}

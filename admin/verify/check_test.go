@@ -1,0 +1,111 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/verify"
+)
+
+func check(t require.TestingT, h *verify.History) *verify.Report {
+	r, err := verify.Check(h)
+	require.NoError(t, err)
+	return r
+}
+
+func TestAHealthyWorldIsClean(t *testing.T) {
+	for seed := range uint64(20) {
+		r := check(t, newWorld(seed))
+		require.Empty(t, r.Examples, "seed %d", seed)
+		require.Empty(t, r.Short, "seed %d", seed)
+		require.Equal(t, 0, r.ExitCode())
+		require.Equal(t, r.Expected, r.Accounted)
+		require.Greater(t, r.Expected, 1000)
+		require.Greater(t, r.Repeats, 0)
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	h := newWorld(1)
+	b.ReportMetric(float64(len(h.Runs)), "runs")
+	for b.Loop() {
+		check(b, h)
+	}
+}
+
+func TestGuardsOnItself(t *testing.T) {
+	_, err := verify.Check(&verify.History{})
+	require.ErrorIs(t, err, verify.ErrNoPlan)
+
+	for what, change := range map[string]func(h *verify.History){
+		"runs":                  func(h *verify.History) { h.Plan.MinRuns = 1_000_000 },
+		"faults":                func(h *verify.History) { h.Plan.MinFaults = 3 },
+		"fault without its end": func(h *verify.History) { h.Faults[1].End = 0 },
+		"nodes":                 func(h *verify.History) { h.Plan.MinNodes = 6 },
+		"nothing expected": func(h *verify.History) {
+			h.Plan.From, h.Plan.To, h.Calls = at(-10e9), at(-9e9), h.Calls[:1]
+			h.Runs, h.Rows = nil, nil
+		},
+		"no runs": func(h *verify.History) { *h = verify.History{Plan: &verify.Plan{From: at(0), To: at(1)}} },
+		"an unreadable schedule": func(h *verify.History) {
+			h.Calls[0].Spec = &verify.Spec{Kind: "cron", Expr: "whenever", Blocking: "parallel"}
+			only(h, h.Calls[0].Job)
+		},
+		"a schedule never created": func(h *verify.History) {
+			h.Calls = append(h.Calls, verify.Call{Op: verify.OpPause, Job: "x", Tenant: "1", Invoke: at(0), Ack: at(1)})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := clone(newWorld(1))
+			change(h)
+			r := check(t, h)
+			require.Empty(t, r.Examples)
+			require.NotEmpty(t, r.Short)
+			require.Equal(t, 2, r.ExitCode())
+			require.Equal(t, verify.NotEnough, r.Verdict())
+		})
+	}
+}
+
+// only keeps the calls, runs and rows of one job.
+func only(h *verify.History, job string) {
+	h.Calls = slices.DeleteFunc(h.Calls, func(c verify.Call) bool { return c.Job != job })
+	h.Runs = slices.DeleteFunc(h.Runs, func(r verify.Run) bool { return r.Job != job })
+	h.Rows = slices.DeleteFunc(h.Rows, func(r verify.Row) bool { return r.Job != job })
+}
+
+func TestAViolationCountsWithoutEvidence(t *testing.T) {
+	h := clone(newWorld(1))
+	h.Plan.MinRuns = 1_000_000
+	h.Runs = append(h.Runs, h.Runs[0])
+	require.Equal(t, 1, check(t, h).ExitCode())
+}
+
+func TestTextSaysItInOneLine(t *testing.T) {
+	h := clone(newWorld(1))
+	h.Runs = append(h.Runs, h.Runs[0])
+	var out strings.Builder
+	require.NoError(t, check(t, h).WriteText(&out))
+	first, rest, _ := strings.Cut(out.String(), "\n")
+	require.Regexp(t, `^violation: 2,\d+ expected, 2,\d+ accounted, 0 missed, 1 double, worst late \d+\.\d+ s$`, first)
+	for _, want := range []string{"discarded: overlap", "outside faults", "F04", "started a second time", "F07"} {
+		require.Contains(t, rest, want)
+	}
+}
+
+func TestTimelineNeedsNothingElse(t *testing.T) {
+	h := clone(newWorld(1))
+	h.Plan.Name = `<script>alert("x")</script>`
+	h.Runs[0].Tenant = "3"
+	var out strings.Builder
+	require.NoError(t, check(t, h).WriteHTML(&out))
+	require.NotContains(t, out.String(), "<script")
+	for _, foreign := range []string{"http://", "https://", "src=", "url(", "@import"} {
+		require.NotContains(t, out.String(), foreign)
+	}
+	require.Contains(t, out.String(), "a run in tenant 3")
+	require.Greater(t, strings.Count(out.String(), "<rect"), 400)
+}

@@ -1,0 +1,71 @@
+package verify
+
+import (
+	"cmp"
+	"slices"
+)
+
+// judgeOverlap counts the runs of each job that were alive at once.
+func (c *checker) judgeOverlap() {
+	for _, j := range c.order {
+		c.judgeOverlapOf(j)
+	}
+}
+
+// life is the time in which one execution's handlers certainly lived.
+type life struct {
+	key      string
+	from, to Time
+}
+
+// judgeOverlapOf goes through the lives in the order of their starts and
+// compares those that are left with the limit.
+func (c *checker) judgeOverlapOf(j *job) {
+	var open []life
+	for _, l := range c.lives(j) {
+		limit := j.limit(l.from)
+		open = slices.DeleteFunc(open, func(o life) bool { return o.to <= l.from })
+		open = append(open, l)
+		if limit == 0 || len(open) <= limit {
+			continue
+		}
+		longest := slices.MaxFunc(open[:len(open)-1], func(a, b life) int { return cmp.Compare(a.to, b.to) })
+		c.find(Overlap, j.id, l.key, l.from, "%d runs at once, %d allowed; %s was alive for another %s",
+			len(open), limit, longest.key, (longest.to - l.from).Duration())
+	}
+}
+
+// lives lists a job's executions, by start. Attempts and shares of one key are
+// one life each, unless they touch.
+func (c *checker) lives(j *job) []life {
+	last := map[string]int{}
+	var list []life
+	for _, i := range j.runs {
+		r := &c.runs[i]
+		l := life{r.Key, r.Start, c.slotUntil(r) - c.tolerance(r)}
+		if k, seen := last[r.Key]; seen && list[k].to >= l.from {
+			list[k].to = max(list[k].to, l.to)
+			continue
+		}
+		last[r.Key] = len(list)
+		list = append(list, l)
+	}
+	return list
+}
+
+// slotUntil is how long a run certainly held its slot: while its handler
+// lived, but not longer than until its row gave up on it.
+func (c *checker) slotUntil(r *Run) Time {
+	until := c.aliveUntil(r)
+	row := c.row(r.Key)
+	if row == nil {
+		return until
+	}
+	switch row.State {
+	case "lost", "timed_out", "cancelled", "failed":
+		if row.FinishedAt != 0 {
+			until = min(until, row.FinishedAt)
+		}
+	}
+	return until
+}

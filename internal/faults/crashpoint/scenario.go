@@ -1,0 +1,665 @@
+package crashpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/carillon-sched/carillon/internal/lab"
+)
+
+// done is the end of a run that nobody notices anything of.
+var done = want{state: "succeeded", attempt: 1, starts: 1}
+
+// Goals of table 2.4, for the time until the run goes on.
+const (
+	soon      = time.Second     // any node, at its next look
+	reconnect = 3 * time.Second // an executor finds a node again
+	offerOver = 4 * time.Second // an offer's time is over, and the next look
+	void      = 6 * time.Second // an acceptance is void, and the next look
+	held      = 7 * time.Second // an offer's time, and that for which a swept run is left to its node
+	leaseOver = 18 * time.Second
+)
+
+// scenarios lists all cells of a database.
+func scenarios(database string) []scenario {
+	var out []scenario
+	add := func(arrow string, goal time.Duration, slow bool, modes []mode, play func(context.Context, *play) error, points ...string) {
+		for _, point := range points {
+			for _, m := range modes {
+				out = append(out, scenario{arrow, point, m, goal, slow, play})
+			}
+		}
+	}
+	commit := func(step string, more ...string) []string {
+		return append([]string{step + ".before-commit", step + ".after-commit"}, more...)
+	}
+	all, twoSteps, one := []mode{modeFail, modeRetry, modeIdempotent}, []mode{modeFail, modeRetry}, []mode{modeFail}
+	verdicts := "send-registered.after"
+	if database == "mariadb" {
+		verdicts = "send-verdicts.after" // the other node is asked
+	}
+	add("1 plan", soon, false, all, playPlanned, commit("claim-due-triggers")...)
+	add("1 asked for", soon, false, all, playOffer, commit("create-execution")...)
+	add("2 missed", 0, false, one, playMissed, commit("claim-due-triggers")...)
+	add("2 discarded", 0, false, one, playDiscarded, commit("offer-executions")...)
+	add("3 offer", offerOver, false, all, playOffer, commit("offer-executions", "send-offers.before", "send-offers.after")...)
+	add("4 grant", void, false, twoSteps, playOffer, commit("grant-offers", "send-grants.before", "send-grants.after")...)
+	add("4 grant, executor back", void, false, twoSteps, playGrantAndWorker(false), "grant-offers.after-commit")
+	add("4 grant, executor gone", leaseOver, true, twoSteps, playGrantAndWorker(true), "grant-offers.after-commit")
+	add("4 inventory", void, false, twoSteps, playInventory, commit("settle-inventory", verdicts)...)
+	add("5 offer expired", held, false, twoSteps, playExpired, commit("sweep-executions")...)
+	add("5 session lost", offerOver, false, twoSteps, playSessionLost, commit("give-back-offers")...)
+	add("5 never started", void, false, twoSteps, playNeverStarted, commit("finish-attempts")...)
+	add("6 renew", reconnect, false, all, playRunning, commit("renew-instances", "send-heartbeat-ack.after")...)
+	add("7 result", reconnect, false, all, playRunning, commit("finish-attempts", "send-acks.after")...)
+	add("7 alert", 2*time.Second, false, one, playAlert, "finish-attempts.after-commit", "expand-alert-events.before-commit", "expand-alert-events.after-commit")
+	add("8 lost", leaseOver+2*soon, true, all, playLost, commit("sweep-executions")...)
+	add("9 retry", offerOver, false, all, playRetry, commit("offer-executions")...)
+	add("10 late result", reconnect, true, all, playLate, commit("finish-attempts", "send-acks.after")...)
+	add("11 cancel", reconnect, false, all, playCancel, commit("cancel-execution", "send-cancels.after")...)
+	return append(out, workerScenarios()...)
+}
+
+// playPlanned: a schedule's own fire.
+func playPlanned(ctx context.Context, p *play) error {
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	at := time.Now().Add(3500 * time.Millisecond).UTC().Truncate(time.Millisecond)
+	p.cell.Targets++
+	err := p.newJob(ctx, map[string]any{
+		"schedule": map[string]any{"kind": "once", "zone": "UTC", "at": at.Format(time.RFC3339Nano)}, "input": input{Ms: 50},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	id, err := p.onlyRun(ctx)
+	if err != nil {
+		return err
+	}
+	return p.startsOnce(ctx, id, at)
+}
+
+// onlyRun waits for the job's run; more than one is an error.
+func (p *play) onlyRun(ctx context.Context) (string, error) {
+	for {
+		runs, err := p.runsOf(ctx, p.job)
+		if err != nil {
+			return "", err
+		}
+		switch len(runs) {
+		case 0:
+		case 1:
+			return runs[0].ID, nil
+		default:
+			return "", fmt.Errorf("%d rows for one occurrence", len(runs))
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("no row for the occurrence")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// startsOnce is the end of most cells: one start, late by the delay.
+func (p *play) startsOnce(ctx context.Context, id string, from time.Time) error {
+	if _, err := p.ends(ctx, id, done); err != nil {
+		return err
+	}
+	at, err := p.started(ctx, id, 1)
+	p.delayed(from, at)
+	return err
+}
+
+// playOffer: the node dies on the way from the row to the handler.
+func playOffer(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, nil); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 50})
+	if err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	if _, err := p.onlyRun(ctx); err != nil {
+		return err
+	}
+	r, err := p.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.startsOnce(ctx, id, r.FireAt)
+}
+
+// playMissed: nobody was there to plan; the first node that comes dies, too.
+func playMissed(ctx context.Context, p *play) error {
+	const fires = 8
+	from := time.Now().Add(2 * time.Second).Truncate(time.Second)
+	err := p.newJob(ctx, map[string]any{
+		"schedule": map[string]any{
+			"kind": "cron", "expr": "* * * * * *", "dialect": "seconds", "zone": "UTC",
+			"startAt": from.UTC().Format(time.RFC3339Nano), "endAt": from.Add((fires - 1) * time.Second).UTC().Format(time.RFC3339Nano),
+		},
+		"misfire": map[string]any{"policy": "skip", "threshold": "1s"}, "input": input{Ms: 10},
+	})
+	if err != nil {
+		return err
+	}
+	p.cell.Targets += fires
+	p.setDead(true)
+	for _, a := range p.fleet.Admins {
+		a.Process.Kill()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(from.Add(4 * time.Second))):
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	killed := len(p.fleet.Admins)
+	p.setDead(false)
+	if _, err := p.fall(ctx, killed+1); err != nil {
+		return err
+	}
+	var runs []run
+	for {
+		if runs, err = p.runsOf(ctx, p.job); err != nil {
+			return err
+		}
+		over := 0
+		for _, r := range runs {
+			if terminal(r.State) {
+				over++
+			}
+		}
+		if over == fires && len(runs) == fires {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			p.cell.Missed += fires - over
+			return fmt.Errorf("%d of %d fire times have ended, %d rows", over, fires, len(runs))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return p.accounted(runs)
+}
+
+// accounted compares rows of fire times with what handlers wrote down.
+func (p *play) accounted(runs []run) error {
+	seen, missed := map[time.Time]bool{}, 0
+	for _, r := range runs {
+		starts, _, err := p.seen(r.ID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case seen[r.FireAt]:
+			return fmt.Errorf("two rows for %s", r.FireAt)
+		case r.State == "missed" && len(starts) == 0:
+			missed++
+		case r.State == "succeeded" && len(starts) == 1:
+		default:
+			return fmt.Errorf("%s: %s with %d starts", r.FireAt, r.State, len(starts))
+		}
+		seen[r.FireAt] = true
+	}
+	p.cell.Outcome = fmt.Sprintf("%d missed with a row, %d succeeded", missed, len(runs)-missed)
+	if missed == 0 {
+		return fmt.Errorf("no fire time was missed: nothing was shown")
+	}
+	return nil
+}
+
+func (p *play) setDead(dead bool) {
+	p.mu.Lock()
+	p.dead = dead
+	p.mu.Unlock()
+}
+
+// playDiscarded: a run that is dropped because the one before has not ended.
+func playDiscarded(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, map[string]any{"blocking": "discard_later"}); err != nil {
+		return err
+	}
+	first, err := p.trigger(ctx, input{Ms: 8000})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, first, 1); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	second, err := p.trigger(ctx, input{Ms: 50})
+	if err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	if _, err := p.ends(ctx, second, want{state: "discarded"}); err != nil {
+		return err
+	}
+	_, err = p.ends(ctx, first, done)
+	return err
+}
+
+// playGrantAndWorker: both sides of a grant die before it is sent. A process
+// that comes back to the same journal proves that nothing started; without it
+// nobody can tell.
+func playGrantAndWorker(gone bool) func(context.Context, *play) error {
+	return func(ctx context.Context, p *play) error {
+		if err := p.newJob(ctx, nil); err != nil {
+			return err
+		}
+		if err := p.arm("worker", "send-answers.after=exit"); err != nil {
+			return err
+		}
+		if err := p.dieAt(); err != nil {
+			return err
+		}
+		id, err := p.trigger(ctx, input{Ms: 50})
+		if err != nil {
+			return err
+		}
+		at, err := p.fall(ctx, 1)
+		if err != nil {
+			return err
+		}
+		if err := p.workerFalls(ctx); err != nil {
+			return err
+		}
+		if !gone {
+			if err := p.startWorker(ctx, false); err != nil {
+				return err
+			}
+			return p.startsOnce(ctx, id, at)
+		}
+		if err := p.startWorker(ctx, true); err != nil {
+			return err
+		}
+		if p.mode == modeFail {
+			r, err := p.ends(ctx, id, want{state: "lost", attempt: 1})
+			p.delayed(at, r.FinishedAt)
+			return err
+		}
+		if _, err := p.ends(ctx, id, want{state: "succeeded", attempt: 2, starts: 1}); err != nil {
+			return err
+		}
+		start, err := p.started(ctx, id, 1)
+		p.delayed(at, start)
+		return err
+	}
+}
+
+// playInventory: a grant was lost with its node, and the node that grants it
+// anew dies as well.
+func playInventory(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, nil); err != nil {
+		return err
+	}
+	if err := p.first("grant-offers.after-commit=exit"); err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 50})
+	if err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 2); err != nil {
+		return err
+	}
+	r, err := p.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.startsOnce(ctx, id, r.FireAt)
+}
+
+// playExpired: the executor's disk is too slow to accept in time.
+func playExpired(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, nil); err != nil {
+		return err
+	}
+	if err := p.arm("worker", "journal-accepted.before-fsync=pause(3500ms)"); err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 50})
+	if err != nil {
+		return err
+	}
+	r, err := p.reaches(ctx, id, "offered")
+	if err != nil {
+		return err
+	}
+	select { // earlier looks only find that the offer is open
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(r.FireAt.Add(2500 * time.Millisecond))):
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	return p.startsOnce(ctx, id, r.FireAt)
+}
+
+// playSessionLost: the executor dies with an offer that it has not answered.
+func playSessionLost(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, nil); err != nil {
+		return err
+	}
+	if err := p.arm("worker", "journal-accepted.before-fsync=pause(1m)"); err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 50})
+	if err != nil {
+		return err
+	}
+	err = lab.Until(ctx, 20*time.Second, "the worker has the offer", func(context.Context) error {
+		if !p.acted("worker") {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	p.current.Kill()
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	if err := p.startWorker(ctx, true); err != nil {
+		return err
+	}
+	return p.startsOnce(ctx, id, time.Now())
+}
+
+// playNeverStarted: the node stands still between the commit of a grant and
+// its sending; the executor gives the attempt back, and then the node dies.
+func playNeverStarted(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, nil); err != nil {
+		return err
+	}
+	if err := p.first("grant-offers.after-commit=pause(20s)"); err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 50})
+	if err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	r, err := p.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.startsOnce(ctx, id, r.FireAt)
+}
+
+// playRunning: a node dies while the handler runs, or when its result comes.
+func playRunning(ctx context.Context, p *play) error {
+	id, err := p.begin(ctx, input{Ms: 1500})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, id, 1); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	r, err := p.ends(ctx, id, done)
+	if err != nil {
+		return err
+	}
+	end, err := p.endOf(id)
+	p.delayed(end, r.FinishedAt)
+	return err
+}
+
+// playAlert: the owner is told of a failed run though the node dies that knew.
+func playAlert(ctx context.Context, p *play) error {
+	err := p.newJob(ctx, map[string]any{
+		"retry": map[string]any{"maxAttempts": 1}, "alert": p.alert(),
+	})
+	if err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 1000, Fail: 9})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, id, 1); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	r, err := p.ends(ctx, id, want{state: "failed", attempt: 1, starts: 1})
+	if err != nil {
+		return err
+	}
+	at, err := p.toldOnce(ctx)
+	p.delayed(r.FinishedAt, at)
+	return err
+}
+
+func (p *play) alert() map[string]any {
+	p.stage.mu.Lock()
+	clear(p.told)
+	p.stage.mu.Unlock()
+	return map[string]any{"onFailure": true, "webhookUrl": p.hook.URL, "webhookSecret": "whsec-0123456789abcdef"}
+}
+
+// toldOnce waits for a webhook; a second one with another key is an error.
+func (p *play) toldOnce(ctx context.Context) (at time.Time, err error) {
+	for {
+		p.stage.mu.Lock()
+		n := len(p.told)
+		for _, t := range p.told {
+			at = t
+		}
+		p.stage.mu.Unlock()
+		switch {
+		case n == 1:
+			return at, nil
+		case n > 1:
+			return at, fmt.Errorf("the owner was told %d different things", n)
+		}
+		select {
+		case <-ctx.Done():
+			return at, fmt.Errorf("the owner was not told")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// playLost: the executor dies in the handler and never comes back.
+func playLost(ctx context.Context, p *play) error {
+	if err := p.newJob(ctx, map[string]any{"alert": p.alert()}); err != nil {
+		return err
+	}
+	id, err := p.trigger(ctx, input{Ms: 50, First: 60_000})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, id, 1); err != nil {
+		return err
+	}
+	p.current.Kill()
+	killed := time.Now()
+	if err := p.startWorker(ctx, true); err != nil {
+		return err
+	}
+	select { // looks before that only find that the lease lasts
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(killed.Add(12 * time.Second))):
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	if p.mode != modeFail {
+		if _, err := p.ends(ctx, id, want{state: "succeeded", attempt: 2, starts: 2}); err != nil {
+			return err
+		}
+		at, err := p.started(ctx, id, 2)
+		p.delayed(killed, at)
+		return err
+	}
+	r, err := p.ends(ctx, id, want{state: "lost", attempt: 1, starts: 1})
+	if err != nil {
+		return err
+	}
+	p.delayed(killed, r.FinishedAt)
+	_, err = p.toldOnce(ctx)
+	return err
+}
+
+// playRetry: the first attempt fails, and the node dies when the second is due.
+func playRetry(ctx context.Context, p *play) error {
+	id, err := p.begin(ctx, input{Ms: 300, Fail: 1})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, id, 1); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	if _, err := p.ends(ctx, id, want{state: "succeeded", attempt: 2, starts: 2}); err != nil {
+		return err
+	}
+	_, ends, err := p.seen(id)
+	if err != nil || len(ends) == 0 {
+		return fmt.Errorf("the first call of the handler has not ended: %w", err)
+	}
+	at, err := p.started(ctx, id, 2)
+	p.delayed(ends[0].at().Add(100*time.Millisecond), at)
+	return err
+}
+
+// playLate: the executor stands still until its lease is over, and then its
+// handler, which does not listen, reports a success.
+func playLate(ctx context.Context, p *play) error {
+	id, err := p.begin(ctx, input{Ms: 50, First: 5000, Stubborn: true})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, id, 1); err != nil {
+		return err
+	}
+	frozen := p.current
+	if err := frozen.Freeze(); err != nil {
+		return err
+	}
+	defer func() { _ = frozen.Thaw(); frozen.Kill() }()
+	if err := p.startWorker(ctx, true); err != nil {
+		return err
+	}
+	over, end := "lost", want{state: "succeeded", attempt: 1, starts: 1}
+	if p.mode != modeFail {
+		over, end = "succeeded", want{state: "succeeded", attempt: 2, starts: 2}
+	}
+	if _, err := p.reaches(ctx, id, over); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	thawed := time.Now()
+	if err := frozen.Thaw(); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	if _, err := p.reaches(ctx, id, "succeeded"); err != nil {
+		return err
+	}
+	if p.mode != modeFail {
+		if err := p.keptOnAttempt(ctx, id); err != nil {
+			return err
+		}
+	}
+	p.delayed(thawed, time.Now())
+	_, err = p.ends(ctx, id, end)
+	return err
+}
+
+// keptOnAttempt waits until the late result stands on the attempt it is of.
+func (p *play) keptOnAttempt(ctx context.Context, id string) error {
+	for {
+		r, err := p.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		if len(r.Attempts) == 2 && r.Attempts[0].State == "succeeded" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the late result is not on its attempt: %+v", r.Attempts)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// playCancel: somebody stops a run while a node dies.
+func playCancel(ctx context.Context, p *play) error {
+	id, err := p.begin(ctx, input{Ms: 60_000})
+	if err != nil {
+		return err
+	}
+	if _, err := p.started(ctx, id, 1); err != nil {
+		return err
+	}
+	if err := p.dieAt(); err != nil {
+		return err
+	}
+	asked := time.Now()
+	if err := p.call(ctx, http.MethodPost, "/api/v1/runs/"+id+"/cancel", map[string]any{}, nil); err != nil {
+		return err
+	}
+	if _, err := p.fall(ctx, 1); err != nil {
+		return err
+	}
+	r, err := p.ends(ctx, id, want{state: "cancelled", attempt: 1, starts: 1})
+	p.delayed(asked, r.FinishedAt)
+	return err
+}

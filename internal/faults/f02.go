@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/carillon-sched/carillon/internal/faults/crashpoint"
+)
+
+// f02 ends processes at every step of a run: see package crashpoint. It has
+// fleets and databases of its own.
+func f02(ctx context.Context, s *stage) error {
+	table, err := crashpoint.Run(ctx, crashpoint.Options{Dir: s.dir, Quick: s.set.ci})
+	if err != nil {
+		return err
+	}
+	table.Print(os.Stderr)
+	s.result.Injected = len(table.Cells)
+	s.result.Targets, s.result.Missed, s.result.Double = table.Sum()
+	const atOnce = 6 * time.Second // goals above that wait for a lease
+	s.result.Figures = map[string]any{
+		"cells": len(table.Cells), "passed": table.Passed(),
+		"maxDelayMs": table.MaxDelay(time.Hour).Milliseconds(), "maxDelayWithoutLeaseMs": table.MaxDelay(atOnce).Milliseconds(),
+	}
+	s.figure("%d of %d cells; added delay at most %s, %s where a lease has to run out (goals 6 s, 18 s)",
+		table.Passed(), len(table.Cells), table.MaxDelay(atOnce).Round(time.Millisecond), table.MaxDelay(time.Hour).Round(time.Millisecond))
+	if bad := len(table.Cells) - table.Passed(); bad > 0 {
+		return fmt.Errorf("%d cells failed", bad)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/lab"
+)
+
+// f13 cuts an executor from everything: no byte comes or goes, and no end of a
+// connection is told. Its handlers have to be cancelled before others take
+// their runs over.
+func f13(ctx context.Context, s *stage) error {
+	net, err := s.openOnBridges(ctx, 2, 2)
+	if err != nil {
+		return err
+	}
+	if err := s.work(ctx, 20, 5*time.Second, 20_000); err != nil {
+		return err
+	}
+	var gone []float64
+	var cuts []cut
+	for i := range s.rounds(4, 1) {
+		k := i % 2
+		c := cut{from: verify.At(time.Now())}
+		err := s.fault("blackhole", s.executors[k].name, func() error {
+			err := errors.Join(net.Pull(k, 0), net.Pull(k, 1))
+			if err == nil {
+				var took time.Duration
+				took, err = s.untilOffline(ctx, s.executors[k].name)
+				gone = append(gone, float64(took.Milliseconds()))
+			}
+			err = errors.Join(err, waitUntil(ctx, c.from.Std().Add(40*time.Second)))
+			return errors.Join(err, net.Plug(k, 0), net.Plug(k, 1))
+		})
+		if err != nil {
+			return err
+		}
+		c.to = verify.At(time.Now())
+		cuts = append(cuts, c)
+		if err := wait(ctx, 25*time.Second); err != nil {
+			return err
+		}
+	}
+	j, err := s.finish(ctx)
+	if j == nil {
+		return err
+	}
+	var wrong problems
+	var cancelled []float64
+	takeovers := 0
+	for _, r := range j.runs {
+		i := slices.IndexFunc(cuts, func(c cut) bool { return r.Start < c.from && (r.End == 0 || r.End > c.from) })
+		if i >= 0 && r.Cancelled {
+			cancelled = append(cancelled, float64(r.End-cuts[i].from)/1000)
+		}
+		for _, next := range j.runs {
+			if next.Key != r.Key || next.Fence <= r.Fence {
+				continue
+			}
+			takeovers++
+			if r.End == 0 || r.End > next.Start {
+				wrong.add("take-overs before the old handler had ended", "run %s, fence %d and %d", r.Key, r.Fence, next.Fence)
+			}
+		}
+	}
+	g, c := summary(gone), summary(cancelled)
+	s.result.Figures["offlineMs"], s.result.Figures["cancelledMs"], s.result.Figures["takeovers"] = g, c, takeovers
+	s.figure("noticed after max %.1f s (goal 8 s); %d handlers cancelled after max %.1f s, before all of %d take-overs",
+		g.Max/1000, c.Count, c.Max/1000, takeovers)
+	if c.Count == 0 || takeovers == 0 {
+		wrong.add("kinds of runs not seen", "%d cancelled, %d taken over: not enough evidence", c.Count, takeovers)
+	}
+	return errors.Join(err, wrong.err())
+}
+
+// untilOffline waits until the instance is no longer said to be online.
+func (s *stage) untilOffline(ctx context.Context, name string) (time.Duration, error) {
+	began := time.Now()
+	path := "/api/v1/executors/" + s.tenant.executorID + "/instances"
+	err := lab.Until(ctx, 35*time.Second, name+" noticed", func(ctx context.Context) error {
+		var list struct {
+			Items []struct{ Name, State string }
+		}
+		if err := s.fleet.Admins[0].API.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
+			return err
+		}
+		for _, one := range list.Items {
+			if one.Name == name && one.State == "online" {
+				return fmt.Errorf("it is %s", one.State)
+			}
+		}
+		return nil
+	})
+	return time.Since(began), err
+}
