@@ -211,7 +211,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.sweeper = maintenance.New(maintenance.Options{
 		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
-		Chores: []maintenance.Chore{{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every}},
+		Chores: []maintenance.Chore{
+			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
+			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+		},
 	})
 	a.metrics.gauge("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })
 	a.metrics.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", a.planner.Lag)
