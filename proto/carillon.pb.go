@@ -990,6 +990,8 @@ type JobDeclaration struct {
 	OwnerEmail    string                 `protobuf:"bytes,14,opt,name=owner_email,json=ownerEmail,proto3" json:"owner_email,omitempty"`
 	OnSuccess     string                 `protobuf:"bytes,15,opt,name=on_success,json=onSuccess,proto3" json:"on_success,omitempty"`
 	OnFailure     string                 `protobuf:"bytes,16,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
+	Parallelism   int32                  `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
+	Priority      int32                  `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1134,6 +1136,20 @@ func (x *JobDeclaration) GetOnFailure() string {
 		return x.OnFailure
 	}
 	return ""
+}
+
+func (x *JobDeclaration) GetParallelism() int32 {
+	if x != nil {
+		return x.Parallelism
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
 }
 
 // InventoryItem tells what the journal knows of one attempt.
@@ -3297,7 +3313,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xd0\x03\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\x8e\x04\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3319,7 +3335,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"on_success\x18\x0f \x01(\tR\tonSuccess\x12\x1d\n" +
 	"\n" +
-	"on_failure\x18\x10 \x01(\tR\tonFailure\"\x92\x01\n" +
+	"on_failure\x18\x10 \x01(\tR\tonFailure\x12 \n" +
+	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
