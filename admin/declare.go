@@ -126,7 +126,7 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: first(decl.Zone, "UTC"), Dialect: first(decl.Dialect, "auto")},
 		Misfire:  domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
 		Routing:  domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
-		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))),
+		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))), Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
 		Retry: domain.Retry{
 			MaxAttempts: max(1, int(decl.MaxAttempts)), Backoff: 1,
 			Delay: time.Duration(decl.RetryDelayMs) * time.Millisecond,

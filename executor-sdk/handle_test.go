@@ -39,8 +39,8 @@ func TestHandleDeclaresJobs(t *testing.T) {
 		Cron("0 0 2 * * *"), Dialect(DialectSeconds), Zone("Asia/Shanghai"), Input(closeDay{Day: "today"}),
 		Retries(2), RetryDelay(10*time.Second), Timeout(time.Minute),
 		Blocking(DiscardLater), Routing(Random), Misfire(OnceNowMisfire), Owner("a@b.c"),
-		OnSuccess("ok"), OnFailure("sorry"),
-		Job("hourly", Every(time.Hour), Description("a lap"), Input(map[string]string{"day": "now"})))
+		OnSuccess("ok"), OnFailure("sorry"), Priority(-7),
+		Job("hourly", Every(time.Hour), Blocking(Parallel), Parallelism(4), Description("a lap"), Input(map[string]string{"day": "now"})))
 
 	m := ex.handlers["close-day"].message()
 	require.Equal(t, "closes the day", m.GetDescription())
@@ -52,10 +52,10 @@ func TestHandleDeclaresJobs(t *testing.T) {
 		Name: "close-day", Cron: "0 0 2 * * *", Dialect: "seconds", Zone: "Asia/Shanghai",
 		Input: []byte(`{"day":"today"}`), MaxAttempts: 3, RetryDelayMs: 10_000, TimeoutMs: 60_000,
 		Blocking: "discard_later", Routing: "random", Misfire: "once_now", OwnerEmail: "a@b.c",
-		OnSuccess: "ok", OnFailure: "sorry",
+		OnSuccess: "ok", OnFailure: "sorry", Priority: -7,
 	}, m.GetJobs()[0])
 	requireMessage(t, &proto.JobDeclaration{
-		Name: "hourly", EveryMs: 3_600_000, Description: "a lap", Input: []byte(`{"day":"now"}`), MaxAttempts: 1,
+		Name: "hourly", EveryMs: 3_600_000, Blocking: "parallel", Parallelism: 4, Description: "a lap", Input: []byte(`{"day":"now"}`), MaxAttempts: 1,
 	}, m.GetJobs()[1])
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/schema"
@@ -30,6 +31,8 @@ type job struct {
 	retries              int
 	retryDelay, timeout  time.Duration
 	blocking             BlockingStrategy
+	parallelism          int
+	priority             int
 	routing              RoutingStrategy
 	misfire              MisfirePolicy
 	owner                string
@@ -51,6 +54,12 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		return nil, errors.New("RetryDelay and Timeout must not be negative")
 	case j.retries < 0:
 		return nil, errors.New("Retries must not be negative")
+	case j.parallelism < 0 || j.parallelism > math.MaxInt32:
+		return nil, errors.New("Parallelism must not be negative")
+	case j.parallelism > 0 && j.blocking != Parallel:
+		return nil, errors.New("Parallelism needs Blocking(Parallel)")
+	case j.priority < -100 || j.priority > 100:
+		return nil, errors.New("Priority must be from -100 to 100")
 	}
 	for _, d := range []time.Duration{j.every, j.delay, j.jitter, j.late, j.window, j.retryDelay, j.timeout} {
 		if d%time.Millisecond != 0 {
@@ -63,6 +72,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		MaxAttempts:  int32(j.retries) + 1,
 		RetryDelayMs: j.retryDelay.Milliseconds(), TimeoutMs: j.timeout.Milliseconds(),
 		Blocking: string(j.blocking), Routing: string(j.routing), Misfire: string(j.misfire),
+		Parallelism: int32(j.parallelism), Priority: int32(j.priority),
 		OwnerEmail: j.owner, OnSuccess: j.onSuccess, OnFailure: j.onFailure,
 		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),

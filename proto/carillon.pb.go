@@ -1008,6 +1008,8 @@ type JobDeclaration struct {
 	MisfireThresholdMs int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
 	MisfireWindowMs    int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
 	MisfireMaxRuns     int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism        int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
+	Priority           int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -1255,6 +1257,20 @@ func (x *JobDeclaration) GetMisfireWindowMs() int64 {
 func (x *JobDeclaration) GetMisfireMaxRuns() int32 {
 	if x != nil {
 		return x.MisfireMaxRuns
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetParallelism() int32 {
+	if x != nil {
+		return x.Parallelism
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
 	}
 	return 0
 }
@@ -3420,7 +3436,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xbd\a\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xfb\a\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3460,7 +3476,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\rcalendar_days\x18\x1c \x01(\tR\fcalendarDays\x120\n" +
 	"\x14misfire_threshold_ms\x18\x1d \x01(\x03R\x12misfireThresholdMs\x12*\n" +
 	"\x11misfire_window_ms\x18\x1e \x01(\x03R\x0fmisfireWindowMs\x12(\n" +
-	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\"\x92\x01\n" +
+	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
+	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +

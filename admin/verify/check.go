@@ -237,11 +237,13 @@ func (c *checker) expand() {
 	}
 }
 
-// excuse makes targets right before a pause or a delete possible only: what
-// has not started by then is ended by a row, and this history has no rows.
+// excuse makes targets possible only that need not start and are explained by
+// a row, in a history without rows: those that a calendar excludes, and those
+// right before a pause or a delete.
 func (j *job) excuse(within Time) {
 	for i := range j.targets {
 		t := &j.targets[i]
+		t.must = t.must && !t.excluded
 		for _, stop := range j.stops {
 			if stop.Invoke >= t.fire && stop.Invoke <= t.fire+t.jitter+within {
 				t.must = false

@@ -38,7 +38,7 @@ func (c *checker) judgeDelay(j *job, before, row *Row) {
 	case row.FireAt+rounding < due:
 		c.find(Early, j.id, row.Key, row.FireAt, "fires %s after the end of the run before it, the delay is %s",
 			(row.FireAt - before.FinishedAt).Duration(), specs[0].Every.Duration())
-	case row.FireAt > due+c.plan.LateAfter && row.FireAt <= c.plan.To && !c.interrupted(j, due, row.FireAt):
+	case len(specs[0].Calendars) == 0 && row.FireAt > due+c.plan.LateAfter && row.FireAt <= c.plan.To && !c.interrupted(j, due, row.FireAt):
 		c.find(Gap, j.id, row.Key, row.FireAt, "fires %s after the end of the run before it, the delay is %s",
 			(row.FireAt - before.FinishedAt).Duration(), specs[0].Every.Duration())
 	}
@@ -51,7 +51,7 @@ func (c *checker) judgeChainEnd(j *job, last *Row) {
 		return
 	}
 	due := last.FinishedAt + specs[0].Every
-	if due+c.plan.LateAfter < c.plan.To && !c.interrupted(j, due, c.plan.To) {
+	if len(specs[0].Calendars) == 0 && due+c.plan.LateAfter < c.plan.To && !c.interrupted(j, due, c.plan.To) {
 		c.find(Missed, j.id, "", due, "nothing follows the run %s, %s after its end", last.Key, specs[0].Every.Duration())
 	}
 }

@@ -115,6 +115,10 @@ type Spec struct {
 	Gap        string `json:"gap,omitempty"`     // run_at_gap_end (default), skip
 	Overlap    string `json:"overlap,omitempty"` // once (default), both
 	JitterMax  Time   `json:"jitterMax,omitempty"`
+	// Calendars exclude fire times, which then get a row and no run; Days says
+	// by which of their days: not_holidays (default), workdays, all.
+	Calendars []Calendar `json:"calendars,omitempty"`
+	Days      string     `json:"days,omitempty"`
 
 	// Misfire is skip (default), once_now or all; Threshold is how late a fire
 	// time still counts as on time, 0 = 5 s.
@@ -135,6 +139,21 @@ type Spec struct {
 	Wait Time `json:"wait,omitempty"`
 	// Shards is the number of targets of one fire time: a broadcast; 0 = 1.
 	Shards int `json:"shards,omitempty"`
+}
+
+// Calendar is one version of a calendar, as a revision is planned with.
+type Calendar struct {
+	Zone       string         `json:"zone,omitempty"` // "" = that of the schedule
+	Weekend    []time.Weekday `json:"weekend"`        // null = Saturday and Sunday; 0 is Sunday
+	Holidays   []string       `json:"holidays,omitempty"`
+	MakeUpDays []string       `json:"makeUpDays,omitempty"`
+	Blackouts  []Blackout     `json:"blackouts,omitempty"`
+}
+
+// Blackout is From ≤ fire < To.
+type Blackout struct {
+	From Time `json:"from"`
+	To   Time `json:"to"`
 }
 
 // Run is what a handler wrote down about itself: a witness. It writes one line

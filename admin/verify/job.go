@@ -54,6 +54,8 @@ type target struct {
 	// must: it is certain that the job was enabled and had this schedule.
 	must   bool
 	jitter Time // the longest delay after fire that is on time
+	// excluded: it is a must for which a calendar demands a row and no run.
+	excluded bool
 }
 
 // buildJob makes the registers out of the calls, which are in the order of
@@ -136,7 +138,14 @@ func (s *Spec) expand() expand.Spec {
 	e := expand.Spec{
 		Kind: s.Kind, Expr: s.Expr, Dialect: s.Dialect, Every: s.Every.Duration(), Anchor: s.Anchor.Std(), At: s.At.Std(),
 		WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone, StartAt: s.StartAt.Std(), EndAt: s.EndAt.Std(),
-		Gap: s.Gap, Overlap: s.Overlap,
+		Gap: s.Gap, Overlap: s.Overlap, Days: s.Days,
+	}
+	for _, c := range s.Calendars {
+		calendar := expand.Calendar{Zone: c.Zone, Weekend: c.Weekend, Holidays: c.Holidays, MakeUpDays: c.MakeUpDays}
+		for _, b := range c.Blackouts {
+			calendar.Blackouts = append(calendar.Blackouts, expand.Blackout{From: b.From.Std(), To: b.To.Std()})
+		}
+		e.Calendars = append(e.Calendars, calendar)
 	}
 	for _, at := range s.Instants {
 		e.Instants = append(e.Instants, at.Std())
@@ -187,8 +196,9 @@ func (j *job) expandRevision(r *revision, from, to Time, certain bool, mustFrom,
 			continue
 		}
 		must := certain && len(states) == 1 && fire >= mustFrom && fire <= mustTo
+		excluded := must && len(r.spec.Calendars) > 0 && r.schedule.Excluded(ms)
 		for shard := range max(r.spec.Shards, 1) {
-			j.targets = append(j.targets, target{fire, shard, must, r.spec.JitterMax})
+			j.targets = append(j.targets, target{fire, shard, must, r.spec.JitterMax, excluded})
 		}
 	}
 }

@@ -132,6 +132,8 @@ func (c *checker) judgePlace(j *job, p place, runs []int) {
 	first := &c.runs[runs[0]]
 	t, ok := j.find(p.fire, p.shard)
 	switch {
+	case ok && t.excluded:
+		c.find(Phantom, j.id, first.Key, first.Start, "a start for %s, which a calendar excludes", stamp(p.fire))
 	case ok:
 		c.judgeTime(j, t, first)
 	case j.delayed():

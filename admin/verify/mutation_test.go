@@ -150,6 +150,29 @@ var mutants = map[string]struct {
 		m.dropRuns()
 		return true
 	}},
+	"exclude it without a calendar": {true, func(m *mutation) bool {
+		if !m.certain() || m.unnamed() || m.job() == "delayed" {
+			return false
+		}
+		m.row.State, m.row.Reason = "missed", "calendar"
+		m.dropRuns()
+		return true
+	}},
+	"run it on a holiday": {true, func(m *mutation) bool {
+		fire := at(blackoutFrom) + verify.Span(2*time.Second)*(m.run.Start%10)
+		i := slices.IndexFunc(m.h.Rows, func(r verify.Row) bool { return r.Job == "holidays" && r.FireAt == fire })
+		m.h.Rows[i].State, m.h.Rows[i].Reason, m.h.Rows[i].Fence, m.h.Rows[i].Attempt = "succeeded", "", 1, 1
+		m.h.Runs = append(m.h.Runs, verify.Run{
+			Job: "holidays", Key: m.h.Rows[i].Key, Fence: 1, Attempt: 1, Boot: "e2-boot1", Tenant: m.h.Rows[i].Tenant, FireAt: fire, Start: fire + 1000, End: fire + 2000,
+		})
+		return true
+	}},
+	"miss what a calendar excludes": {true, func(m *mutation) bool {
+		fire := at(blackoutFrom) + verify.Span(2*time.Second)*(m.run.Start%10)
+		i := slices.IndexFunc(m.h.Rows, func(r verify.Row) bool { return r.Job == "holidays" && r.FireAt == fire })
+		m.h.Rows[i].Reason = "misfire"
+		return true
+	}},
 	"overlap": {true, func(m *mutation) bool {
 		if m.job() != "serial" || m.nearFault() {
 			return false

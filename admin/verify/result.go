@@ -25,7 +25,7 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 	}
 	problem := ""
 	switch row.Reason {
-	case "misfire", "misfire_window":
+	case "misfire", "misfire_window", "misfire_cap":
 		problem = c.judgeMisfire(j, row)
 	case "coalesced":
 		if problem = c.judgeMisfire(j, row); problem == "" {
@@ -41,8 +41,15 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 		if waited := row.FinishedAt - max(row.FireAt, row.PlannedAt); waited+rounding < j.wait(row.FireAt) {
 			problem = "it waited for an instance for " + waited.Duration().String() + " only"
 		}
-	case "killed", "calendar", "bad_input", "unknown_handler":
+	case "calendar":
+		if !t.excluded && !j.delayed() {
+			problem = "no calendar excludes it"
+		}
+	case "killed", "bad_input", "unknown_handler":
 		return // somebody wanted it so
+	}
+	if t.excluded && row.Reason != "calendar" {
+		problem = "a calendar excludes it"
 	}
 	if problem == "" && c.explainable(row) {
 		return
@@ -58,7 +65,7 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 // explainable: the reason needs no fault, or a fault was near.
 func (c *checker) explainable(row *Row) bool {
 	switch row.Reason {
-	case "overlap", "covered", "paused", "deleted":
+	case "overlap", "covered", "paused", "deleted", "calendar":
 		return true
 	}
 	return c.faultAt(row.FireAt, max(row.FinishedAt, row.PlannedAt, row.FireAt))

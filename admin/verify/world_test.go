@@ -20,12 +20,14 @@ type world struct {
 
 // The world's calendar, from begin on.
 const (
-	worldEnd    = 300 * time.Second
-	outageFrom  = 100 * time.Second
-	outageTo    = 140 * time.Second
-	killed      = 200 * time.Second
-	changed     = 250 * time.Second
-	maxLateness = 2 * time.Second
+	worldEnd   = 300 * time.Second
+	outageFrom = 100 * time.Second
+	outageTo   = 140 * time.Second
+	killed     = 200 * time.Second
+	changed    = 250 * time.Second
+	// Nothing of the job with a calendar runs in between.
+	blackoutFrom, blackoutTo = 60 * time.Second, 80 * time.Second
+	maxLateness              = 2 * time.Second
 )
 
 // newWorld makes a history of about 1,500 runs.
@@ -52,6 +54,9 @@ func newWorld(seed uint64) *verify.History {
 	w.plain("edited", verify.Spec{}, 2*time.Second)
 	w.plain("deleted", verify.Spec{}, time.Second)
 	w.plain("unanswered", verify.Spec{}, time.Second)
+	w.plain("holidays", verify.Spec{Blocking: "parallel", Calendars: []verify.Calendar{{
+		Blackouts: []verify.Blackout{{From: at(blackoutFrom), To: at(blackoutTo)}},
+	}}}, 2*time.Second)
 	w.busy("serial", verify.Spec{}, 4*time.Second)
 	w.busy("discards", verify.Spec{Blocking: "discard_later"}, 4*time.Second)
 	w.delayed("delayed", 3*time.Second)
@@ -135,6 +140,8 @@ func (w *world) plain(job string, spec verify.Spec, every time.Duration) {
 	for fire := time.Duration(0); fire <= worldEnd; fire += every {
 		switch {
 		case !fires(job, fire):
+		case job == "holidays" && during(fire, blackoutFrom, blackoutTo):
+			w.row(job, fire, "missed", "calendar")
 		case during(fire, outageFrom, outageTo-5*time.Second):
 			w.passed(job, fire, fire == last, spec.Misfire == "once_now")
 		case spec.Misfire == "once_now" && during(fire, outageFrom, last):

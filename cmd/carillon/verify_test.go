@@ -62,3 +62,18 @@ func TestVerify(t *testing.T) {
 	require.Equal(t, 2, term.run("verify").code)
 	require.Equal(t, 2, term.run("verify", history(t, 1, once), "-o", "yaml").code)
 }
+
+func TestVerifyDatabase(t *testing.T) {
+	term := newTerminal(t)
+	data := t.TempDir()
+	r := term.run("verify", "--since", "1h", "--data", filepath.Join(data, "nowhere"))
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "no database")
+	require.Equal(t, 0, term.run("migrate", "--data", data).code)
+	r = term.run("verify", "--since", "1h", "--data", data)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stdout, "not enough evidence: 0 expected, 0 accounted")
+	for _, args := range [][]string{{"--since", "-1h"}, {"--since", "2161h"}, {"somewhere", "--since", "1h"}} {
+		require.Equal(t, 2, term.run(append([]string{"verify", "--data", data}, args...)...).code, args)
+	}
+}

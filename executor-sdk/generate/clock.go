@@ -44,6 +44,8 @@ type Clock struct {
 	RetryDelay  string          `json:"retryDelay,omitempty"`
 	Timeout     string          `json:"timeout,omitempty"`
 	Blocking    string          `json:"blocking,omitempty"`
+	Parallelism int             `json:"parallelism,omitempty"`
+	Priority    int             `json:"priority,omitempty"`
 	Routing     string          `json:"routing,omitempty"`
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
@@ -66,7 +68,7 @@ var (
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
-		"retries", "retry-delay", "timeout", "blocking", "routing", "misfire",
+		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "misfire",
 		"owner", "idempotent", "on-success", "on-failure",
 	}
 )
@@ -76,6 +78,9 @@ var (
 const (
 	maxName    = 128
 	maxRetries = 100
+	// maxParallelism only keeps out what cannot be meant.
+	maxParallelism = 100_000
+	maxPriority    = 100
 )
 
 // readTimer fills a group from its marker.
@@ -158,13 +163,17 @@ func (c *clockReader) set(o option) {
 	case "input":
 		c.clock.JobInput = c.json(o)
 	case "retries":
-		c.clock.Retries = c.count(o)
+		c.clock.Retries = c.number(o, 0, maxRetries)
 	case "retry-delay":
 		c.clock.RetryDelay = c.duration(o)
 	case "timeout":
 		c.clock.Timeout = c.duration(o)
 	case "blocking":
 		c.clock.Blocking = c.word(o, blockings)
+	case "parallelism":
+		c.clock.Parallelism = c.number(o, 0, maxParallelism)
+	case "priority":
+		c.clock.Priority = c.number(o, -maxPriority, maxPriority)
 	case "routing":
 		c.clock.Routing = c.word(o, routings)
 	case "misfire":
@@ -188,6 +197,9 @@ func (c *clockReader) checkTogether() {
 		c.r.add(every.pos, "keep one of them, or write a second carillon:clock", "cron and every exclude each other")
 	}
 	c.checkSchedule()
+	if o, ok := c.at["parallelism"]; ok && c.clock.Blocking != "parallel" {
+		c.r.add(o.pos, "add blocking=parallel or remove it", "parallelism has a meaning only beside blocking=parallel")
+	}
 	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == 0 {
 		if _, given := c.at["retries"]; !given {
 			c.r.add(o.pos, "add retries=… or remove it", "retry-delay has a meaning only beside retries")
@@ -269,10 +281,10 @@ func (c *clockReader) json(o option) json.RawMessage {
 	return json.RawMessage(o.value)
 }
 
-func (c *clockReader) count(o option) int {
+func (c *clockReader) number(o option, least, most int) int {
 	n, err := strconv.Atoi(o.value)
-	if err != nil || n < 0 || n > maxRetries {
-		c.r.add(o.valuePos, fmt.Sprintf("write a whole number from 0 to %d", maxRetries),
+	if err != nil || n < least || n > most {
+		c.r.add(o.valuePos, fmt.Sprintf("write a whole number from %d to %d", least, most),
 			"%s=%q is out of range", o.key, o.value)
 		return 0
 	}

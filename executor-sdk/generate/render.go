@@ -142,12 +142,17 @@ func (w *goWriter) options(c Clock) []string {
 		w.imports["encoding/json"] = true
 		out = append(out, "executor.Input(json.RawMessage("+quoteJSON(c.JobInput)+"))")
 	}
-	if c.Retries > 0 {
-		out = append(out, fmt.Sprintf("executor.Retries(%d)", c.Retries))
+	number := func(option string, value int) {
+		if value != 0 {
+			out = append(out, fmt.Sprintf("executor.%s(%d)", option, value))
+		}
 	}
+	number("Retries", c.Retries)
 	duration("RetryDelay", c.RetryDelay)
 	duration("Timeout", c.Timeout)
 	constant("Blocking", c.Blocking, blockingNames)
+	number("Parallelism", c.Parallelism)
+	number("Priority", c.Priority)
 	constant("Routing", c.Routing, routingNames)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)

@@ -26,7 +26,7 @@ func f03(ctx context.Context, s *stage) error {
 	}
 	defer db.Close()
 	pauses := pick(s.set, []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute},
-		[]time.Duration{time.Second, 5 * time.Second, 20 * time.Second})
+		[]time.Duration{time.Second, 5 * time.Second})
 	withLocks := 0
 	for i := range s.rounds(2*len(pauses), 2*len(pauses)) {
 		pause, locks := pauses[i/2%len(pauses)], i%2 == 1

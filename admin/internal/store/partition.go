@@ -28,6 +28,8 @@ type Partitions interface {
 	// until the database's now + Horizon and was never offered, so that
 	// another node can fire it in time.
 	ListPlanned(ctx context.Context, p ListPlannedParams) ([]domain.Execution, error)
+	// ListPartitionLags says of each partition, in order, what its next work is.
+	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)
 }
 
 // NodesShown is how long a silent node stays in a PartitionTable.

@@ -21,6 +21,10 @@ type Spec struct {
 	Zone                 string // "" = UTC
 	StartAt, EndAt       time.Time
 	Gap, Overlap         string // "" = run_at_gap_end, once
+	// Calendars exclude fire times, and Days says by which of their days:
+	// "" = not_holidays, workdays, all.
+	Calendars []Calendar
+	Days      string
 }
 
 // Schedule tells fire times in Unix milliseconds. It is safe for concurrent use.
@@ -29,6 +33,8 @@ type Schedule struct {
 	zone     *zone
 	cron     *cron
 	from, to int64 // milliseconds since midnight of the daily window
+
+	calendarZones []*zone // of spec.Calendars
 }
 
 // The last instant that has a four-digit year, in Unix seconds.
@@ -41,6 +47,9 @@ func New(spec Spec) (*Schedule, error) {
 		return nil, err
 	}
 	s := &Schedule{spec: spec, zone: z}
+	if err := s.loadCalendars(); err != nil {
+		return nil, err
+	}
 	switch spec.Kind {
 	case "none", "once", "instants":
 	case "cron":

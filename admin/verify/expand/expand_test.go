@@ -217,6 +217,47 @@ func TestOtherKindsAgainstTheEngine(t *testing.T) {
 	})
 }
 
+func TestCalendarsAgainstTheEngine(t *testing.T) {
+	begin := instant(t, "2026-01-01T00:00:00Z")
+	rapid.Check(t, func(t *rapid.T) {
+		days := func(name string) (list []string) {
+			for _, d := range rapid.SliceOfNDistinct(rapid.IntRange(0, 19), 0, 6, rapid.ID).Draw(t, name) {
+				list = append(list, begin.AddDate(0, 0, d+20*(len(name)%2)).Format(time.DateOnly))
+			}
+			return list
+		}
+		zones := append([]string{""}, testZones...)
+		theirs := schedule.CalendarSpec{
+			Zone: rapid.SampledFrom(zones).Draw(t, "calendar zone"), Holidays: days("holidays"), MakeUpDays: days("make-up"),
+			Weekend: rapid.SampledFrom([][]time.Weekday{nil, {}, {time.Friday, time.Saturday}}).Draw(t, "weekend"),
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "blackouts") {
+			from := begin.Add(time.Duration(rapid.IntRange(0, 960).Draw(t, "from")) * time.Hour)
+			theirs.Blackouts = append(theirs.Blackouts, schedule.Blackout{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 48).Draw(t, "hours")) * time.Hour)})
+		}
+		calendar, err := schedule.CompileCalendar(theirs)
+		require.NoError(t, err)
+		spec := schedule.Spec{
+			Kind: schedule.KindFixedRate, Every: 37 * time.Minute, Zone: rapid.SampledFrom(testZones).Draw(t, "zone"), Calendars: []*schedule.Calendar{calendar},
+			Days: rapid.SampledFrom([]schedule.DayRule{"", schedule.DaysNotHolidays, schedule.DaysWorkdays, schedule.DaysAll}).Draw(t, "days"),
+		}
+		engine, err := schedule.Compile(spec)
+		require.NoError(t, err)
+		mine := ours(spec)
+		mine.Days = string(spec.Days)
+		mine.Calendars = []Calendar{{Zone: theirs.Zone, Weekend: theirs.Weekend, Holidays: theirs.Holidays, MakeUpDays: theirs.MakeUpDays}}
+		for _, b := range theirs.Blackouts {
+			mine.Calendars[0].Blackouts = append(mine.Calendars[0].Blackouts, Blackout(b))
+		}
+		s, err := New(mine)
+		require.NoError(t, err)
+		for at := range s.Fires(begin.UnixMilli(), begin.AddDate(0, 0, 42).UnixMilli()) {
+			_, want := engine.Excluded(time.UnixMilli(at))
+			require.Equal(t, want, s.Excluded(at), "%+v at %s", theirs, time.UnixMilli(at).UTC())
+		}
+	})
+}
+
 // TestLongRange goes through twenty years, in which the years past the zones'
 // tables begin.
 func TestLongRange(t *testing.T) {
@@ -228,6 +269,17 @@ func TestLongRange(t *testing.T) {
 				spec.Expr = "0 " + expr
 			}
 			compare(t, spec, from, to)
+		}
+	}
+}
+
+// TestLastDayOfLeapYears goes through the days whose bounds Go 1.26 gets wrong
+// past a zone's table.
+func TestLastDayOfLeapYears(t *testing.T) {
+	for _, zone := range testZones {
+		for _, year := range []int{2036, 2040, 2044, 2048} {
+			to := time.Date(year+1, 1, 2, 0, 0, 0, 0, time.UTC).UnixMilli()
+			compare(t, schedule.Spec{Kind: schedule.KindCron, Expr: "*/20 * * * *", Zone: zone}, to-3*86_400_000, to)
 		}
 	}
 }

@@ -90,8 +90,22 @@ func (m *machine) interrupt(now time.Time, a *attempt, cause error) {
 
 func (m *machine) cancels(now time.Time, list []*proto.Cancel) {
 	for _, c := range list {
-		m.interrupt(now, m.attempts[Key{c.GetExecutionId(), c.GetFence()}], causeOf(c))
+		k := Key{c.GetExecutionId(), c.GetFence()}
+		if a := m.attempts[k]; a != nil {
+			m.interrupt(now, a, causeOf(c))
+		} else if seen, known := m.seen[k.Execution]; !known || seen < k.Fence {
+			m.neverTaken(now, k)
+		}
 	}
+}
+
+// neverTaken answers the cancel of an attempt whose offer did not arrive, or
+// was refused: it is not taken any more, and nothing has started.
+func (m *machine) neverTaken(now time.Time, k Key) {
+	a := &attempt{key: k, boot: m.boot, phase: ended}
+	m.attempts[k] = a
+	m.remember(k)
+	m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "cancelled before its offer was taken"}, now))
 }
 
 // acks is the event that an admin node took results over, whatever its verdict.

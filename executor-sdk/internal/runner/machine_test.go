@@ -274,8 +274,25 @@ func TestCancelInEveryPhase(t *testing.T) {
 	b.expect("write done 4/1", "A result 4/1 CANCELLED cancelled")
 	require.Equal(t, "killed: rolled back", b.results[len(b.results)-1].GetError())
 	b.cancel(4, 1, "killed")
-	b.cancel(99, 1, "killed")
 	b.expect()
+}
+
+// A cancel that comes instead of the offer is an answer, too: without it the
+// admin would ask for ever.
+func TestCancelOfAnAttemptThatWasNeverTaken(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.cancel(1, 2, "killed")
+	b.saved(nil)
+	b.expect("write done 1/2", "A result 1/2 NEVER_STARTED")
+	b.offer(A, offer(1, 2, idempotent), offer(1, 1, idempotent))
+	b.expect("A answer 1/2 no duplicate", "A answer 1/1 no void")
+	b.ack(1, 2)
+	b.expect("write settled 1/2")
+	b.cancel(1, 2, "killed") // settled, and an older one: nothing new can be said
+	b.cancel(1, 1, "killed")
+	b.expect()
+	b.expectNothingLeft()
 }
 
 func TestLeaseLossBeforeTheStartGivesTheAttemptBack(t *testing.T) {

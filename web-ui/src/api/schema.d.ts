@@ -270,6 +270,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Nodes, partitions, clock and database of the engine */
+        get: operations["get-cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cluster/confirm-clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that the database's clock is right
+         * @description After the database's clock leapt forward by more than 5 s, firing is held until most nodes' clocks agree with it. This makes all nodes go on although they do not.
+         */
+        post: operations["confirm-clock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -1184,6 +1221,139 @@ export interface components {
             /** @description Why; the handler sees it */
             reason?: string;
         };
+        Cluster: {
+            clock: components["schemas"]["ClusterClock"];
+            database: components["schemas"]["ClusterDatabase"];
+            /** @description By id; those that were heard of in the last minute */
+            nodes: components["schemas"]["ClusterNode"][];
+            /**
+             * Format: date-time
+             * @description The database's clock, which decides
+             */
+            now: string;
+            /** @description All 64, by number */
+            partitions: components["schemas"]["ClusterPartition"][];
+        };
+        ClusterClock: {
+            /** @description The database's clock leapt forward and firing is held */
+            held: boolean;
+            /**
+             * Format: date-time
+             * @description The time that was believed last
+             */
+            heldAt: string | null;
+            /**
+             * Format: int64
+             * @description How far the database's clock leapt
+             */
+            jumpMs: number;
+        };
+        ClusterDatabase: {
+            /** @description What about its setup endangers the promises */
+            findings: components["schemas"]["DatabaseFinding"][];
+            /** @enum {string} */
+            kind: "sqlite" | "mariadb" | "mysql";
+            /**
+             * Format: double
+             * @description One round trip from this node
+             */
+            latencyMs: number;
+            readOnly: boolean;
+            /** @enum {string} */
+            role: "primary" | "replica";
+            version: string;
+        };
+        ClusterNode: {
+            bootId: string;
+            /** @description It does not believe the database's clock */
+            clockHeld: boolean;
+            /**
+             * Format: int64
+             * @description Its own clock less the database's
+             */
+            clockSkewMs: number;
+            /** @description Its session with the database is open */
+            connected: boolean;
+            /** @description The node that answers */
+            current: boolean;
+            executorAddress: string;
+            /**
+             * Format: int64
+             * @description Since its last sign of life
+             */
+            heartbeatAgeMs: number;
+            id: string;
+            name: string;
+            /**
+             * Format: int64
+             * @description Leases that it holds
+             */
+            partitions: number;
+            /**
+             * Format: int64
+             * @description The greatest of its partitions
+             */
+            planningLagMs: number;
+            /**
+             * Format: date-time
+             * @description Its last sign of life
+             */
+            renewedAt: string | null;
+            /**
+             * Format: int64
+             * @description Executor sessions
+             */
+            sessions: number;
+            /** Format: date-time */
+            startedAt: string;
+            /** @enum {string} */
+            state: "live" | "leaving" | "silent";
+            version: string;
+        };
+        ClusterPartition: {
+            bootId: string;
+            /**
+             * Format: int64
+             * @description How long ago that was
+             */
+            dueLagMs: number;
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: date-time
+             * @description The earliest fire time that is not planned
+             */
+            nextFireAt: string | null;
+            /** @description The holder, or the last one */
+            nodeId: string | null;
+            nodeName: string;
+            /**
+             * Format: date-time
+             * @description When the longest overdue run had to be looked at; null = nothing is overdue
+             */
+            oldestDueAt: string | null;
+            /**
+             * Format: int64
+             * @description How long ago that was; 0 while planning is ahead
+             */
+            planningLagMs: number;
+            /** @enum {string} */
+            state: "held" | "expired" | "free";
+            /** @description Grows with each holder */
+            term: string;
+            /**
+             * Format: date-time
+             * @description End of the lease, by the database's clock
+             */
+            until: string | null;
+        };
+        ConfirmedClock: {
+            /**
+             * Format: date-time
+             * @description The database's clock, which is now believed
+             */
+            confirmedAt: string;
+        };
         CreateAPIKeyInputBody: {
             /**
              * Format: date-time
@@ -1267,6 +1437,12 @@ export interface components {
             secret: string;
             /** Format: int64 */
             uses: number;
+        };
+        DatabaseFinding: {
+            code: string;
+            /** @description A node refuses to start with it */
+            fatal: boolean;
+            message: string;
         };
         Delivery: {
             /** Format: int64 */
@@ -4044,6 +4220,154 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "confirm-clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfirmedClock"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -104,6 +104,8 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10})
 			require.NoError(t, err)
+			_, err = s.ListPartitionLags(ctx)
+			require.NoError(t, err)
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})
 			require.NoError(t, err)
 			ledger := &ledgerReader{q: e, d: s.d}
