@@ -144,6 +144,7 @@ type MisfirePolicy string
 const (
 	SkipMisfire    MisfirePolicy = "skip"
 	OnceNowMisfire MisfirePolicy = "once_now"
+	AllMisfires    MisfirePolicy = "all" // each of them, within MisfireLimit
 )
 
 // Owner is the mail address that is told when the job finally fails.
