@@ -67,12 +67,12 @@ func matrixBody(method, path string) any {
 	switch {
 	case strings.HasSuffix(path, "/backfill"):
 		return map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}
-	case strings.HasSuffix(path, "/limit"):
-		return map[string]any{"maxRunning": 1}
 	case strings.HasSuffix(path, "/import"):
 		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
+	case strings.HasSuffix(path, "/limit"):
+		return map[string]any{"maxRunning": 1}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):
