@@ -78,7 +78,7 @@ func parse(args []string) (*settings, error) {
 	s := &settings{}
 	flags := flag.NewFlagSet("faults run", flag.ContinueOnError)
 	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses, about ten minutes")
-	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100); 400 reach a million targets in about 40 minutes")
+	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100)")
 	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -80,8 +81,12 @@ type (
 		Leaving bool
 	}
 	// Adopt: fire what was planned in these partitions, because their holder
-	// does not. Two nodes that fire the same execution do no harm: one offers it.
-	Adopt struct{ Partitions []int }
+	// does not, and give back what the Dead have offered in them. Two nodes that
+	// fire the same execution do no harm: one offers it.
+	Adopt struct {
+		Partitions []int
+		Dead       []domain.NodeID
+	}
 	// Changed tells people and the planner.
 	Changed struct{ Gained, Lost []domain.PartitionTerm }
 )
@@ -296,7 +301,7 @@ func (m *Machine) known() bool {
 
 func (m *Machine) acquired(ev Acquired) []Effect {
 	var gained []domain.PartitionTerm
-	var adopt []int
+	var adopt Adopt
 	for _, l := range ev.Leases {
 		t := &m.tenures[l.Partition]
 		if m.stopping {
@@ -304,7 +309,7 @@ func (m *Machine) acquired(ev Acquired) []Effect {
 			continue
 		}
 		if !m.firedByItsHolder(t.row) && t.adopted < l.Term-1 || t.row.Term == 0 {
-			adopt = append(adopt, l.Partition)
+			adopt.add(l.Partition, t.row)
 		}
 		t.adopted = l.Term - 1
 		t.term, t.trust, t.row, t.since = l.Term, ev.SentAt+m.cfg.TTL-Margin, l, ev.SentAt
@@ -314,11 +319,19 @@ func (m *Machine) acquired(ev Acquired) []Effect {
 	if m.stopping {
 		return append(effects, m.release())
 	}
-	if len(adopt) > 0 {
-		effects = append(effects, Adopt{adopt})
+	if len(adopt.Partitions) > 0 {
+		effects = append(effects, adopt)
 	}
 	if len(gained) > 0 {
 		effects = append(effects, Changed{Gained: gained})
 	}
 	return effects
+}
+
+// add names a partition and the node that last held it, if that did not leave.
+func (a *Adopt) add(partition int, last domain.PartitionLease) {
+	a.Partitions = append(a.Partitions, partition)
+	if last.BootID != "" && !slices.Contains(a.Dead, last.Node) {
+		a.Dead = append(a.Dead, last.Node)
+	}
 }

@@ -29,6 +29,9 @@ type dialect interface {
 	// byPrimary and byIndex stand behind a table's name and tell the planner
 	// which index to use.
 	byPrimary() string
+	// byID is byPrimary for an UPDATE of a table whose primary key is one
+	// number: no other condition may choose the index.
+	byID() string
 	byIndex(index string) string
 	// bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
 	bounded(query string) string
