@@ -169,14 +169,11 @@ func (m *Machine) free(now time.Duration, t *tenure) bool {
 
 func (m *Machine) steadyFor(now, d time.Duration) bool { return now-m.steady >= d }
 
-// firedByItsHolder says whether the last holder of a partition still fires
-// what it has planned: it lives, and has only given the partition up.
-func (m *Machine) firedByItsHolder(row domain.PartitionLease) bool {
-	if row.BootID == "" {
-		return false
-	}
+// fires says whether a node fires what it has planned: it lives, and is not
+// about to stop.
+func (m *Machine) fires(boot string) bool {
 	for i := range m.table.Nodes {
-		if n := &m.table.Nodes[i]; n.BootID == row.BootID {
+		if n := &m.table.Nodes[i]; n.BootID == boot {
 			return n.Connected && m.alive(n)
 		}
 	}
@@ -204,6 +201,12 @@ func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 		if t := &m.tenures[p]; t.adopted < t.row.Term {
 			t.adopted = t.row.Term
 			out.add(p, t.row)
+		}
+	}
+	for p := range m.tenures { // ours, whose last holder died soon after
+		if t := &m.tenures[p]; t.term != 0 && t.before.BootID != "" && now < t.firesUntil && !m.fires(t.before.BootID) {
+			out.add(p, t.before)
+			t.before = domain.PartitionLease{}
 		}
 	}
 	return out

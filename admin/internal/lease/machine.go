@@ -22,6 +22,9 @@ const (
 	// it believes that others are dead: after a standstill of the database all
 	// leases have run out, and everybody gets the time to renew.
 	Grace = time.Second
+	// plansLast is how long a node that gave a partition up goes on firing what
+	// it had planned: as far as planning looks ahead, and the grace of sweeps.
+	plansLast = 3*time.Second + domain.PickupGrace
 )
 
 // Config says whose machine it is. The zero times are the constants above.
@@ -106,6 +109,11 @@ type tenure struct {
 	releasing int64
 	// adopted is the highest term whose planned executions were taken over.
 	adopted int64
+
+	// before is the holder who gave this partition to us and still fires what
+	// it planned, which ends at firesUntil.
+	before     domain.PartitionLease
+	firesUntil time.Duration
 
 	// What the table said last, and since when it has been saying so.
 	row   domain.PartitionLease
@@ -308,7 +316,10 @@ func (m *Machine) acquired(ev Acquired) []Effect {
 			t.releasing = l.Term // too late: give it back
 			continue
 		}
-		if !m.firedByItsHolder(t.row) && t.adopted < l.Term-1 || t.row.Term == 0 {
+		t.before = domain.PartitionLease{}
+		if m.fires(t.row.BootID) && t.row.BootID != m.cfg.BootID {
+			t.before, t.firesUntil = t.row, ev.SentAt+plansLast
+		} else if t.adopted < l.Term-1 || t.row.Term == 0 {
 			adopt.add(l.Partition, t.row)
 		}
 		t.adopted = l.Term - 1
