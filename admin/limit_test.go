@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
-// cluster returns what starts nodes on one database.
-func cluster(t *testing.T) (start func() *node) {
+// limitedCluster returns what starts nodes on one database.
+func limitedCluster(t *testing.T) (start func() *node) {
 	dsn := "mysql:" + testenv.MariaDB(t)
 	key := t.TempDir() + "/sealing.key"
 	return func() *node {
@@ -28,7 +28,7 @@ func cluster(t *testing.T) (start func() *node) {
 // handler of the covered run is told why, what waited between is discarded, and
 // the last one runs.
 func TestALaterRunCoversTheEarlierOne(t *testing.T) {
-	start := cluster(t)
+	start := limitedCluster(t)
 	a, b := start(), start()
 	entered, causes := make(chan string, 9), make(chan error, 9)
 	a.startExecutor("shop", func(c *executor.Config) { c.Slots = 1 }, func(ex *executor.Executor) {
@@ -76,7 +76,7 @@ func TestALaterRunCoversTheEarlierOne(t *testing.T) {
 // their turn.
 func TestALimitHoldsOnAllNodes(t *testing.T) {
 	const runs, most = 24, 3
-	start := cluster(t)
+	start := limitedCluster(t)
 	a := start()
 	var mu sync.Mutex
 	on, peak := 0, 0

@@ -37,7 +37,7 @@ func (b *bench) scale(ctx context.Context) error {
 		}
 	}
 	for _, n := range nodes {
-		if err := b.scaleOf(ctx, kind, fmt.Sprintf("%d admin nodes", n), n, nil); err != nil {
+		if err := b.scaleOf(ctx, kind, fmt.Sprintf("admin nodes: %d", n), n, nil); err != nil {
 			return err
 		}
 	}

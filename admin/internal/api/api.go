@@ -154,6 +154,7 @@ func (a *API) routes() {
 	a.registerJobActions()
 	a.registerSchedules()
 	a.registerCalendars()
+	a.registerBackfills()
 	a.registerRuns()
 	a.registerExplain()
 	a.registerLogs()

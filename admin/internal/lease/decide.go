@@ -12,6 +12,8 @@ type member struct {
 	id    domain.NodeID
 	boot  string
 	count int // valid leases
+	// young: it has not watched for long enough to judge others.
+	young bool
 }
 
 // decide compares this node's share with what it holds: it gives up what is
@@ -36,8 +38,8 @@ func (m *Machine) decide(now time.Duration, lost *[]domain.PartitionTerm) []Effe
 	if want := m.want(now, members); len(want) > 0 {
 		effects = append(effects, Acquire{want})
 	}
-	if parts := m.orphans(now, members); len(parts) > 0 {
-		effects = append(effects, Adopt{parts})
+	if adopt := m.orphans(now, members); len(adopt.Partitions) > 0 {
+		effects = append(effects, adopt)
 	}
 	return effects
 }
@@ -61,7 +63,8 @@ func (m *Machine) members() []member {
 	for i := range m.table.Nodes {
 		n := &m.table.Nodes[i]
 		if m.alive(n) || n.BootID == m.cfg.BootID {
-			out = append(out, member{id: n.ID, boot: n.BootID})
+			began := n.StartedAt.Add(-n.ClockSkew)
+			out = append(out, member{id: n.ID, boot: n.BootID, young: m.table.Now.Sub(began) < 2*Grace})
 		}
 	}
 	for i := range m.table.Leases {
@@ -166,14 +169,11 @@ func (m *Machine) free(now time.Duration, t *tenure) bool {
 
 func (m *Machine) steadyFor(now, d time.Duration) bool { return now-m.steady >= d }
 
-// firedByItsHolder says whether the last holder of a partition still fires
-// what it has planned: it lives, and has only given the partition up.
-func (m *Machine) firedByItsHolder(row domain.PartitionLease) bool {
-	if row.BootID == "" {
-		return false
-	}
+// fires says whether a node fires what it has planned: it lives, and is not
+// about to stop.
+func (m *Machine) fires(boot string) bool {
 	for i := range m.table.Nodes {
-		if n := &m.table.Nodes[i]; n.BootID == row.BootID {
+		if n := &m.table.Nodes[i]; n.BootID == boot {
 			return n.Connected && m.alive(n)
 		}
 	}
@@ -183,23 +183,30 @@ func (m *Machine) firedByItsHolder(row domain.PartitionLease) bool {
 // orphans are partitions whose holder seems to be dead though its lease lasts,
 // and which will fall to this node. What was planned in them is fired from
 // here meanwhile. Each is named once per term.
-func (m *Machine) orphans(now time.Duration, members []member) []int {
+func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 	if !m.steadyFor(now, Grace) {
-		return nil
+		return out
 	}
 	var parts []int
-	heirs := slices.DeleteFunc(slices.Clone(members), func(o member) bool { return o.boot != m.cfg.BootID && m.disconnected(o.boot) })
+	heirs := slices.DeleteFunc(slices.Clone(members), func(o member) bool {
+		return o.boot != m.cfg.BootID && (o.young || m.disconnected(o.boot))
+	})
 	for p := range m.tenures {
 		row := &m.tenures[p].row
 		if row.BootID != m.cfg.BootID && row.Until.After(m.table.Now) && m.disconnected(row.BootID) {
 			parts = append(parts, p)
 		}
 	}
-	var out []int
 	for _, p := range assign(parts, heirs, m.cfg.BootID) {
 		if t := &m.tenures[p]; t.adopted < t.row.Term {
 			t.adopted = t.row.Term
-			out = append(out, p)
+			out.add(p, t.row)
+		}
+	}
+	for p := range m.tenures { // ours, whose last holder died soon after
+		if t := &m.tenures[p]; t.term != 0 && t.before.BootID != "" && now < t.firesUntil && !m.fires(t.before.BootID) {
+			out.add(p, t.before)
+			t.before = domain.PartitionLease{}
 		}
 	}
 	return out

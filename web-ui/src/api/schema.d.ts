@@ -136,6 +136,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/backfills/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One backfill */
+        get: operations["get-backfill"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backfills/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write no more runs of a backfill
+         * @description Those that are under way go on.
+         */
+        post: operations["cancel-backfill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calendars": {
         parameters: {
             query?: never;
@@ -458,6 +495,43 @@ export interface paths {
          * @description Its runs stay readable.
          */
         delete: operations["delete-job"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a job for the fire times of a past range
+         * @description Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.
+         */
+        post: operations["backfill-job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/backfills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A job's backfills, newest first */
+        get: operations["list-backfills"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -963,6 +1037,92 @@ export interface components {
             /** @enum {string} */
             kind: "executor_offline" | "job_failing";
             text: components["schemas"]["Bilingual"];
+        };
+        Backfill: {
+            /** Format: int64 */
+            concurrency: number;
+            /**
+             * Format: int64
+             * @description Runs written so far; with dryRun: that would be written
+             */
+            created: number;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy: string;
+            /**
+             * Format: int64
+             * @description Runs that ended otherwise
+             */
+            failed: number;
+            /** Format: date-time */
+            finishedAt: string | null;
+            /** @description With dryRun: the first fire times that would run, at most 100 */
+            fires?: components["schemas"]["Fire"][];
+            /** Format: date-time */
+            from: string;
+            /** @description Absent with dryRun */
+            id?: string;
+            jobId: string;
+            /**
+             * Format: int64
+             * @description All its runs use this revision
+             */
+            jobRevision: number;
+            message: string;
+            /**
+             * Format: date-time
+             * @description Fire times before this one are done with; null at the end
+             */
+            nextFireAt: string | null;
+            note: string;
+            /**
+             * Format: int64
+             * @description Fire times in the range
+             */
+            planned: number;
+            /**
+             * Format: int64
+             * @description Runs that have not ended
+             */
+            running: number;
+            /** @enum {string} */
+            scope: "missing" | "unsuccessful" | "all";
+            /**
+             * Format: int64
+             * @description Fire times that did not need one
+             */
+            skipped: number;
+            /** @enum {string} */
+            state: "dry_run" | "running" | "done" | "cancelled";
+            /** Format: int64 */
+            succeeded: number;
+            /** Format: date-time */
+            to: string;
+        };
+        BackfillRequest: {
+            /**
+             * Format: int64
+             * @description How many of its runs may be under way at once; default 1
+             */
+            concurrency?: number;
+            /** @description Say what would be done, and do nothing */
+            dryRun?: boolean;
+            /**
+             * Format: date-time
+             * @description First instant of the range
+             */
+            from: string;
+            note?: string;
+            /**
+             * @description missing (default): fire times that did not run; unsuccessful: also those whose run did not succeed; all. No fire time is backfilled twice
+             * @enum {string}
+             */
+            scope?: "missing" | "unsuccessful" | "all";
+            /**
+             * Format: date-time
+             * @description End of the range, not included; not later than now
+             */
+            to: string;
         };
         Bilingual: {
             en: string;
@@ -1811,6 +1971,11 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
+        PageBackfill: {
+            items: components["schemas"]["Backfill"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
         PageCalendarSummary: {
             items: components["schemas"]["CalendarSummary"][];
             /** @description Give it as cursor to get what follows; null on the last page */
@@ -1995,7 +2160,7 @@ export interface components {
              */
             attempt: number;
             /** @enum {string} */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
              * @description When it was planned
@@ -2096,7 +2261,7 @@ export interface components {
             /** @description By number; the current one last */
             attempts: components["schemas"]["Attempt"][];
             /** @enum {string} */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
              * @description When it was planned
@@ -3024,6 +3189,203 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "cancel-backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5471,6 +5833,202 @@ export interface operations {
             };
         };
     };
+    "backfill-job": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackfillRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-backfills": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageBackfill"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "explain-fire": {
         parameters: {
             query: {
@@ -6369,7 +6927,7 @@ export interface operations {
                 instanceId?: string;
                 /** @description One or several, separated by commas */
                 state?: string;
-                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent";
+                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
                 /** @description Planned at or after */
                 from?: string;
                 /** @description Planned before */

@@ -102,7 +102,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: w.held, Limit: 10, Plan: w.planOne})
 			require.NoError(t, err)
-			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10})
+			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10, OfferedBy: []domain.NodeID{1}})
 			require.NoError(t, err)
 			_, err = s.ListPartitionLags(ctx)
 			require.NoError(t, err)

@@ -177,11 +177,15 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	until := s.d.clockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
+	which := fmt.Sprintf("state = %d AND fence = 0 AND reason = ''", domain.Due)
+	if len(p.OfferedBy) > 0 {
+		which = fmt.Sprintf("(%s OR state = %d AND node_id IN (%s))", which, domain.Offered, idList(p.OfferedBy))
+	}
 	list := make([]string, len(p.Partitions))
 	for i, part := range p.Partitions {
 		list[i] = s.d.bounded(fmt.Sprintf(
-			"SELECT %s FROM executions%s WHERE part = %d AND wake_at <= %s AND state = %d AND fence = 0 AND reason = '' ORDER BY wake_at LIMIT %d",
-			executionColumns, s.d.byIndex("ix_executions_wake"), part, until, domain.Due, p.Limit))
+			"SELECT %s FROM executions%s WHERE part = %d AND wake_at <= %s AND %s ORDER BY wake_at LIMIT %d",
+			executionColumns, s.d.byIndex("ix_executions_wake"), part, until, which, p.Limit))
 	}
 	if len(list) == 0 {
 		return nil, nil

@@ -68,6 +68,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"PauseRace", testPauseRace},
 		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayRace", testDelayRace},
 		{"Calendars", testCalendars}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
+		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
 		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
