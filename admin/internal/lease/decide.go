@@ -55,14 +55,16 @@ func (m *Machine) count() int {
 	return n
 }
 
-// members are the nodes whose last sign of life is younger than a lease, by
-// id. A sign from the future is one from before the database's clock was set
+// members are the nodes that take part, by id: whose last sign of life is
+// younger than a lease, and which executors are connected to, unless that is
+// true of nobody. A node that no executor reaches could only plan, not start. A sign from the future is one from before the database's clock was set
 // back; whoever lives gives a new one soon.
 func (m *Machine) members() []member {
 	var out []member
+	anybody := m.anySessions()
 	for i := range m.table.Nodes {
 		n := &m.table.Nodes[i]
-		if m.alive(n) || n.BootID == m.cfg.BootID {
+		if (m.alive(n) || n.BootID == m.cfg.BootID) && (n.Sessions > 0 || !anybody) {
 			began := n.StartedAt.Add(-n.ClockSkew)
 			out = append(out, member{id: n.ID, boot: n.BootID, young: m.table.Now.Sub(began) < 2*Grace})
 		}
@@ -86,6 +88,15 @@ func (m *Machine) members() []member {
 	return out
 }
 
+func (m *Machine) anySessions() bool {
+	for i := range m.table.Nodes {
+		if n := &m.table.Nodes[i]; n.Sessions > 0 && m.alive(n) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Machine) alive(n *domain.NodeStatus) bool {
 	age := m.table.Now.Sub(n.RenewedAt)
 	return age < m.cfg.TTL && age > -m.cfg.TTL
@@ -102,6 +113,9 @@ func target(members []member, boot string) int {
 		}
 		return int(a.id - b.id)
 	})
+	if len(order) == 0 {
+		return 0
+	}
 	share, rest := domain.Partitions/len(order), domain.Partitions%len(order)
 	for i, o := range order {
 		if o.boot == boot {

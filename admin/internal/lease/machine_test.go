@@ -362,3 +362,21 @@ func TestAStopEndsThoughItsAnswerIsLost(t *testing.T) {
 		require.True(t, w.rows[p].Until.IsZero())
 	}
 }
+
+// TestANodeThatNoExecutorReachesPlansNothing while others are reached.
+func TestANodeThatNoExecutorReachesPlansNothing(t *testing.T) {
+	w := newWorld()
+	one, two := w.join(), w.join()
+	w.calm(2 * TTL)
+	balanced(t, w)
+	one.sessions = 3
+	w.calm(TTL)
+	require.Len(t, one.machine.Held(w.now), domain.Partitions)
+	require.Empty(t, two.machine.Held(w.now))
+	two.sessions = 1
+	w.calm(TTL)
+	balanced(t, w)
+	one.sessions, two.sessions = 0, 0
+	w.calm(TTL)
+	balanced(t, w)
+}
