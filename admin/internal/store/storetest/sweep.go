@@ -188,7 +188,8 @@ func testSweepRace(t *testing.T, f *fixture) {
 // for an instance, which this one may have.
 func testSweepOverdue(t *testing.T, f *fixture) {
 	fresh, waits, stray := f.run(f.job(nil)), f.run(f.job(nil)), f.run(f.job(nil))
-	f.ok(f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitInstance, For: time.Second}}))
+	_, err := f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitInstance, For: time.Second}})
+	f.ok(err)
 	f.age(fresh, domain.PickupGrace)
 	f.age(waits, time.Second)
 	f.age(stray, domain.PickupGrace+10*time.Second)
