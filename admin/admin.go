@@ -197,7 +197,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
 		Declarer: &declarer{
-			jobs: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
+			jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 		},
 	})

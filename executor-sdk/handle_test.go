@@ -59,6 +59,39 @@ func TestHandleDeclaresJobs(t *testing.T) {
 	}, m.GetJobs()[1])
 }
 
+func TestHandleDeclaresSchedules(t *testing.T) {
+	ex := newTest(t)
+	at := time.UnixMilli(1_800_000_000_000)
+	Handle(ex, "close-day", closeDayFunc,
+		Job("delay", Delay(time.Minute), Jitter(time.Second), Between(at, at.Add(time.Hour))),
+		Job("once", At(at)),
+		Job("instants", Instants(at, at.Add(time.Hour)), Misfire(AllMisfires), MisfireLimit(time.Hour, 7), MisfireThreshold(time.Second)),
+		Job("window", Every(time.Minute), Window("09:00", "17:00"), Calendars("cn"), Days(Workdays)),
+		Job("cron", Cron("0 2 * * *"), ClockChanges(SkipGap, OverlapBoth)))
+	got := map[string]*proto.JobDeclaration{}
+	for _, d := range ex.handlers["close-day"].message().GetJobs() {
+		got[d.Name] = d
+	}
+	for _, want := range []*proto.JobDeclaration{
+		{Name: "delay", DelayMs: 60_000, JitterMs: 1000, StartAtMs: at.UnixMilli(), EndAtMs: at.Add(time.Hour).UnixMilli(), MaxAttempts: 1},
+		{Name: "once", AtMs: at.UnixMilli(), MaxAttempts: 1},
+		{
+			Name: "instants", InstantsMs: []int64{at.UnixMilli(), at.Add(time.Hour).UnixMilli()}, MaxAttempts: 1,
+			Misfire: "all", MisfireWindowMs: 3_600_000, MisfireMaxRuns: 7, MisfireThresholdMs: 1000,
+		},
+		{Name: "window", EveryMs: 60_000, WindowFrom: "09:00", WindowTo: "17:00", Calendars: []string{"cn"}, CalendarDays: "workdays", MaxAttempts: 1},
+		{Name: "cron", Cron: "0 2 * * *", DstGap: "skip", DstOverlap: "both", MaxAttempts: 1},
+	} {
+		requireMessage(t, want, got[want.Name])
+	}
+	for name, opts := range map[string][]JobOption{
+		"two kinds": {Delay(time.Minute), At(at)}, "window alone": {Window("09:00", "17:00")}, "days alone": {Every(time.Minute), Days(Workdays)},
+		"negative": {Delay(-time.Minute)},
+	} {
+		require.Panics(t, func() { Handle(newTest(t), "x", closeDayFunc, Job("y", opts...)) }, name)
+	}
+}
+
 func TestHandleWithoutJobOptionsDeclaresNone(t *testing.T) {
 	ex := newTest(t)
 	Handle(ex, "close-day", closeDayFunc, Description("closes the day"))

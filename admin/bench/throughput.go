@@ -54,7 +54,9 @@ func (f *fleet) throughput(ctx context.Context, handler string, r *Result) error
 	if err != nil {
 		return err
 	}
-	l, err := newLoad(ctx, f, handler, int(math.Ceil(floor.perSecond()*overload)))
+	// More than the floor: that may have been measured in a bad moment, and
+	// must not bound what it is compared with.
+	l, err := newLoad(ctx, f, handler, max(10_000, int(2*floor.perSecond())))
 	if err != nil {
 		return err
 	}
@@ -71,6 +73,9 @@ func (f *fleet) throughput(ctx context.Context, handler string, r *Result) error
 		t.Floor, t.FloorPercent, t.FloorStages = floor.perSecond(), 100*t.PerSecond/floor.perSecond(), floor.stages()
 		// Everything that was due was done: it could have been more.
 		if t.PerSecond < 0.97*t.Offered || try == 3 || t.Offered >= float64(len(l.jobs)) {
+			if t.FloorPercent > 100 {
+				r.note(f.b, "above its floor: the machine was busier with other work when that was measured; measure again when it is quiet")
+			}
 			return nil
 		}
 		rate = min(len(l.jobs), int(t.Offered*1.25))
