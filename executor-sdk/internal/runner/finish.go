@@ -88,9 +88,20 @@ func (m *machine) interrupt(now time.Time, a *attempt, cause error) {
 	// In between, the journal's answer finds the cause.
 }
 
+// cancels is the event that attempts have to end. One that never came here,
+// because its offer was lost, is not to come any more: without that word the
+// admin would go on asking for the end of something that does not exist.
 func (m *machine) cancels(now time.Time, list []*proto.Cancel) {
 	for _, c := range list {
-		m.interrupt(now, m.attempts[Key{c.GetExecutionId(), c.GetFence()}], causeOf(c))
+		k := Key{c.GetExecutionId(), c.GetFence()}
+		if seen, ok := m.seen[k.Execution]; m.attempts[k] == nil && (!ok || seen < k.Fence) {
+			a := &attempt{key: k, boot: m.boot, phase: ended}
+			m.attempts[k] = a
+			m.remember(k)
+			m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "its offer did not arrive"}, now))
+			continue
+		}
+		m.interrupt(now, m.attempts[k], causeOf(c))
 	}
 }
 

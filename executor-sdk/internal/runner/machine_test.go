@@ -274,8 +274,40 @@ func TestCancelInEveryPhase(t *testing.T) {
 	b.expect("write done 4/1", "A result 4/1 CANCELLED cancelled")
 	require.Equal(t, "killed: rolled back", b.results[len(b.results)-1].GetError())
 	b.cancel(4, 1, "killed")
-	b.cancel(99, 1, "killed")
 	b.expect()
+}
+
+// TestCancelOfAnOfferThatWasLost: without an answer the admin would ask for the
+// end of a one-step attempt for ever.
+func TestCancelOfAnOfferThatWasLost(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.cancel(1, 2, "killed")
+	b.saved(nil)
+	b.expect("write done 1/2", "A result 1/2 NEVER_STARTED")
+	b.cancel(1, 2, "killed")
+	b.cancel(1, 1, "killed")
+	b.expect()
+	b.offer(A, offer(1, 2, idempotent)) // it was not lost, only late
+	b.expect("A answer 1/2 no duplicate")
+	require.Zero(t, b.m.used)
+}
+
+// TestARefusedOneStepOfferIsNotTakenLater: the admin gives the run to another
+// instance for the refusal, whichever copy of the offer it answers.
+func TestARefusedOneStepOfferIsNotTakenLater(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.offer(A, offer(2, 1, idempotent))
+	b.seen = nil
+	b.returns("1/1", Return{})
+	b.saved(nil)
+	b.seen = nil
+	b.offer(A, offer(2, 1, idempotent))
+	b.expect("A answer 2/1 no busy")
+	b.offer(A, offer(2, 2, idempotent))
+	b.expect("A answer 2/2 yes", "A started 2/2", "start 2/2")
 }
 
 func TestLeaseLossBeforeTheStartGivesTheAttemptBack(t *testing.T) {
