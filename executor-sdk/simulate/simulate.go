@@ -15,34 +15,32 @@ type (
 	// Machine is the state of all attempts of one process. Not safe for
 	// concurrent use.
 	Machine = runner.Core
-	// Effect is what an event leads to, Begin a handler to be called.
+	// Limits are fixed after construction.
+	Limits = runner.Limits
+	// Effect is what an event leads to.
 	Effect = runner.Effect
-	Begin  = runner.Begin
+	// Begin is a handler to be called.
+	Begin = runner.Begin
+	// Return is what came of calling a handler.
+	Return = runner.Return
+	// Key names one attempt.
+	Key = runner.Key
 	// Link names a session. Its methods are not called: what is to be sent
 	// through it comes as an Effect.
 	Link = runner.Link
-	// Limits are fixed after construction.
-	Limits = runner.Limits
-	// Key names one attempt, Return is what came of calling its handler.
-	Key    = runner.Key
-	Return = runner.Return
-	// Record is one line of a journal, Life what one process has written,
-	// Entry an attempt that something is still owed for.
+	// Record is one line of a journal.
 	Record = journal.Record
-	Life   = journal.Life
-	Entry  = journal.Entry
+	// Life is what one process has written to its journal.
+	Life = journal.Life
+	// Entry is an attempt that something is still owed for.
+	Entry = journal.Entry
 )
 
 // KindRetryable is the Return.Kind of a handler that failed.
 const KindRetryable = runner.KindRetryable
 
-// Kinds of records.
-const (
-	Accepted = journal.Accepted
-	Granted  = journal.Granted
-	Done     = journal.Done
-	Settled  = journal.Settled
-)
+// Done is the Kind of a Record with a result.
+const Done = journal.Done
 
 // New returns a Machine that has taken over what earlier processes left.
 var New = runner.NewCore
