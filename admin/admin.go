@@ -180,7 +180,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	}
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
-		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() },
+		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.store.GiveBackOffers,
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
@@ -197,7 +197,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
 		Declarer: &declarer{
-			jobs: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
+			jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 		},
 	})
@@ -211,7 +211,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.sweeper = maintenance.New(maintenance.Options{
 		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
-		Chores: []maintenance.Chore{{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every}},
+		Chores: []maintenance.Chore{
+			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
+			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+		},
 	})
 	a.metrics.gauge("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })
 	a.metrics.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", a.planner.Lag)

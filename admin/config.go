@@ -24,6 +24,9 @@ type Config struct {
 	// "mysql://user:password@host:port/name" (also a plain driver DSN with a
 	// "mysql:" prefix).
 	Database string
+	// AllowMultiWriter lets the node work with a database of several writers,
+	// which can lose updates (RELIABILITY 2.5).
+	AllowMultiWriter bool
 	// NodeName is shown in the UI and sent to executors; default: the host's
 	// name and the HTTP port.
 	NodeName string

@@ -20,14 +20,16 @@ import (
 // it belongs to the console, and a different declaration is answered with a
 // notice.
 type declarer struct {
-	jobs    store.Jobs
-	newID   func() int64
-	check   func(domain.ScheduleSpec) error
-	next    func(id domain.JobID) store.NextFireFunc
-	plan    store.PlanFunc
-	changed func()
-	now     func() time.Time
-	log     *slog.Logger
+	jobs store.Jobs
+	// calendars finds what declarations name; nil where none does.
+	calendars store.Calendars
+	newID     func() int64
+	check     func(domain.ScheduleSpec) error
+	next      func(id domain.JobID) store.NextFireFunc
+	plan      store.PlanFunc
+	changed   func()
+	now       func() time.Time
+	log       *slog.Logger
 }
 
 const declaredBy = "application"
@@ -65,7 +67,7 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	case found.Source != domain.SourceCode:
 		return domain.Errorf(domain.CodeConflict, "the job %q was edited in the console; the declaration in code is not applied", decl.Name)
 	}
-	spec, err := d.specOf(h, decl)
+	spec, err := d.specOf(ctx, tenant, h, decl)
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 }
 
 func (d *declarer) create(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, h *proto.Handler, decl *proto.JobDeclaration, hash string) error {
-	spec, err := d.specOf(h, decl)
+	spec, err := d.specOf(ctx, tenant, h, decl)
 	if err != nil {
 		return err
 	}
@@ -118,13 +120,13 @@ func declarationHash(handler string, decl *proto.JobDeclaration) (string, error)
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-func (d *declarer) specOf(h *proto.Handler, decl *proto.JobDeclaration) (domain.JobSpec, error) {
+func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler, decl *proto.JobDeclaration) (domain.JobSpec, error) {
 	spec := domain.JobSpec{
 		Name: decl.Name, Description: first(decl.Description, h.Description), Handler: h.Name, Input: decl.Input,
 		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: first(decl.Zone, "UTC"), Dialect: first(decl.Dialect, "auto")},
 		Misfire:  domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
 		Routing:  domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
-		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))),
+		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))), Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
 		Retry: domain.Retry{
 			MaxAttempts: max(1, int(decl.MaxAttempts)), Backoff: 1,
 			Delay: time.Duration(decl.RetryDelayMs) * time.Millisecond,
@@ -134,12 +136,13 @@ func (d *declarer) specOf(h *proto.Handler, decl *proto.JobDeclaration) (domain.
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
 		Alert:   domain.Alert{OnFailure: true, IncludeNoExecutor: true},
 	}
-	switch {
-	case decl.Cron != "":
-		spec.Schedule.Kind, spec.Schedule.Expr = domain.ScheduleCron, decl.Cron
-	case decl.EveryMs > 0:
-		spec.Schedule.Kind, spec.Schedule.Every = domain.ScheduleFixedRate, time.Duration(decl.EveryMs)*time.Millisecond
-		spec.Schedule.Anchor = d.now().Truncate(time.Second)
+	spec.Misfire.Threshold = time.Duration(decl.MisfireThresholdMs) * time.Millisecond
+	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond
+	spec.Misfire.MaxRuns = int(decl.MisfireMaxRuns)
+	declaredSchedule(&spec.Schedule, decl, d.now())
+	var err error
+	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
+		return spec, err
 	}
 	if decl.Name == "" || len(decl.Name) > proto.MaxName {
 		return spec, domain.Invalid("job.name", "must have 1 to %d bytes", proto.MaxName)

@@ -34,7 +34,8 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	front, err := api.New(api.Deps{
 		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
-		UI: a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
+		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
+		UI:        a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		SecureCookies: a.config.TLSCertFile != "",
 	})

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -54,6 +55,29 @@ func (a *Admin) openStore(ctx context.Context) error {
 	}
 	if a.store, err = gormstore.Open(ctx, options); err != nil {
 		return fmt.Errorf("open database: %w", err)
+	}
+	return a.checkDatabase(ctx)
+}
+
+// checkDatabase refuses a database with which promises cannot be kept, and
+// names what weakens them.
+func (a *Admin) checkDatabase(ctx context.Context) error {
+	d, err := a.store.DescribeDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	log := a.log.With("component", "database")
+	log.Info("database", "kind", d.Kind, "version", d.Version, "role", d.Role)
+	var fatal []error
+	for _, f := range d.Findings {
+		if f.Fatal && !(f.Code == "multi_writer" && a.config.AllowMultiWriter) {
+			fatal = append(fatal, errors.New(f.Message))
+			continue
+		}
+		log.Warn("the database endangers a promise", "finding", f.Code, "what", f.Message)
+	}
+	if len(fatal) > 0 {
+		return fmt.Errorf("refuse the database: %w", errors.Join(fatal...))
 	}
 	return nil
 }

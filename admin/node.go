@@ -13,7 +13,8 @@ import (
 
 // Membership of the cluster.
 const (
-	nodeBeat = 2 * time.Second
+	// nodeBeat bounds how late others hear that executors have come or gone.
+	nodeBeat = time.Second
 	// nodeTTL is how long a silent node stays on the list. Nothing depends on
 	// it but the list that executors get, and the reuse of node numbers, for
 	// which it has to exceed the longest pause of a process that goes on.

@@ -61,14 +61,14 @@ func TestConfigNamesEverythingThatIsWrong(t *testing.T) {
 
 	good := Config{Name: "shop", Addresses: []string{"a:1"}, Token: "x"}
 	for want, change := range map[string]func(*Config){
-		"must not contain spaces":               func(c *Config) { c.Name = "my shop" },
-		"must not contain a slash":              func(c *Config) { c.Name = "../shop" },
-		"must have at most 128 bytes":           func(c *Config) { c.InstanceName = strings.Repeat("x", 129) },
-		`"a" is not host:port`:                  func(c *Config) { c.Addresses = []string{"a"} },
-		`Config.Labels "": must not be empty`:   func(c *Config) { c.Labels = map[string]string{"": "x"} },
-		"the value must be UTF-8":               func(c *Config) { c.Labels = map[string]string{"k": "\xff"} },
-		"Config.Slots must be from 1 to 4096":   func(c *Config) { c.Slots = -1 },
-		"Config.KillGrace, Config.LogBuffer": func(c *Config) { c.KillGrace = -1 },
+		"must not contain spaces":             func(c *Config) { c.Name = "my shop" },
+		"must not contain a slash":            func(c *Config) { c.Name = "../shop" },
+		"must have at most 128 bytes":         func(c *Config) { c.InstanceName = strings.Repeat("x", 129) },
+		`"a" is not host:port`:                func(c *Config) { c.Addresses = []string{"a"} },
+		`Config.Labels "": must not be empty`: func(c *Config) { c.Labels = map[string]string{"": "x"} },
+		"the value must be UTF-8":             func(c *Config) { c.Labels = map[string]string{"k": "\xff"} },
+		"Config.Slots must be from 1 to 4096": func(c *Config) { c.Slots = -1 },
+		"Config.KillGrace, Config.LogBuffer":  func(c *Config) { c.KillGrace = -1 },
 	} {
 		c := good
 		change(&c)

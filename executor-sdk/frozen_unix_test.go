@@ -24,6 +24,8 @@ func TestFrozenProcess(t *testing.T) {
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
 	<-time.After(1500 * time.Millisecond) // the lease counts as lost after one second
 	require.NoError(t, s.Offer(offer(2, "quick", granted), offer(3, "quick")))
+	// No renewed lease between waking up and reading the offers.
+	admin.HoldHeartbeats.Store(true)
 	woken := time.Now()
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
 	seen := saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Results) > 0 && len(seen.Answers) == 3 })

@@ -39,8 +39,8 @@ func TestHandleDeclaresJobs(t *testing.T) {
 		Cron("0 0 2 * * *"), Dialect(DialectSeconds), Zone("Asia/Shanghai"), Input(closeDay{Day: "today"}),
 		Retries(2), RetryDelay(10*time.Second), Timeout(time.Minute),
 		Blocking(DiscardLater), Routing(Random), Misfire(OnceNowMisfire), Owner("a@b.c"),
-		OnSuccess("ok"), OnFailure("sorry"),
-		Job("hourly", Every(time.Hour), Description("a lap"), Input(map[string]string{"day": "now"})))
+		OnSuccess("ok"), OnFailure("sorry"), Priority(-7),
+		Job("hourly", Every(time.Hour), Blocking(Parallel), Parallelism(4), Description("a lap"), Input(map[string]string{"day": "now"})))
 
 	m := ex.handlers["close-day"].message()
 	require.Equal(t, "closes the day", m.GetDescription())
@@ -52,11 +52,44 @@ func TestHandleDeclaresJobs(t *testing.T) {
 		Name: "close-day", Cron: "0 0 2 * * *", Dialect: "seconds", Zone: "Asia/Shanghai",
 		Input: []byte(`{"day":"today"}`), MaxAttempts: 3, RetryDelayMs: 10_000, TimeoutMs: 60_000,
 		Blocking: "discard_later", Routing: "random", Misfire: "once_now", OwnerEmail: "a@b.c",
-		OnSuccess: "ok", OnFailure: "sorry",
+		OnSuccess: "ok", OnFailure: "sorry", Priority: -7,
 	}, m.GetJobs()[0])
 	requireMessage(t, &proto.JobDeclaration{
-		Name: "hourly", EveryMs: 3_600_000, Description: "a lap", Input: []byte(`{"day":"now"}`), MaxAttempts: 1,
+		Name: "hourly", EveryMs: 3_600_000, Blocking: "parallel", Parallelism: 4, Description: "a lap", Input: []byte(`{"day":"now"}`), MaxAttempts: 1,
 	}, m.GetJobs()[1])
+}
+
+func TestHandleDeclaresSchedules(t *testing.T) {
+	ex := newTest(t)
+	at := time.UnixMilli(1_800_000_000_000)
+	Handle(ex, "close-day", closeDayFunc,
+		Job("delay", Delay(time.Minute), Jitter(time.Second), Between(at, at.Add(time.Hour))),
+		Job("once", At(at)),
+		Job("instants", Instants(at, at.Add(time.Hour)), Misfire(AllMisfires), MisfireLimit(time.Hour, 7), MisfireThreshold(time.Second)),
+		Job("window", Every(time.Minute), Window("09:00", "17:00"), Calendars("cn"), Days(Workdays)),
+		Job("cron", Cron("0 2 * * *"), ClockChanges(SkipGap, OverlapBoth)))
+	got := map[string]*proto.JobDeclaration{}
+	for _, d := range ex.handlers["close-day"].message().GetJobs() {
+		got[d.Name] = d
+	}
+	for _, want := range []*proto.JobDeclaration{
+		{Name: "delay", DelayMs: 60_000, JitterMs: 1000, StartAtMs: at.UnixMilli(), EndAtMs: at.Add(time.Hour).UnixMilli(), MaxAttempts: 1},
+		{Name: "once", AtMs: at.UnixMilli(), MaxAttempts: 1},
+		{
+			Name: "instants", InstantsMs: []int64{at.UnixMilli(), at.Add(time.Hour).UnixMilli()}, MaxAttempts: 1,
+			Misfire: "all", MisfireWindowMs: 3_600_000, MisfireMaxRuns: 7, MisfireThresholdMs: 1000,
+		},
+		{Name: "window", EveryMs: 60_000, WindowFrom: "09:00", WindowTo: "17:00", Calendars: []string{"cn"}, CalendarDays: "workdays", MaxAttempts: 1},
+		{Name: "cron", Cron: "0 2 * * *", DstGap: "skip", DstOverlap: "both", MaxAttempts: 1},
+	} {
+		requireMessage(t, want, got[want.Name])
+	}
+	for name, opts := range map[string][]JobOption{
+		"two kinds": {Delay(time.Minute), At(at)}, "window alone": {Window("09:00", "17:00")}, "days alone": {Every(time.Minute), Days(Workdays)},
+		"negative": {Delay(-time.Minute)},
+	} {
+		require.Panics(t, func() { Handle(newTest(t), "x", closeDayFunc, Job("y", opts...)) }, name)
+	}
 }
 
 func TestHandleWithoutJobOptionsDeclaresNone(t *testing.T) {

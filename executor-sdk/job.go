@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/schema"
@@ -15,12 +16,23 @@ type job struct {
 	name, description    string
 	cron, zone           string
 	dialect              CronDialect
-	every                time.Duration
+	every, delay, jitter time.Duration
+	at, startAt, endAt   time.Time
+	instants             []time.Time
+	windowFrom, windowTo string
+	gap                  GapPolicy
+	overlap              OverlapPolicy
+	calendars            []string
+	days                 CalendarDays
+	late, window         time.Duration
+	maxRuns              int
 	input                any
 	hasInput             bool
 	retries              int
 	retryDelay, timeout  time.Duration
 	blocking             BlockingStrategy
+	parallelism          int
+	priority             int
 	routing              RoutingStrategy
 	misfire              MisfirePolicy
 	owner                string
@@ -34,15 +46,22 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	if err := checkName(j.name); err != nil {
 		return nil, fmt.Errorf("job name %q: %w", j.name, err)
 	}
+	if err := j.checkSchedule(); err != nil {
+		return nil, err
+	}
 	switch {
-	case j.cron != "" && j.every != 0:
-		return nil, errors.New("Cron and Every exclude each other")
-	case j.every < 0 || j.retryDelay < 0 || j.timeout < 0:
-		return nil, errors.New("Every, RetryDelay and Timeout must not be negative")
+	case j.retryDelay < 0 || j.timeout < 0:
+		return nil, errors.New("RetryDelay and Timeout must not be negative")
 	case j.retries < 0:
 		return nil, errors.New("Retries must not be negative")
+	case j.parallelism < 0 || j.parallelism > math.MaxInt32:
+		return nil, errors.New("Parallelism must not be negative")
+	case j.parallelism > 0 && j.blocking != Parallel:
+		return nil, errors.New("Parallelism needs Blocking(Parallel)")
+	case j.priority < -100 || j.priority > 100:
+		return nil, errors.New("Priority must be from -100 to 100")
 	}
-	for _, d := range []time.Duration{j.every, j.retryDelay, j.timeout} {
+	for _, d := range []time.Duration{j.every, j.delay, j.jitter, j.late, j.window, j.retryDelay, j.timeout} {
 		if d%time.Millisecond != 0 {
 			return nil, fmt.Errorf("%s is no whole number of milliseconds", d)
 		}
@@ -53,7 +72,15 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		MaxAttempts:  int32(j.retries) + 1,
 		RetryDelayMs: j.retryDelay.Milliseconds(), TimeoutMs: j.timeout.Milliseconds(),
 		Blocking: string(j.blocking), Routing: string(j.routing), Misfire: string(j.misfire),
+		Parallelism: int32(j.parallelism), Priority: int32(j.priority),
 		OwnerEmail: j.owner, OnSuccess: j.onSuccess, OnFailure: j.onFailure,
+		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
+		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),
+		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
+		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),
+	}
+	for _, at := range j.instants {
+		d.InstantsMs = append(d.InstantsMs, unixMilli(at))
 	}
 	if !j.hasInput {
 		return d, nil
@@ -70,4 +97,35 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	}
 	d.Input = input
 	return d, nil
+}
+
+// checkSchedule finds options that contradict each other.
+func (j *job) checkSchedule() error {
+	kinds := 0
+	for _, set := range []bool{j.cron != "", j.every != 0, j.delay != 0, !j.at.IsZero(), len(j.instants) > 0} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case j.cron != "" && j.every != 0:
+		return errors.New("Cron and Every exclude each other")
+	case kinds > 1:
+		return errors.New("Cron, Every, Delay, At and Instants exclude each other")
+	case (j.windowFrom != "" || j.windowTo != "") && j.every == 0:
+		return errors.New("Window needs Every: the pace inside of it")
+	case j.every < 0 || j.delay < 0 || j.jitter < 0 || j.late < 0 || j.window < 0 || j.maxRuns < 0:
+		return errors.New("Every, Delay, Jitter and the settings of Misfire must not be negative")
+	case j.days != "" && len(j.calendars) == 0:
+		return errors.New("Days needs Calendars")
+	}
+	return nil
+}
+
+// unixMilli is 0 for the zero time, which means none.
+func unixMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }

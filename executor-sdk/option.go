@@ -112,6 +112,14 @@ const (
 	Parallel     BlockingStrategy = "parallel"      // run both
 )
 
+// Parallelism bounds how many runs go on at once with Blocking(Parallel).
+// Default 0: no limit.
+func Parallelism(n int) JobOption { return jobOption(func(j *job) { j.parallelism = n }) }
+
+// Priority is a number from -100 to 100 that decides which of the tenant's waiting runs goes
+// first: each point counts as one second of waiting. Default 0.
+func Priority(n int) JobOption { return jobOption(func(j *job) { j.priority = n }) }
+
 // Routing says which instance gets a run. Default RoundRobin.
 func Routing(s RoutingStrategy) JobOption { return jobOption(func(j *job) { j.routing = s }) }
 
@@ -136,6 +144,7 @@ type MisfirePolicy string
 const (
 	SkipMisfire    MisfirePolicy = "skip"
 	OnceNowMisfire MisfirePolicy = "once_now"
+	AllMisfires    MisfirePolicy = "all" // each of them, within MisfireLimit
 )
 
 // Owner is the mail address that is told when the job finally fails.

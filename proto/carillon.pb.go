@@ -973,25 +973,45 @@ func (x *Handler) GetJobs() []*JobDeclaration {
 }
 
 type JobDeclaration struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description   string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Cron          string                 `protobuf:"bytes,3,opt,name=cron,proto3" json:"cron,omitempty"`
-	Dialect       string                 `protobuf:"bytes,4,opt,name=dialect,proto3" json:"dialect,omitempty"`
-	EveryMs       int64                  `protobuf:"varint,5,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
-	Zone          string                 `protobuf:"bytes,6,opt,name=zone,proto3" json:"zone,omitempty"`
-	Input         []byte                 `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
-	MaxAttempts   int32                  `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
-	RetryDelayMs  int64                  `protobuf:"varint,9,opt,name=retry_delay_ms,json=retryDelayMs,proto3" json:"retry_delay_ms,omitempty"`
-	TimeoutMs     int64                  `protobuf:"varint,10,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
-	Blocking      string                 `protobuf:"bytes,11,opt,name=blocking,proto3" json:"blocking,omitempty"`
-	Routing       string                 `protobuf:"bytes,12,opt,name=routing,proto3" json:"routing,omitempty"`
-	Misfire       string                 `protobuf:"bytes,13,opt,name=misfire,proto3" json:"misfire,omitempty"`
-	OwnerEmail    string                 `protobuf:"bytes,14,opt,name=owner_email,json=ownerEmail,proto3" json:"owner_email,omitempty"`
-	OnSuccess     string                 `protobuf:"bytes,15,opt,name=on_success,json=onSuccess,proto3" json:"on_success,omitempty"`
-	OnFailure     string                 `protobuf:"bytes,16,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Name         string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Description  string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	Cron         string                 `protobuf:"bytes,3,opt,name=cron,proto3" json:"cron,omitempty"`
+	Dialect      string                 `protobuf:"bytes,4,opt,name=dialect,proto3" json:"dialect,omitempty"`
+	EveryMs      int64                  `protobuf:"varint,5,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	Zone         string                 `protobuf:"bytes,6,opt,name=zone,proto3" json:"zone,omitempty"`
+	Input        []byte                 `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
+	MaxAttempts  int32                  `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	RetryDelayMs int64                  `protobuf:"varint,9,opt,name=retry_delay_ms,json=retryDelayMs,proto3" json:"retry_delay_ms,omitempty"`
+	TimeoutMs    int64                  `protobuf:"varint,10,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	Blocking     string                 `protobuf:"bytes,11,opt,name=blocking,proto3" json:"blocking,omitempty"`
+	Routing      string                 `protobuf:"bytes,12,opt,name=routing,proto3" json:"routing,omitempty"`
+	Misfire      string                 `protobuf:"bytes,13,opt,name=misfire,proto3" json:"misfire,omitempty"`
+	OwnerEmail   string                 `protobuf:"bytes,14,opt,name=owner_email,json=ownerEmail,proto3" json:"owner_email,omitempty"`
+	OnSuccess    string                 `protobuf:"bytes,15,opt,name=on_success,json=onSuccess,proto3" json:"on_success,omitempty"`
+	OnFailure    string                 `protobuf:"bytes,16,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
+	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
+	// job runs only when asked. With window_from, every_ms is the pace inside the
+	// window of each day.
+	DelayMs            int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs               int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs         []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom         string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo           string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs          int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs            int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs           int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap             string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap         string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars          []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays       string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs    int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns     int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism        int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
+	Priority           int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *JobDeclaration) Reset() {
@@ -1134,6 +1154,125 @@ func (x *JobDeclaration) GetOnFailure() string {
 		return x.OnFailure
 	}
 	return ""
+}
+
+func (x *JobDeclaration) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetInstantsMs() []int64 {
+	if x != nil {
+		return x.InstantsMs
+	}
+	return nil
+}
+
+func (x *JobDeclaration) GetWindowFrom() string {
+	if x != nil {
+		return x.WindowFrom
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetWindowTo() string {
+	if x != nil {
+		return x.WindowTo
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetStartAtMs() int64 {
+	if x != nil {
+		return x.StartAtMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetEndAtMs() int64 {
+	if x != nil {
+		return x.EndAtMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetJitterMs() int64 {
+	if x != nil {
+		return x.JitterMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetDstGap() string {
+	if x != nil {
+		return x.DstGap
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetDstOverlap() string {
+	if x != nil {
+		return x.DstOverlap
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetCalendars() []string {
+	if x != nil {
+		return x.Calendars
+	}
+	return nil
+}
+
+func (x *JobDeclaration) GetCalendarDays() string {
+	if x != nil {
+		return x.CalendarDays
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetMisfireThresholdMs() int64 {
+	if x != nil {
+		return x.MisfireThresholdMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetMisfireWindowMs() int64 {
+	if x != nil {
+		return x.MisfireWindowMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetMisfireMaxRuns() int32 {
+	if x != nil {
+		return x.MisfireMaxRuns
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetParallelism() int32 {
+	if x != nil {
+		return x.Parallelism
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
 }
 
 // InventoryItem tells what the journal knows of one attempt.
@@ -3297,7 +3436,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xd0\x03\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xfb\a\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3319,7 +3458,27 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"on_success\x18\x0f \x01(\tR\tonSuccess\x12\x1d\n" +
 	"\n" +
-	"on_failure\x18\x10 \x01(\tR\tonFailure\"\x92\x01\n" +
+	"on_failure\x18\x10 \x01(\tR\tonFailure\x12\x19\n" +
+	"\bdelay_ms\x18\x11 \x01(\x03R\adelayMs\x12\x13\n" +
+	"\x05at_ms\x18\x12 \x01(\x03R\x04atMs\x12\x1f\n" +
+	"\vinstants_ms\x18\x13 \x03(\x03R\n" +
+	"instantsMs\x12\x1f\n" +
+	"\vwindow_from\x18\x14 \x01(\tR\n" +
+	"windowFrom\x12\x1b\n" +
+	"\twindow_to\x18\x15 \x01(\tR\bwindowTo\x12\x1e\n" +
+	"\vstart_at_ms\x18\x16 \x01(\x03R\tstartAtMs\x12\x1a\n" +
+	"\tend_at_ms\x18\x17 \x01(\x03R\aendAtMs\x12\x1b\n" +
+	"\tjitter_ms\x18\x18 \x01(\x03R\bjitterMs\x12\x17\n" +
+	"\adst_gap\x18\x19 \x01(\tR\x06dstGap\x12\x1f\n" +
+	"\vdst_overlap\x18\x1a \x01(\tR\n" +
+	"dstOverlap\x12\x1c\n" +
+	"\tcalendars\x18\x1b \x03(\tR\tcalendars\x12#\n" +
+	"\rcalendar_days\x18\x1c \x01(\tR\fcalendarDays\x120\n" +
+	"\x14misfire_threshold_ms\x18\x1d \x01(\x03R\x12misfireThresholdMs\x12*\n" +
+	"\x11misfire_window_ms\x18\x1e \x01(\x03R\x0fmisfireWindowMs\x12(\n" +
+	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
+	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +

@@ -32,6 +32,9 @@ type Options struct {
 	// Jobs are the numbers of enabled jobs of scale and idle; empty: 10 k,
 	// 100 k and 1 M for scale, 100 k for idle (quick: 10 k).
 	Jobs []int
+	// Admins are the numbers of nodes of scale; empty: 1, 2, 4. SQLite takes
+	// the first one.
+	Admins []int
 	// Rows is the number of finished runs of scale; 0 = 10 M, quick 200 k.
 	Rows int
 	// Profiles is a folder for pprof profiles of the processes, taken while
@@ -49,6 +52,8 @@ type bench struct {
 	report *Report
 	keep   bool                // data and logs, because something went wrong
 	floors map[floorKey]*floor // measured in this run
+	// steadyFloors are those of few runs at a time, by database.
+	steadyFloors map[string]*Spread
 }
 
 type floorKey struct {
@@ -59,15 +64,18 @@ type floorKey struct {
 type scenario struct {
 	name string
 	says string
+	long bool // not part of a quick run, unless it is named
 	run  func(*bench, context.Context) error
 }
 
 func scenarios() []scenario {
 	return []scenario{
-		{"throughput", "sustained fires per second, end to end", (*bench).throughput},
-		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", (*bench).burst},
-		{"steady", "1,000 fires per second", (*bench).steady},
-		{"timers", "what the scheduler's timer could be made of", (*bench).timers},
+		{"throughput", "sustained fires per second, end to end", false, (*bench).throughput},
+		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", false, (*bench).burst},
+		{"steady", "1,000 fires per second", false, (*bench).steady},
+		{"idle", "many enabled jobs that do not fire", false, (*bench).idle},
+		{"timers", "what the scheduler's timer could be made of", false, (*bench).timers},
+		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},
 	}
 }
 
@@ -83,7 +91,7 @@ func Scenarios() (names, says []string) {
 // Run measures. The report is there even when an error is: with what was
 // measured before.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	b := &bench{o: o, floors: map[floorKey]*floor{}}
+	b := &bench{o: o, floors: map[floorKey]*floor{}, steadyFloors: map[string]*Spread{}}
 	b.report = &Report{StartedAt: time.Now().UTC().Truncate(time.Second), Quick: o.Quick, Machine: thisMachine(o.Version)}
 	defer func() { b.report.Took = seconds(time.Since(b.report.StartedAt)) }()
 	chosen, err := b.prepare(ctx)
@@ -131,7 +139,7 @@ func (b *bench) prepare(ctx context.Context) (chosen []scenario, err error) {
 	}
 	all := scenarios()
 	if len(b.o.Scenarios) == 0 {
-		return all, nil
+		return slices.DeleteFunc(all, func(s scenario) bool { return s.long && b.o.Quick }), nil
 	}
 	names, _ := Scenarios()
 	for _, name := range b.o.Scenarios {
@@ -155,6 +163,14 @@ func (b *bench) add(r Result, err error) error {
 	b.report.Results = append(b.report.Results, r)
 	b.o.Say("  %s", r.line())
 	return err
+}
+
+// databases are those to measure: the first one only, or all.
+func (o *Options) databases(first bool) []string {
+	if first {
+		return o.Databases[:1]
+	}
+	return o.Databases
 }
 
 // window is how long a rate is measured.

@@ -15,11 +15,12 @@ const burstRounds = 3
 func (b *bench) burst(ctx context.Context) error {
 	sizes := []int{1000, 5000, 20_000}
 	if b.o.Quick {
-		sizes = sizes[:2]
+		sizes = sizes[:1]
 	}
-	for _, kind := range b.o.Databases {
+	for _, kind := range b.o.databases(b.o.Quick) {
 		for _, n := range sizes {
-			r, err := b.burstOf(ctx, kind, n)
+			r := Result{Scenario: "burst", Variant: fmt.Sprintf("%d on one second", n), Database: kind, Admins: 1, Jobs: n}
+			err := b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.burst(ctx, n, &r) })
 			if err := b.add(r, err); err != nil {
 				return err
 			}
@@ -28,61 +29,53 @@ func (b *bench) burst(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) burstOf(ctx context.Context, kind string, n int) (r Result, err error) {
-	r = Result{Scenario: "burst", Variant: fmt.Sprintf("%d on one second", n), Database: kind, Admins: 1, Jobs: n}
-	alone, err := b.measureFloor(ctx, floorPlan{kind: kind, handler: handlerOnce, shape: fullShape(), lives: n, ahead: true})
+// burst measures one size on a fleet.
+func (f *fleet) burst(ctx context.Context, n int, r *Result) error {
+	alone, err := f.b.measureFloor(ctx, floorPlan{kind: f.db.kind, handler: handlerOnce, shape: fullShape(), lives: n, ahead: true})
 	if err != nil {
-		return r, err
+		return err
 	}
 	r.FloorLateness = alone.lateness()
-	f, err := b.startFleet(ctx, kind, 1)
-	if err != nil {
-		return r, err
-	}
-	defer func() {
-		b.keep = b.keep || err != nil
-		err = joinClose(err, f.close)
-	}()
 	// Rounds must not meet each other.
 	every := 5*time.Second + time.Duration(n)*500*time.Microsecond
 	every = every.Truncate(time.Second)
 	anchor := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
-	jobs, err := f.load(ctx, n, func(i int) domain.JobSpec {
+	jobs, err := f.load(ctx, f.executor, n, func(i int) domain.JobSpec {
 		return ticking(number("burst", i), handlerOnce, every, anchor)
-	})
+	}, notYet)
 	if err != nil {
-		return r, err
+		return err
 	}
 	// The first round is the warm-up.
 	warm := onGrid(anchor, every, time.Now().Add(lead+time.Duration(n)*100*time.Microsecond))
 	if err := f.start(ctx, jobs, func(int) time.Time { return warm }); err != nil {
-		return r, err
+		return err
 	}
 	first := warm.Add(every)
 	to := first.Add(burstRounds * every)
 	if err := pauseUntil(ctx, first.Add(-time.Second)); err != nil {
-		return r, err
+		return err
 	}
 	if r.Processes, err = f.measure(ctx, to.Add(-4*time.Second), r.profileName()); err != nil {
-		return r, err
+		return err
 	}
 	if err := f.stop(ctx, jobs); err != nil {
-		return r, err
+		return err
 	}
 	if err := f.drain(ctx, time.Minute); err != nil {
-		return r, err
+		return err
 	}
 	seen, err := f.observe(ctx)
 	if err != nil {
-		return r, err
+		return err
 	}
 	r.Window = seconds(to.Sub(first))
 	r.Fires, r.Lateness = seen.judge(grid{every: every, from: first, to: to, exact: burstRounds * n})
 	if err := r.Fires.broken(); err != nil {
 		r.Failed = err.Error()
-		b.keep = true
+		f.b.keep = true
 	}
-	return r, nil
+	return nil
 }
 
 // onGrid is the first of anchor + n·every that is not before at.

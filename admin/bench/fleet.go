@@ -68,6 +68,19 @@ func (b *bench) startFleet(ctx context.Context, kind string, admins int) (_ *fle
 	return f, f.startExecutors(ctx)
 }
 
+// withFleet lends a fleet to do, and keeps its data when something went wrong.
+func (b *bench) withFleet(ctx context.Context, kind string, admins int, do func(*fleet) error) (err error) {
+	f, err := b.startFleet(ctx, kind, admins)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		b.keep = b.keep || err != nil
+		err = joinClose(err, f.close)
+	}()
+	return do(f)
+}
+
 func (f *fleet) startAdmins(ctx context.Context, n int) (err error) {
 	f.lab, err = lab.NewFleet(lab.Options{
 		Dir: f.dir, Binary: f.b.o.Binary, DSN: func(int) string { return f.db.flag },
@@ -150,25 +163,29 @@ func (f *fleet) profileFlags(name, flag string) []string {
 	return []string{flag, address}
 }
 
-// load writes n enabled jobs that do not fire yet.
-func (f *fleet) load(ctx context.Context, n int, spec func(i int) domain.JobSpec) ([]domain.JobID, error) {
+// load writes n enabled jobs of an executor that fire first at next.
+func (f *fleet) load(ctx context.Context, executor domain.ExecutorID, n int, spec func(i int) domain.JobSpec, next func(i int) time.Time) ([]domain.JobID, error) {
 	const chunk = 10_000
 	all := make([]domain.JobID, 0, n)
 	for len(all) < n {
-		jobs := make([]domain.Job, min(chunk, n-len(all)))
+		base := len(all)
+		jobs := make([]domain.Job, min(chunk, n-base))
 		for i := range jobs {
 			jobs[i] = domain.Job{
-				ID: domain.JobID(f.ids.Next()), TenantID: f.tenant, Executor: f.executor, State: domain.JobEnabled,
+				ID: domain.JobID(f.ids.Next()), TenantID: f.tenant, Executor: executor, State: domain.JobEnabled,
 				Source: domain.SourceConsole, Spec: spec(len(all)), CreatedBy: "bench",
 			}
 			all = append(all, jobs[i].ID)
 		}
-		if err := f.store.LoadJobs(ctx, jobs, func(int) time.Time { return domain.Never }); err != nil {
+		if err := f.store.LoadJobs(ctx, jobs, func(i int) time.Time { return next(base + i) }); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
+
+// notYet is the first fire of jobs that are started later.
+func notYet(int) time.Time { return domain.Never }
 
 // ticking is the spec of a job that fires every so often, counted from anchor.
 func ticking(name, handler string, every time.Duration, anchor time.Time) domain.JobSpec {
@@ -184,12 +201,16 @@ func ticking(name, handler string, every time.Duration, anchor time.Time) domain
 
 // start makes jobs fire from an instant on, each at its own offset from it.
 func (f *fleet) start(ctx context.Context, jobs []domain.JobID, at func(i int) time.Time) error {
-	return f.store.SetNextFires(ctx, f.tenant, jobs, at)
+	// Claims of an overloaded fleet lock the same rows; it may take a while.
+	const limit = time.Minute
+	return lab.Until(ctx, limit, "first fires set", func(ctx context.Context) error {
+		return f.store.SetNextFires(ctx, f.tenant, jobs, at)
+	})
 }
 
 // stop makes jobs fire no more; what they had planned ahead still runs.
 func (f *fleet) stop(ctx context.Context, jobs []domain.JobID) error {
-	return f.store.SetNextFires(ctx, f.tenant, jobs, func(int) time.Time { return domain.Never })
+	return f.start(ctx, jobs, func(int) time.Time { return domain.Never })
 }
 
 // drain waits until nothing waits or runs any more.

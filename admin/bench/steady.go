@@ -12,8 +12,9 @@ const steadyRate = 1000
 
 // steady measures lateness and price of a load that is no effort.
 func (b *bench) steady(ctx context.Context) error {
-	for _, kind := range b.o.Databases {
-		r, err := b.steadyOf(ctx, kind, 1, nil)
+	for _, kind := range b.o.databases(b.o.Quick) {
+		r := Result{Scenario: "steady", Variant: fmt.Sprintf("%d fires/s", steadyRate), Database: kind, Admins: 1}
+		err := b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.steady(ctx, &r) })
 		if err := b.add(r, err); err != nil {
 			return err
 		}
@@ -21,61 +22,51 @@ func (b *bench) steady(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) steadyOf(ctx context.Context, kind string, admins int, prepare func(*fleet, *Result) error) (r Result, err error) {
-	r = Result{Scenario: "steady", Variant: fmt.Sprintf("%d fires/s", steadyRate), Database: kind, Admins: admins}
-	if r.FloorLateness, err = b.steadyFloor(ctx, kind); err != nil {
-		return r, err
-	}
-	f, err := b.startFleet(ctx, kind, admins)
-	if err != nil {
-		return r, err
-	}
-	defer func() {
-		b.keep = b.keep || err != nil
-		err = joinClose(err, f.close)
-	}()
-	if prepare != nil {
-		if err := prepare(f, &r); err != nil {
-			return r, err
-		}
+// steady measures the rate on a fleet.
+func (f *fleet) steady(ctx context.Context, r *Result) (err error) {
+	if r.FloorLateness, err = f.b.steadyFloor(ctx, f.db.kind); err != nil {
+		return err
 	}
 	l, err := newLoad(ctx, f, handlerOnce, steadyRate)
 	if err != nil {
-		return r, err
+		return err
 	}
 	r.Jobs += len(l.jobs)
 	first, err := l.begin(ctx, steadyRate)
 	if err != nil {
-		return r, err
+		return err
 	}
 	from := first.Add(warmUp)
-	to := from.Add(b.window(time.Minute))
+	to := from.Add(f.b.window(time.Minute))
 	if err := pauseUntil(ctx, from); err != nil {
-		return r, err
+		return err
 	}
 	if r.Processes, err = f.measure(ctx, to, r.profileName()); err != nil {
-		return r, err
+		return err
 	}
 	if err := l.end(ctx); err != nil {
-		return r, err
+		return err
 	}
 	seen, err := f.observe(ctx)
 	if err != nil {
-		return r, err
+		return err
 	}
 	r.Window = seconds(to.Sub(from))
 	r.Fires, r.Lateness = seen.judge(grid{every: time.Second, from: from, to: to, exact: steadyRate * int(to.Sub(from)/time.Second)})
 	perFire(r.Processes, r.Fires.Started)
 	if err := r.Fires.broken(); err != nil {
 		r.Failed = err.Error()
-		b.keep = true
+		f.b.keep = true
 	}
-	return r, nil
+	return nil
 }
 
 // steadyFloor is how long the statements of an offer and its grant take for
 // the few runs that are due within the same milliseconds, one after the other.
 func (b *bench) steadyFloor(ctx context.Context, kind string) (*Spread, error) {
+	if known := b.steadyFloors[kind]; known != nil {
+		return known, nil
+	}
 	const few = 5
 	s := shape{claim: few, offer: few, finish: few, workers: map[string]int{}}
 	f, err := b.measureFloor(ctx, floorPlan{kind: kind, handler: handlerOnce, shape: s, lives: 2000})
@@ -98,7 +89,8 @@ func (b *bench) steadyFloor(ctx context.Context, kind string) (*Spread, error) {
 			}
 		}
 	}
-	return spreadOf(ms), nil
+	b.steadyFloors[kind] = spreadOf(ms)
+	return b.steadyFloors[kind], nil
 }
 
 // profileName begins the names of a result's profiles.

@@ -67,10 +67,10 @@ Scenarios:
 				fmt.Fprintf(cmd.ErrOrStderr(), time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 			}
 			result, err := bench.Run(cmd.Context(), o)
-			if err != nil {
+			if err != nil && cmd.Context().Err() == nil { // not by Ctrl-C
 				o.Say("logs and data of what failed are in %s", o.Dir)
 			} else if removeErr := os.RemoveAll(o.Dir); removeErr != nil {
-				err = removeErr
+				err = errors.Join(err, removeErr)
 			}
 			return errors.Join(err, writeBench(cmd.OutOrStdout(), form, report, result, o.Say))
 		},
@@ -82,6 +82,7 @@ Scenarios:
 	f.StringSliceVar(&o.Databases, "database", nil, "mysql, sqlite (default: all that there are)")
 	f.DurationVar(&o.Window, "window", 0, "how long rates are measured (default 20s, steady 1m, quick 8s)")
 	f.IntSliceVar(&o.Jobs, "jobs", nil, "enabled jobs of scale and idle (default 10000,100000,1000000; idle 100000)")
+	f.IntSliceVar(&o.Admins, "admins", nil, "admin nodes of scale (default 1,2,4)")
 	f.IntVar(&o.Rows, "rows", 0, "finished runs in the table of scale (default 10,000,000; quick 200,000)")
 	f.StringVar(&o.Profiles, "profiles", "", "folder for pprof profiles of all processes while rates are measured")
 	f.StringVar(&o.Dir, "dir", "", "where the folder for data is made: the disk that is measured (default: the system's temporary folder)")

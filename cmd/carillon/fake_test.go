@@ -40,6 +40,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.jobRoutes(mux)
 	s.runRoutes(mux)
 	s.executorRoutes(mux)
+	s.clusterRoutes(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.url = server.URL

@@ -64,6 +64,7 @@ func printFirstLogin(w io.Writer, node *admin.Admin) {
 // and a key of the --config file.
 func serverFlags(f *pflag.FlagSet) {
 	databaseFlags(f)
+	f.Bool("allow-multi-writer", false, "work with Galera or group replication though it has several writers; give all nodes the same writer endpoint")
 	f.String("node", "", "name of this node (default: host name and port)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
@@ -110,7 +111,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		return admin.Config{}, err
 	}
 	config := admin.Config{
-		DataDir: k.String("data"), Database: k.String("database"), NodeName: k.String("node"),
+		DataDir: k.String("data"), Database: k.String("database"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"),
 		HTTPAddress: k.String("http"), ExecutorAddress: k.String("executors"),
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),

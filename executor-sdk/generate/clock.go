@@ -30,12 +30,22 @@ type Clock struct {
 	Cron        string          `json:"cron,omitempty"`
 	Dialect     string          `json:"dialect,omitempty"`
 	Every       string          `json:"every,omitempty"` // Go duration
+	Delay       string          `json:"delay,omitempty"` // Go duration
+	At          []string        `json:"at,omitempty"`    // RFC 3339
+	Window      string          `json:"window,omitempty"`
+	Jitter      string          `json:"jitter,omitempty"` // Go duration
 	Zone        string          `json:"zone,omitempty"`
+	Gap         string          `json:"gap,omitempty"`
+	Overlap     string          `json:"overlap,omitempty"`
+	Calendars   []string        `json:"calendars,omitempty"`
+	Days        string          `json:"days,omitempty"`
 	JobInput    json.RawMessage `json:"jobInput,omitempty"`
 	Retries     int             `json:"retries,omitempty"`
 	RetryDelay  string          `json:"retryDelay,omitempty"`
 	Timeout     string          `json:"timeout,omitempty"`
 	Blocking    string          `json:"blocking,omitempty"`
+	Parallelism int             `json:"parallelism,omitempty"`
+	Priority    int             `json:"priority,omitempty"`
 	Routing     string          `json:"routing,omitempty"`
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
@@ -49,12 +59,16 @@ var (
 	dialects   = []string{"auto", "standard", "seconds", "quartz"}
 	blockings  = []string{"serial", "discard_later", "cover_early", "parallel"}
 	routings   = []string{"first", "round_robin", "random"}
-	misfires   = []string{"skip", "once_now"}
+	misfires   = []string{"skip", "once_now", "all"}
+	gaps       = []string{"run_at_gap_end", "skip"}
+	overlaps   = []string{"once", "both"}
+	dayRules   = []string{"not_holidays", "workdays", "all"}
 	timerKeys  = []string{"name", "description"}
 	clockFlags = []string{"idempotent"}
 	clockKeys  = []string{
-		"name", "description", "cron", "dialect", "every", "zone", "input",
-		"retries", "retry-delay", "timeout", "blocking", "routing", "misfire",
+		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
+		"calendars", "days", "input",
+		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "misfire",
 		"owner", "idempotent", "on-success", "on-failure",
 	}
 )
@@ -64,6 +78,9 @@ var (
 const (
 	maxName    = 128
 	maxRetries = 100
+	// maxParallelism only keeps out what cannot be meant.
+	maxParallelism = 100_000
+	maxPriority    = 100
 )
 
 // readTimer fills a group from its marker.
@@ -125,18 +142,38 @@ func (c *clockReader) set(o option) {
 		c.clock.Dialect = c.word(o, dialects)
 	case "every":
 		c.clock.Every = c.duration(o)
+	case "delay":
+		c.clock.Delay = c.duration(o)
+	case "at":
+		c.clock.At = c.instants(o)
+	case "window":
+		c.clock.Window = c.window(o)
+	case "jitter":
+		c.clock.Jitter = c.duration(o)
+	case "gap":
+		c.clock.Gap = c.word(o, gaps)
+	case "overlap":
+		c.clock.Overlap = c.word(o, overlaps)
+	case "calendars":
+		c.clock.Calendars = c.names(o)
+	case "days":
+		c.clock.Days = c.word(o, dayRules)
 	case "zone":
 		c.clock.Zone = c.zone(o)
 	case "input":
 		c.clock.JobInput = c.json(o)
 	case "retries":
-		c.clock.Retries = c.count(o)
+		c.clock.Retries = c.number(o, 0, maxRetries)
 	case "retry-delay":
 		c.clock.RetryDelay = c.duration(o)
 	case "timeout":
 		c.clock.Timeout = c.duration(o)
 	case "blocking":
 		c.clock.Blocking = c.word(o, blockings)
+	case "parallelism":
+		c.clock.Parallelism = c.number(o, 0, maxParallelism)
+	case "priority":
+		c.clock.Priority = c.number(o, -maxPriority, maxPriority)
 	case "routing":
 		c.clock.Routing = c.word(o, routings)
 	case "misfire":
@@ -159,15 +196,9 @@ func (c *clockReader) checkTogether() {
 	if hasCron && hasEvery {
 		c.r.add(every.pos, "keep one of them, or write a second carillon:clock", "cron and every exclude each other")
 	}
-	for _, key := range []string{"dialect", "zone"} {
-		if o, ok := c.at[key]; ok && !hasCron {
-			c.r.add(o.pos, "add cron=… or remove it", "key %q has a meaning only beside cron", key)
-		}
-	}
-	for _, key := range []string{"misfire"} {
-		if o, ok := c.at[key]; ok && !hasCron && !hasEvery {
-			c.r.add(o.pos, "add cron=… or every=…, or remove it", "key %q has a meaning only with a schedule", key)
-		}
+	c.checkSchedule()
+	if o, ok := c.at["parallelism"]; ok && c.clock.Blocking != "parallel" {
+		c.r.add(o.pos, "add blocking=parallel or remove it", "parallelism has a meaning only beside blocking=parallel")
 	}
 	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == 0 {
 		if _, given := c.at["retries"]; !given {
@@ -250,10 +281,10 @@ func (c *clockReader) json(o option) json.RawMessage {
 	return json.RawMessage(o.value)
 }
 
-func (c *clockReader) count(o option) int {
+func (c *clockReader) number(o option, least, most int) int {
 	n, err := strconv.Atoi(o.value)
-	if err != nil || n < 0 || n > maxRetries {
-		c.r.add(o.valuePos, fmt.Sprintf("write a whole number from 0 to %d", maxRetries),
+	if err != nil || n < least || n > most {
+		c.r.add(o.valuePos, fmt.Sprintf("write a whole number from %d to %d", least, most),
 			"%s=%q is out of range", o.key, o.value)
 		return 0
 	}

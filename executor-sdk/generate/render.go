@@ -134,22 +134,65 @@ func (w *goWriter) options(c Clock) []string {
 	text("Cron", c.Cron)
 	constant("Dialect", c.Dialect, dialectNames)
 	duration("Every", c.Every)
+	duration("Delay", c.Delay)
+	out = append(out, w.schedule(c)...)
+	duration("Jitter", c.Jitter)
 	text("Zone", c.Zone)
 	if c.JobInput != nil {
 		w.imports["encoding/json"] = true
 		out = append(out, "executor.Input(json.RawMessage("+quoteJSON(c.JobInput)+"))")
 	}
-	if c.Retries > 0 {
-		out = append(out, fmt.Sprintf("executor.Retries(%d)", c.Retries))
+	number := func(option string, value int) {
+		if value != 0 {
+			out = append(out, fmt.Sprintf("executor.%s(%d)", option, value))
+		}
 	}
+	number("Retries", c.Retries)
 	duration("RetryDelay", c.RetryDelay)
 	duration("Timeout", c.Timeout)
 	constant("Blocking", c.Blocking, blockingNames)
+	number("Parallelism", c.Parallelism)
+	number("Priority", c.Priority)
 	constant("Routing", c.Routing, routingNames)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)
 	if c.Idempotent {
 		out = append(out, "executor.Idempotent()")
+	}
+	return out
+}
+
+// schedule lists the options that say when beside cron, every and delay.
+func (w *goWriter) schedule(c Clock) []string {
+	var out []string
+	if len(c.At) > 0 {
+		list := make([]string, len(c.At))
+		for i, text := range c.At {
+			at, _ := time.Parse(time.RFC3339, text) // checked by readClock
+			list[i] = "time.UnixMilli(" + strconv.FormatInt(at.UnixMilli(), 10) + ")"
+		}
+		w.imports["time"] = true
+		if len(list) == 1 {
+			out = append(out, "executor.At("+list[0]+")")
+		} else {
+			out = append(out, "executor.Instants("+strings.Join(list, ", ")+")")
+		}
+	}
+	if from, to, ok := strings.Cut(c.Window, "-"); ok {
+		out = append(out, fmt.Sprintf("executor.Window(%q, %q)", from, to))
+	}
+	if c.Gap != "" || c.Overlap != "" {
+		out = append(out, "executor.ClockChanges(executor."+gapNames[c.Gap]+", executor."+overlapNames[c.Overlap]+")")
+	}
+	if len(c.Calendars) > 0 {
+		list := make([]string, len(c.Calendars))
+		for i, name := range c.Calendars {
+			list[i] = strconv.Quote(name)
+		}
+		out = append(out, "executor.Calendars("+strings.Join(list, ", ")+")")
+	}
+	if c.Days != "" {
+		out = append(out, "executor.Days(executor."+dayNames[c.Days]+")")
 	}
 	return out
 }
@@ -161,7 +204,10 @@ var (
 	}
 	blockingNames = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
 	routingNames  = map[string]string{"first": "First", "round_robin": "RoundRobin", "random": "Random"}
-	misfireNames  = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire"}
+	misfireNames  = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
+	gapNames      = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
+	overlapNames  = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
+	dayNames      = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
 )
 
 // goDuration writes d as people would: 5*time.Minute.

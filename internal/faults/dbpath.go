@@ -5,11 +5,16 @@ import (
 )
 
 // databasePaths puts a proxy between each admin node and the database. The
-// slice is filled when the stage opens.
-func (s *stage) databasePaths(admins int, commits *proxy.CommitCutter) ([]*proxy.Proxy, func(int, string) (string, error)) {
+// slice is filled when the stage opens. commits returns what looks at the
+// commits of admin i; may be nil.
+func (s *stage) databasePaths(admins int, commits func(i int) *proxy.CommitCutter) ([]*proxy.Proxy, func(int, string) (string, error)) {
 	paths := make([]*proxy.Proxy, admins)
 	return paths, func(i int, addr string) (string, error) {
-		p, err := proxy.New(addr, proxy.Options{Commits: commits})
+		var o proxy.Options
+		if commits != nil {
+			o.Commits = commits(i)
+		}
+		p, err := proxy.New(addr, o)
 		if err != nil {
 			return "", err
 		}

@@ -15,11 +15,11 @@ func f04(ctx context.Context, s *stage) error {
 		return err
 	}
 	n := s.rate()
-	s.from = time.Now().Add(4*time.Second + time.Duration(n)*12*time.Millisecond).Truncate(time.Second)
+	start := time.Now().Truncate(time.Second)
 	policies := []string{"skip", "once_now", "all"}
 	jobs := make([]job, n)
 	for i := range jobs {
-		jobs[i] = steadyJob(i, n, s.from)
+		jobs[i] = steadyJob(i, n, start)
 		jobs[i].misfire = policies[i%len(policies)]
 		if i%2 == 0 {
 			jobs[i].threshold = 5 * time.Second
@@ -28,13 +28,7 @@ func f04(ctx context.Context, s *stage) error {
 			jobs[i].kind, jobs[i].expr, jobs[i].every = "fixed_rate", "", 5*time.Second
 		}
 	}
-	if _, err := s.create(ctx, s.tenant, jobs); err != nil {
-		return err
-	}
-	if err := waitUntil(ctx, s.from.Add(3*time.Second)); err != nil {
-		return err
-	}
-	if err := s.rest(ctx); err != nil {
+	if err := s.begin(ctx, jobs); err != nil {
 		return err
 	}
 	down := cut{from: verify.At(time.Now())}

@@ -13,24 +13,21 @@ import (
 // work starts n jobs that fire at that pace, spread over it, and whose handler
 // works for a while; half of them may be repeated when they are lost.
 func (s *stage) work(ctx context.Context, n int, every time.Duration, ms int64) error {
-	s.from = time.Now().Add(4 * time.Second).Truncate(time.Second)
+	start := time.Now().Truncate(time.Second)
 	jobs := make([]job, n)
 	for i := range jobs {
 		jobs[i] = job{
 			name: fmt.Sprintf("work-%03d", i), handler: handlerWork, input: workInput{Ms: ms}, kind: "fixed_rate", every: every,
-			startAt: s.from.Add(time.Duration(i) * every / time.Duration(n)).Truncate(time.Millisecond),
+			startAt: start.Add(time.Duration(i) * every / time.Duration(n)).Truncate(time.Millisecond),
 		}
 		if i%2 == 1 {
 			jobs[i].handler, jobs[i].onLost, jobs[i].maxAttempts = handlerWorkIdem, "retry", 5
 		}
 	}
-	if _, err := s.create(ctx, s.tenant, jobs); err != nil {
+	if err := s.begin(ctx, jobs); err != nil {
 		return err
 	}
-	if err := waitUntil(ctx, s.from.Add(2*time.Second+time.Duration(ms)*time.Millisecond)); err != nil {
-		return err
-	}
-	return s.rest(ctx)
+	return wait(ctx, time.Duration(ms)*time.Millisecond)
 }
 
 // kill is one SIGKILL of one executor.
@@ -102,7 +99,7 @@ func (s *stage) killedRuns(ctx context.Context, j *judged, kills []kill) error {
 			}
 		case row.State == "succeeded" && row.Fence > run.Fence:
 			reruns++
-			verdict = row.OfferedAt
+			verdict = nextStart(j, run) // another kill may have hit that one, too
 		default:
 			wrong.add("killed runs without a verdict", "run %s had fence %d and is %s with fence %d", run.Key, run.Fence, row.State, row.Fence)
 			continue
@@ -127,6 +124,17 @@ func (s *stage) killedRuns(ctx context.Context, j *judged, kills []kill) error {
 		wrong.add("kinds of runs not seen", "%d lost, %d rerun: not enough evidence", lost, reruns)
 	}
 	return wrong.err()
+}
+
+// nextStart is the first start of a later attempt.
+func nextStart(j *judged, old verify.Run) verify.Time {
+	at := verify.Time(1 << 62)
+	for _, r := range j.runs {
+		if r.Key == old.Key && r.Fence > old.Fence {
+			at = min(at, r.Start)
+		}
+	}
+	return at
 }
 
 // alerts counts the alert events of a kind by execution.

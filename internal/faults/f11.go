@@ -84,7 +84,7 @@ func (s *stage) writesPerSecond(ctx context.Context, d time.Duration) (float64, 
 	defer db.Close()
 	count := func() (n float64, err error) {
 		err = db.QueryRowContext(ctx, `SELECT SUM(CAST(variable_value AS UNSIGNED)) FROM information_schema.global_status
-			WHERE variable_name IN ('INNODB_ROWS_INSERTED', 'INNODB_ROWS_UPDATED', 'INNODB_ROWS_DELETED')`).Scan(&n)
+			WHERE variable_name IN ('HANDLER_WRITE', 'HANDLER_UPDATE', 'HANDLER_DELETE')`).Scan(&n)
 		return n, err
 	}
 	before, err := count()

@@ -12,7 +12,7 @@ import (
 // happened and nobody heard, or it never arrived.
 func f21(ctx context.Context, s *stage) error {
 	cutter := &proxy.CommitCutter{}
-	_, via := s.databasePaths(2, cutter)
+	_, via := s.databasePaths(2, func(int) *proxy.CommitCutter { return cutter })
 	if err := s.open(ctx, fleetPlan{admins: 2, executors: 2, database: via}); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func f27(ctx context.Context, s *stage) error {
 	var wake []float64
 	for _, r := range j.runs {
 		for _, c := range cuts {
-			if r.Start > c.to && r.Fence < newest[r.Key] && supersededAt(j, r) < r.Start {
+			if r.Start > c.to && r.Fence < newest[r.Key] && nextStart(j, r) < r.Start {
 				stale++
 			}
 			if r.Start < c.from && r.End > c.to && r.Cancelled {
@@ -81,16 +81,4 @@ func f27(ctx context.Context, s *stage) error {
 		err = errors.Join(err, fmt.Errorf("%d starts by stale owners", stale))
 	}
 	return err
-}
-
-// supersededAt is the first start of the run with a higher fence; the far
-// future when there is none.
-func supersededAt(j *judged, old verify.Run) verify.Time {
-	at := verify.Time(1 << 62)
-	for _, r := range j.runs {
-		if r.Key == old.Key && r.Fence > old.Fence {
-			at = min(at, r.Start)
-		}
-	}
-	return at
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,10 +16,11 @@ import (
 
 // trial is one change that ought to keep a job from starting.
 type trial struct {
-	job  string
-	op   verify.Op
-	ack  verify.Time
-	next verify.Time // the job may start again from here on; 0 = never
+	job string
+	op  verify.Op
+	// asked and ack are the instants before the call and after its answer.
+	asked, ack verify.Time
+	next       verify.Time // the job may start again from here on; 0 = never
 }
 
 // f34 changes jobs around the instant at which they fire. Each of the jobs
@@ -75,19 +75,19 @@ func f34(ctx context.Context, s *stage) error {
 // afterAck returns the latest start after an answered change, in ms, and how
 // many came later than a second.
 func afterAck(j *judged, trials []trial) (worst float64, late int) {
-	starts := map[string][]verify.Time{}
+	runs := map[string][]verify.Run{}
 	for _, r := range j.history.Runs {
-		starts[r.Job] = append(starts[r.Job], r.Start)
-	}
-	for _, list := range starts {
-		slices.Sort(list)
+		runs[r.Job] = append(runs[r.Job], r)
 	}
 	for _, t := range trials {
-		for _, start := range starts[t.job] {
-			if start <= t.ack || t.next != 0 && start >= t.next {
+		for _, r := range runs[t.job] {
+			if r.Start <= t.ack || t.next != 0 && r.Start >= t.next {
 				continue
 			}
-			after := float64(start-t.ack) / 1000
+			if t.op == verify.OpEdit && r.FireAt < t.asked {
+				continue // the old schedule's, and it had its time before the edit
+			}
+			after := float64(r.Start-t.ack) / 1000
 			worst = max(worst, after)
 			if after > 1000 {
 				late++
@@ -119,7 +119,7 @@ func (c *changer) try(ctx context.Context) (trial, error) {
 	if err := waitUntil(ctx, fire.Add(time.Duration(rand.Int64N(10001)-5000)*time.Microsecond)); err != nil {
 		return trial{}, err
 	}
-	t := trial{job: c.id, op: []verify.Op{verify.OpPause, verify.OpEdit, verify.OpDelete}[rand.IntN(3)]}
+	t := trial{job: c.id, asked: verify.At(time.Now()), op: []verify.Op{verify.OpPause, verify.OpEdit, verify.OpDelete}[rand.IntN(3)]}
 	ack, err := c.change(ctx, t.op, c.far())
 	if err != nil {
 		return t, err

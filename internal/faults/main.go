@@ -66,6 +66,7 @@ type settings struct {
 	rounds int // injections; 0 = the row's own
 	only   []string
 	json   string
+	md     string
 	dir    string
 	keep   bool
 
@@ -81,6 +82,7 @@ func parse(args []string) (*settings, error) {
 	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")
+	flags.StringVar(&s.md, "markdown", "", "write the table of docs/reliability.md to this file")
 	flags.StringVar(&s.dir, "dir", "", "folder for data, logs and histories (default: a temporary one)")
 	flags.BoolVar(&s.keep, "keep", false, "keep the folders of rows that passed, too")
 	if err := flags.Parse(args); err != nil {

@@ -178,6 +178,11 @@ func report(s *settings, results []result) error {
 		return err
 	}
 	printTable(os.Stdout, results)
+	if s.md != "" {
+		if err := os.WriteFile(s.md, []byte(markdown(results)), 0o600); err != nil {
+			return err
+		}
+	}
 	if s.json == "" {
 		return nil
 	}

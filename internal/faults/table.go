@@ -35,3 +35,18 @@ func printTable(w io.Writer, results []result) {
 	}
 	fmt.Fprintf(w, "\n%d passed, %d failed\n", count[passed], count[failed])
 }
+
+// markdown is the table of docs/reliability.md.
+func markdown(results []result) string {
+	var b strings.Builder
+	b.WriteString("| Id | Inject | Injected | Targets | Missed | Double | Verdict | Figure |\n|---|---|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		figure := r.Figure
+		if r.Verdict == unable {
+			figure = r.Reason
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %s | %s |\n",
+			r.ID, r.Title, r.Injected, r.Targets, r.Missed, r.Double, r.Verdict, strings.ReplaceAll(figure, "|", "\\|"))
+	}
+	return b.String()
+}

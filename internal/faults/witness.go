@@ -106,19 +106,25 @@ func witnessExecutor(out *verify.Writer, config executor.Config) (*executor.Exec
 	return ex, nil
 }
 
+// workStep is one piece of work: what a frozen process does not get done.
+const workStep = 20 * time.Millisecond
+
 // do works and tells whether it was cancelled.
 func (in workInput) do(ctx context.Context) bool {
-	end := time.After(time.Duration(in.Ms) * time.Millisecond)
 	if in.Stubborn || in.Deadlock {
-		<-end
+		<-time.After(time.Duration(in.Ms) * time.Millisecond)
 		return false
 	}
-	select {
-	case <-end:
-		return false
-	case <-ctx.Done():
-		return true
+	step := time.NewTicker(workStep)
+	defer step.Stop()
+	for range in.Ms / workStep.Milliseconds() {
+		select {
+		case <-step.C:
+		case <-ctx.Done():
+			return true
+		}
 	}
+	return ctx.Err() != nil
 }
 
 type witnessed struct {
@@ -137,6 +143,7 @@ func (w *witnessed) record(ctx context.Context, do func() (cancelled bool)) erro
 		return err
 	}
 	run.Cancelled = do()
+	run.Failed = run.Cancelled // it returns its cause
 	run.End = verify.At(time.Now())
 	if err := w.out.Append(run); err != nil {
 		return err

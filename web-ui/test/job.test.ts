@@ -22,6 +22,15 @@ describe('job form', () => {
     expect(writeOfFields(fieldsOf(write))).toEqual(write)
   })
 
+  it.each<JobWrite['schedule']>([
+    { kind: 'fixed_delay', every: '10m', zone: 'UTC', jitter: '30s' },
+    { kind: 'daily_window', every: '15m', windowFrom: '08:00', windowTo: '18:00', zone: 'Europe/Berlin', dstGap: 'skip', dstOverlap: 'both' },
+    { kind: 'instants', instants: ['2026-12-01T08:00:00+08:00', '2026-12-24T18:00:00+08:00'], zone: 'Asia/Shanghai' },
+    { kind: 'fixed_rate', every: '30s', anchor: '2026-11-01T00:00:00.000Z', zone: 'UTC', calendars: [{ id: '7' }], calendarDays: 'workdays' },
+  ])('keeps all of a $kind, also what it does not show', (schedule) => {
+    expect(writeOfFields(fieldsOf({ ...write, schedule })).schedule).toEqual(schedule)
+  })
+
   it('reads wall times in the zone of the schedule', () => {
     const fields = fieldsOf(write)
     expect(fields.schedule.startAt?.format('YYYY-MM-DD HH:mm')).toBe('2026-12-01 08:00')

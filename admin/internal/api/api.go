@@ -60,6 +60,9 @@ type Deps struct {
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
+	// ClockHeld says that this node does not believe the database's clock, what
+	// it believed last and how far the clock leapt; nil: it believes it.
+	ClockHeld func() (at time.Time, jump time.Duration, held bool)
 	// Sessions counts the nodes that an instance is connected to; nil: 1 for
 	// instances with a live lease.
 	Sessions func(domain.InstanceID) int
@@ -110,6 +113,9 @@ func New(deps Deps) (*API, error) {
 	if deps.Ready == nil && deps.Store != nil {
 		deps.Ready = deps.Store.Ping
 	}
+	if deps.ClockHeld == nil {
+		deps.ClockHeld = func() (at time.Time, jump time.Duration, held bool) { return at, 0, false }
+	}
 	if deps.Nodes == nil {
 		deps.Nodes = func() []domain.Node { return nil }
 	}
@@ -148,11 +154,13 @@ func (a *API) routes() {
 	a.registerJobActions()
 	a.registerSchedules()
 	a.registerCalendars()
+	a.registerBackfills()
 	a.registerRuns()
 	a.registerExplain()
 	a.registerLogs()
 	a.registerOverview()
 	a.registerSystem()
+	a.registerCluster()
 	markNullable(a.huma.OpenAPI().Components.Schemas)
 
 	a.plain(public, http.MethodGet, "/healthz", a.healthz)

@@ -27,10 +27,11 @@ func (w *world) objectsOf(tenant string) objects {
 	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
 	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
+	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	return objects{
-		"/tenants/{id}": w.tenants[tenant].String(), "/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
-		"/calendars/{id}": calendar.ID,
-		"/api-keys/{id}":  key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
+		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
+		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
+		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
 }
 
@@ -64,12 +65,14 @@ var matrixQuery = map[string]string{base + "/jobs/{id}/explain": "?at=2026-11-21
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
 	switch {
-	case strings.HasSuffix(path, "/limit"):
-		return map[string]any{"maxRunning": 1}
+	case strings.HasSuffix(path, "/backfill"):
+		return map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}
 	case strings.HasSuffix(path, "/import"):
 		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
+	case strings.HasSuffix(path, "/limit"):
+		return map[string]any{"maxRunning": 1}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):

@@ -19,7 +19,7 @@ type Run struct {
 	JobRevision int64   `json:"jobRevision"`
 	Executor    Ref     `json:"executor"`
 	Handler     string  `json:"handler"`
-	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent"`
+	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill"`
 	FireAt      string  `json:"fireAt" format:"date-time" doc:"The instant planned"`
 	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded"`
 	Reason      string  `json:"reason" doc:"Why it is there, for machines; may be empty"`
@@ -104,7 +104,7 @@ type listRunsInput struct {
 	ExecutorID string `query:"executorId"`
 	InstanceID string `query:"instanceId"`
 	State      string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
-	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent"`
+	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill"`
 	From       string `query:"from" format:"date-time" doc:"Planned at or after"`
 	To         string `query:"to" format:"date-time" doc:"Planned before"`
 	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`

@@ -93,7 +93,8 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 		return
 	}
 	acks := map[Acker][]Ack{}
-	var ended, later []domain.Execution
+	ended := make([]domain.Execution, 0, len(finished))
+	var later []domain.Execution
 	for i, f := range finished {
 		r := results[i]
 		acks[r.From] = append(acks[r.From], Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code})

@@ -158,7 +158,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	// The best of them get what room there is.
 	slices.SortStableFunc(due, func(a, b domain.Execution) int { return domain.ComparePrecedence(&a, &b) })
 	readable := true
-	var chosen []choice
+	chosen := make([]choice, 0, len(due))
 	var waits []waiter
 	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
 	for _, e := range due {

@@ -31,6 +31,15 @@ type faulty struct {
 	mu     sync.Mutex
 	before func(method string) error // guarded by mu
 	after  func(method string) error // guarded by mu
+	// cost is what a transaction with this many rows takes; nil = nothing. Set
+	// before it is used.
+	cost func(rows int) time.Duration
+}
+
+func (f *faulty) spend(rows int) {
+	if f.cost != nil {
+		time.Sleep(f.cost(rows))
+	}
 }
 
 func (f *faulty) fail(before, after func(method string) error) {
@@ -75,10 +84,12 @@ func (f *faulty) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.
 }
 
 func (f *faulty) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
+	f.spend(len(offers))
 	return through(f, "OfferExecutions", func() ([]store.OfferResult, error) { return f.Store.OfferExecutions(ctx, offers) })
 }
 
 func (f *faulty) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
+	f.spend(len(grants))
 	return through(f, "GrantOffers", func() ([]store.GrantResult, error) { return f.Store.GrantOffers(ctx, grants) })
 }
 

@@ -18,7 +18,7 @@ func TestDelaysAreCountedAndBounded(t *testing.T) {
 	require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
 	require.NoError(t, e.GiveBack(t0, 1, ReasonOfferRefused, strings.Repeat("忙", 1000), 0))
 	require.Len(t, e.Delays, 2)
-	require.Equal(t, InstanceID(testInstance), e.Delays[1].Instance)
+	require.Equal(t, testInstance, e.Delays[1].Instance)
 	require.Len(t, []rune(e.Delays[1].Message), maxDelayMessage)
 
 	copied := *e

@@ -72,6 +72,7 @@ const (
 	CauseAPI      Cause = "api"     // an API key asked for it
 	CauseRetry    Cause = "retry"   // a person asked for a finished run again
 	CauseParent   Cause = "parent"
+	CauseBackfill Cause = "backfill" // somebody asked for a past range; FireAt is the logical date
 )
 
 // Reason is a stable code for why an execution is where it is. Empty when the
@@ -210,9 +211,9 @@ func (e *Execution) CurrentAttempt() Attempt {
 }
 
 // Lateness is how long after its fire time the handler started; ok is false
-// when it has not.
+// when it has not, or when the fire time is a logical date only.
 func (e *Execution) Lateness() (d time.Duration, ok bool) {
-	if e.StartedAt.IsZero() {
+	if e.StartedAt.IsZero() || e.Cause == CauseBackfill {
 		return 0, false
 	}
 	return e.StartedAt.Sub(e.FireAt), true

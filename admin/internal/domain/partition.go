@@ -65,3 +65,29 @@ type NodeStatus struct {
 	// ClockHeld: the node does not believe the database's clock and starts nothing.
 	ClockHeld bool
 }
+
+// PartitionLag says how far behind the work of a partition is.
+type PartitionLag struct {
+	Partition int
+	// NextFireAt is the earliest fire time that is not planned; OldestWakeAt
+	// the earliest instant at which somebody has to look at an execution. Zero = none.
+	NextFireAt, OldestWakeAt time.Time
+}
+
+// Database describes the database as it is set up.
+type Database struct {
+	Kind     string // sqlite, mariadb or mysql
+	Version  string
+	Role     string // primary or replica
+	ReadOnly bool
+	Latency  time.Duration // of one round trip
+	Findings []Finding
+}
+
+// Finding is something about the database that endangers a promise.
+type Finding struct {
+	Code string // snake_case, stable
+	// Fatal: the node must not work with it.
+	Fatal   bool
+	Message string // what, and what to do
+}

@@ -47,6 +47,7 @@ var causes = map[domain.Cause]Text{
 	domain.CauseAPI:      {"asked for through the API", "通过 API 触发"},
 	domain.CauseRetry:    {"asked for as a repetition of a finished run", "作为已结束运行的重跑而触发"},
 	domain.CauseParent:   {"started by another run", "由另一次运行触发"},
+	domain.CauseBackfill: {"started by a backfill", "由补数触发"},
 }
 
 func causeText(c domain.Cause) Text {

@@ -73,6 +73,7 @@ type Gateway struct {
 	renewals renewals
 	conns    sync.WaitGroup
 	pending  chan struct{} // one token per unauthenticated connection
+	entering chan struct{} // one token per executor that asks the database to let it in
 
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
@@ -90,7 +91,22 @@ func New(opt Options) *Gateway {
 	return &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
 		registry: newRegistry(), renewals: newRenewals(),
-		pending: make(chan struct{}, opt.MaxPending), nodes: &proto.NodeList{},
+		pending: make(chan struct{}, opt.MaxPending), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
+	}
+}
+
+// maxEntering bounds how many executors ask the database at once while they
+// come in. The rest of the node's connections (16 by default) is for those that
+// are in: a crowd of restarting executors must not take the leases of others.
+const maxEntering = 4
+
+// enter waits for a place among those who come in; leave gives it back.
+func (g *Gateway) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case g.entering <- struct{}{}:
+		return func() { <-g.entering }, nil
+	case <-ctx.Done():
+		return nil, domain.Errorf(domain.CodeUnavailable, "too many executors come in at once; try again")
 	}
 }
 

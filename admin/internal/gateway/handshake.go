@@ -103,7 +103,12 @@ func (g *Gateway) authenticate(ctx context.Context, hello *proto.ClientHello) (*
 	case hello.Purpose != proto.Purpose_PURPOSE_CONTROL && hello.Purpose != proto.Purpose_PURPOSE_LOGS:
 		return nil, domain.Errorf(domain.CodeInvalid, "purpose must be control or logs")
 	}
+	leave, err := g.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
 	tenant, executor, err := g.opt.Auth.VerifyJoinToken(ctx, hello.JoinToken, hello.BootId, hello.Executor)
+	leave()
 	if err != nil {
 		return nil, err
 	}

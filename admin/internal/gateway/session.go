@@ -138,6 +138,11 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	leave, err := g.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	instance, err := g.opt.Fleet.RegisterInstance(ctx, store.RegisterInstanceParams{
 		Instance: instanceOf(g.opt.NewID(), p, reg), Handlers: handlersOf(p, reg), TTL: proto.LeaseTTL,
 	})

@@ -12,6 +12,8 @@ type member struct {
 	id    domain.NodeID
 	boot  string
 	count int // valid leases
+	// young: it has not watched for long enough to judge others.
+	young bool
 }
 
 // decide compares this node's share with what it holds: it gives up what is
@@ -36,8 +38,8 @@ func (m *Machine) decide(now time.Duration, lost *[]domain.PartitionTerm) []Effe
 	if want := m.want(now, members); len(want) > 0 {
 		effects = append(effects, Acquire{want})
 	}
-	if parts := m.orphans(now, members); len(parts) > 0 {
-		effects = append(effects, Adopt{parts})
+	if adopt := m.orphans(now, members); len(adopt.Partitions) > 0 {
+		effects = append(effects, adopt)
 	}
 	return effects
 }
@@ -53,15 +55,18 @@ func (m *Machine) count() int {
 	return n
 }
 
-// members are the nodes whose last sign of life is younger than a lease, by
-// id. A sign from the future is one from before the database's clock was set
+// members are the nodes that take part, by id: whose last sign of life is
+// younger than a lease, and which executors are connected to, unless that is
+// true of nobody. A node that no executor reaches could only plan, not start. A sign from the future is one from before the database's clock was set
 // back; whoever lives gives a new one soon.
 func (m *Machine) members() []member {
 	var out []member
+	anybody := m.anySessions()
 	for i := range m.table.Nodes {
 		n := &m.table.Nodes[i]
-		if m.alive(n) || n.BootID == m.cfg.BootID {
-			out = append(out, member{id: n.ID, boot: n.BootID})
+		if (m.alive(n) || n.BootID == m.cfg.BootID) && (n.Sessions > 0 || !anybody) {
+			began := n.StartedAt.Add(-n.ClockSkew)
+			out = append(out, member{id: n.ID, boot: n.BootID, young: m.table.Now.Sub(began) < 2*Grace})
 		}
 	}
 	for i := range m.table.Leases {
@@ -83,6 +88,15 @@ func (m *Machine) members() []member {
 	return out
 }
 
+func (m *Machine) anySessions() bool {
+	for i := range m.table.Nodes {
+		if n := &m.table.Nodes[i]; n.Sessions > 0 && m.alive(n) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Machine) alive(n *domain.NodeStatus) bool {
 	age := m.table.Now.Sub(n.RenewedAt)
 	return age < m.cfg.TTL && age > -m.cfg.TTL
@@ -99,6 +113,9 @@ func target(members []member, boot string) int {
 		}
 		return int(a.id - b.id)
 	})
+	if len(order) == 0 {
+		return 0
+	}
 	share, rest := domain.Partitions/len(order), domain.Partitions%len(order)
 	for i, o := range order {
 		if o.boot == boot {
@@ -166,14 +183,11 @@ func (m *Machine) free(now time.Duration, t *tenure) bool {
 
 func (m *Machine) steadyFor(now, d time.Duration) bool { return now-m.steady >= d }
 
-// firedByItsHolder says whether the last holder of a partition still fires
-// what it has planned: it lives, and has only given the partition up.
-func (m *Machine) firedByItsHolder(row domain.PartitionLease) bool {
-	if row.BootID == "" {
-		return false
-	}
+// fires says whether a node fires what it has planned: it lives, and is not
+// about to stop.
+func (m *Machine) fires(boot string) bool {
 	for i := range m.table.Nodes {
-		if n := &m.table.Nodes[i]; n.BootID == row.BootID {
+		if n := &m.table.Nodes[i]; n.BootID == boot {
 			return n.Connected && m.alive(n)
 		}
 	}
@@ -183,23 +197,30 @@ func (m *Machine) firedByItsHolder(row domain.PartitionLease) bool {
 // orphans are partitions whose holder seems to be dead though its lease lasts,
 // and which will fall to this node. What was planned in them is fired from
 // here meanwhile. Each is named once per term.
-func (m *Machine) orphans(now time.Duration, members []member) []int {
+func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 	if !m.steadyFor(now, Grace) {
-		return nil
+		return out
 	}
 	var parts []int
-	heirs := slices.DeleteFunc(slices.Clone(members), func(o member) bool { return o.boot != m.cfg.BootID && m.disconnected(o.boot) })
+	heirs := slices.DeleteFunc(slices.Clone(members), func(o member) bool {
+		return o.boot != m.cfg.BootID && (o.young || m.disconnected(o.boot))
+	})
 	for p := range m.tenures {
 		row := &m.tenures[p].row
 		if row.BootID != m.cfg.BootID && row.Until.After(m.table.Now) && m.disconnected(row.BootID) {
 			parts = append(parts, p)
 		}
 	}
-	var out []int
 	for _, p := range assign(parts, heirs, m.cfg.BootID) {
 		if t := &m.tenures[p]; t.adopted < t.row.Term {
 			t.adopted = t.row.Term
-			out = append(out, p)
+			out.add(p, t.row)
+		}
+	}
+	for p := range m.tenures { // ours, whose last holder died soon after
+		if t := &m.tenures[p]; t.term != 0 && t.before.BootID != "" && now < t.firesUntil && !m.fires(t.before.BootID) {
+			out.add(p, t.before)
+			t.before = domain.PartitionLease{}
 		}
 	}
 	return out

@@ -32,6 +32,8 @@ type Options struct {
 	Horizon time.Duration
 	// Adopt takes executions that a dead node had planned.
 	Adopt func(...domain.Execution)
+	// GiveBack returns offers (store.Executions.GiveBackOffers).
+	GiveBack func(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error)
 	// Gained is called when partitions were taken: there is something to plan.
 	Gained func()
 	// ClockHeld says that this node does not believe the database's clock; nil: never.
@@ -193,7 +195,7 @@ func (k *Keeper) do(ctx context.Context, effect Effect) (Event, error) {
 		})
 		return Released{ended}, err
 	case Adopt:
-		k.adopt(ctx, effect.Partitions)
+		k.adopt(ctx, effect)
 	case Changed:
 		k.tell(effect)
 	}
@@ -201,21 +203,49 @@ func (k *Keeper) do(ctx context.Context, effect Effect) (Event, error) {
 }
 
 // adopt reads beside the loop: renewals do not wait for it.
-func (k *Keeper) adopt(ctx context.Context, partitions []int) {
+func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 	ctx = context.WithoutCancel(ctx)
 	k.adopts.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 		defer cancel()
 		found, err := k.opt.Store.ListPlanned(ctx, store.ListPlannedParams{
-			Partitions: partitions, Horizon: k.opt.Horizon, Limit: adoptLimit,
+			Partitions: a.Partitions, Horizon: k.opt.Horizon, Limit: adoptLimit, OfferedBy: a.Dead,
 		})
+		if err == nil {
+			found, err = k.takeBack(ctx, found)
+		}
+		k.opt.Adopt(found...) // also when offers could not be given back
 		if err != nil {
-			k.log.Warn("what another node had planned cannot be read, it will be swept", "err", err)
+			k.log.Warn("what another node had planned cannot be taken over, it will be swept", "err", err)
 			return
 		}
-		k.opt.Adopt(found...)
-		k.log.Info("partitions without a node are fired from here", "partitions", len(partitions), "executions", len(found))
+		k.log.Info("partitions without a node are fired from here", "partitions", len(a.Partitions), "executions", len(found))
 	})
+}
+
+// takeBack gives the offers among them back, and returns all that is due.
+func (k *Keeper) takeBack(ctx context.Context, found []domain.Execution) (due []domain.Execution, err error) {
+	var offers []store.GiveBack
+	for _, e := range found {
+		if e.State == domain.Due {
+			due = append(due, e)
+			continue
+		}
+		offers = append(offers, store.GiveBack{
+			Tenant: e.TenantID, ID: e.ID, Fence: e.Fence, Instance: e.Instance,
+			Reason: domain.ReasonOfferExpired, Message: "the node that offered it is gone",
+		})
+	}
+	if len(offers) == 0 {
+		return due, nil
+	}
+	results, err := k.opt.GiveBack(ctx, offers)
+	for _, r := range results {
+		if r.Execution.State == domain.Due {
+			due = append(due, r.Execution)
+		}
+	}
+	return due, err
 }
 
 func (k *Keeper) tell(c Changed) {

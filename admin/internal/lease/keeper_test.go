@@ -86,7 +86,8 @@ func inBubble(t *testing.T, test func(t *testing.T, s *gormstore.Store, start fu
 			r := &running{store: &flaky{Store: s}}
 			r.Keeper = NewKeeper(Options{
 				Store: r.store, Node: self.ID, BootID: name, Horizon: 3 * time.Second, Logger: slog.New(slog.DiscardHandler),
-				Gained: func() { r.gained.Add(1) },
+				Gained:   func() { r.gained.Add(1) },
+				GiveBack: s.GiveBackOffers,
 				Adopt: func(list ...domain.Execution) {
 					r.mu.Lock()
 					defer r.mu.Unlock()
@@ -142,13 +143,23 @@ func TestAKeeperWithoutItsDatabaseTrustsNothing(t *testing.T) {
 				}
 			}
 		}
+		offered, err := s.OfferExecutions(t.Context(), []store.Offer{{
+			Tenant: w.Tenant, ID: w.Run(domain.Job{ID: planned[0].JobID, TenantID: w.Tenant, Executor: w.Executor, Revision: 1, Partition: planned[0].Partition}, time.Now()).ID,
+			Node: one.opt.Node, Instance: w.Instance("boot", time.Minute),
+		}})
+		require.NoError(t, err)
+		require.Equal(t, store.OfferMade, offered[0].Status)
 		one.store.down.Store(true)
 		time.Sleep(TTL - Margin)
 		require.Empty(t, one.Held())
 		time.Sleep(Margin + LookEvery)
 		synctest.Wait()
 		require.Len(t, two.Held(), domain.Partitions)
-		require.Len(t, two.adopted(), len(planned))
+		adopted := two.adopted()
+		require.Len(t, adopted, len(planned)+1)
+		back := adopted[len(planned)]
+		require.Equal(t, offered[0].Execution.ID, back.ID, "its offer is given back")
+		require.Equal(t, domain.Due, w.Find(back.ID).State)
 
 		one.store.down.Store(false)
 		time.Sleep(RenewEvery + 2*LookEvery)

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -21,6 +22,9 @@ const (
 	// it believes that others are dead: after a standstill of the database all
 	// leases have run out, and everybody gets the time to renew.
 	Grace = time.Second
+	// plansLast is how long a node that gave a partition up goes on firing what
+	// it had planned: as far as planning looks ahead, and the grace of sweeps.
+	plansLast = 3*time.Second + domain.PickupGrace
 )
 
 // Config says whose machine it is. The zero times are the constants above.
@@ -80,8 +84,12 @@ type (
 		Leaving bool
 	}
 	// Adopt: fire what was planned in these partitions, because their holder
-	// does not. Two nodes that fire the same execution do no harm: one offers it.
-	Adopt struct{ Partitions []int }
+	// does not, and give back what the Dead have offered in them. Two nodes that
+	// fire the same execution do no harm: one offers it.
+	Adopt struct {
+		Partitions []int
+		Dead       []domain.NodeID
+	}
 	// Changed tells people and the planner.
 	Changed struct{ Gained, Lost []domain.PartitionTerm }
 )
@@ -101,6 +109,11 @@ type tenure struct {
 	releasing int64
 	// adopted is the highest term whose planned executions were taken over.
 	adopted int64
+
+	// before is the holder who gave this partition to us and still fires what
+	// it planned, which ends at firesUntil.
+	before     domain.PartitionLease
+	firesUntil time.Duration
 
 	// What the table said last, and since when it has been saying so.
 	row   domain.PartitionLease
@@ -296,15 +309,18 @@ func (m *Machine) known() bool {
 
 func (m *Machine) acquired(ev Acquired) []Effect {
 	var gained []domain.PartitionTerm
-	var adopt []int
+	var adopt Adopt
 	for _, l := range ev.Leases {
 		t := &m.tenures[l.Partition]
 		if m.stopping {
 			t.releasing = l.Term // too late: give it back
 			continue
 		}
-		if !m.firedByItsHolder(t.row) && t.adopted < l.Term-1 || t.row.Term == 0 {
-			adopt = append(adopt, l.Partition)
+		t.before = domain.PartitionLease{}
+		if m.fires(t.row.BootID) && t.row.BootID != m.cfg.BootID {
+			t.before, t.firesUntil = t.row, ev.SentAt+plansLast
+		} else if t.adopted < l.Term-1 || t.row.Term == 0 {
+			adopt.add(l.Partition, t.row)
 		}
 		t.adopted = l.Term - 1
 		t.term, t.trust, t.row, t.since = l.Term, ev.SentAt+m.cfg.TTL-Margin, l, ev.SentAt
@@ -314,11 +330,19 @@ func (m *Machine) acquired(ev Acquired) []Effect {
 	if m.stopping {
 		return append(effects, m.release())
 	}
-	if len(adopt) > 0 {
-		effects = append(effects, Adopt{adopt})
+	if len(adopt.Partitions) > 0 {
+		effects = append(effects, adopt)
 	}
 	if len(gained) > 0 {
 		effects = append(effects, Changed{Gained: gained})
 	}
 	return effects
+}
+
+// add names a partition and the node that last held it, if that did not leave.
+func (a *Adopt) add(partition int, last domain.PartitionLease) {
+	a.Partitions = append(a.Partitions, partition)
+	if last.BootID != "" && !slices.Contains(a.Dead, last.Node) {
+		a.Dead = append(a.Dead, last.Node)
+	}
 }

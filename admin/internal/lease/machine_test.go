@@ -145,7 +145,7 @@ func TestMovesAreMinimal(t *testing.T) {
 func TestAKilledNodeIsReplacedBeforeItsPlansEnd(t *testing.T) {
 	w := newWorld()
 	victim, one, two := w.join(), w.join(), w.join()
-	w.calm(2 * TTL)
+	w.calm(plansLast + TTL) // what moved when they joined is fired
 	balanced(t, w)
 	var had []int
 	for _, h := range victim.machine.Held(w.now) {
@@ -163,6 +163,37 @@ func TestAKilledNodeIsReplacedBeforeItsPlansEnd(t *testing.T) {
 	w.calm(TTL)
 	balanced(t, w)
 	require.Len(t, append(one.adopts, two.adopts...), len(had), "nothing is adopted twice")
+}
+
+// TestWhatAFormerHolderPlannedIsAdopted when it dies soon after it gave a
+// partition up: nobody else would fire that.
+func TestWhatAFormerHolderPlannedIsAdopted(t *testing.T) {
+	for name, end := range map[string]func(*world, *node){
+		"killed":  func(w *world, n *node) { w.kill(n) },
+		"stopped": func(w *world, n *node) { n.queue = n.machine.Step(w.now, Stop{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			former := w.join()
+			w.calm(2 * TTL)
+			heir := w.join()
+			w.calm(Grace + LookEvery)
+			held := heir.machine.Held(w.now)
+			require.Len(t, held, domain.Partitions/2)
+			require.Empty(t, heir.adopts, "it still fires")
+			end(w, former)
+			w.calm(TTL + 2*LookEvery)
+			require.Len(t, heir.machine.Held(w.now), domain.Partitions)
+			require.Len(t, heir.adopts, domain.Partitions, "those it had, and those it has now, once each")
+
+			again := w.join()
+			w.calm(plansLast + Grace)
+			heir.adopts = nil
+			w.kill(again)
+			w.calm(2 * TTL)
+			require.Len(t, heir.adopts, domain.Partitions/2, "what was planned long before is over")
+		})
+	}
 }
 
 // TestAFrozenNodeIsReplaced though its session stands; nobody adopts before
@@ -330,4 +361,22 @@ func TestAStopEndsThoughItsAnswerIsLost(t *testing.T) {
 	for p := range w.rows {
 		require.True(t, w.rows[p].Until.IsZero())
 	}
+}
+
+// TestANodeThatNoExecutorReachesPlansNothing while others are reached.
+func TestANodeThatNoExecutorReachesPlansNothing(t *testing.T) {
+	w := newWorld()
+	one, two := w.join(), w.join()
+	w.calm(2 * TTL)
+	balanced(t, w)
+	one.sessions = 3
+	w.calm(TTL)
+	require.Len(t, one.machine.Held(w.now), domain.Partitions)
+	require.Empty(t, two.machine.Held(w.now))
+	two.sessions = 1
+	w.calm(TTL)
+	balanced(t, w)
+	one.sessions, two.sessions = 0, 0
+	w.calm(TTL)
+	balanced(t, w)
 }

@@ -28,6 +28,8 @@ type node struct {
 	frozen  bool
 	linked  bool // its session with the database
 	renewed time.Time
+	// sessions of executors; most tests have none anywhere.
+	sessions int
 
 	queue  []Effect
 	call   Effect        // sent, not answered
@@ -65,7 +67,7 @@ func (w *world) table() domain.PartitionTable {
 	for _, n := range w.nodes {
 		if n.alive || w.db().Sub(n.renewed) < time.Minute {
 			t.Nodes = append(t.Nodes, domain.NodeStatus{
-				Node: domain.Node{ID: n.id, BootID: n.boot}, Connected: n.linked, RenewedAt: n.renewed,
+				Node: domain.Node{ID: n.id, BootID: n.boot, Sessions: n.sessions}, Connected: n.linked, RenewedAt: n.renewed,
 			})
 		}
 	}

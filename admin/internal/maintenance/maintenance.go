@@ -23,10 +23,10 @@ const (
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold  = 3 * time.Second
 	admitEvery = time.Second
-	// Of partitions that another node holds, only what that node has left alone
-	// for longer than strayAfter is swept, and less often: so no row is ever
-	// left alone, whoever holds what.
-	strayEvery    = 2 * time.Second
+	// Of partitions that another node holds, only what waits for an instance,
+	// or was left alone for longer than strayAfter, is swept, and less often:
+	// so no row is ever left alone, whoever holds what.
+	strayEvery    = time.Second
 	strayAfter    = 3 * time.Second
 	instanceEvery = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended

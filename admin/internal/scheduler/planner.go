@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -160,6 +161,9 @@ func (p *Planner) claimAll(ctx context.Context) error {
 // runnable are those that a timer of this node is to hold. One that jitter has
 // put off for long stays cold: its WakeAt comes shortly before its time.
 func runnable(all []domain.Execution) []domain.Execution {
+	if !slices.ContainsFunc(all, func(e domain.Execution) bool { return e.State != domain.Due }) {
+		return all
+	}
 	out := all[:0:0]
 	for _, e := range all {
 		if e.State == domain.Due && !e.WakeAt.Before(e.NotBefore) {

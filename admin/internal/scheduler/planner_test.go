@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -105,4 +106,18 @@ func TestClaimingGoesOnWhileSomethingIsDue(t *testing.T) {
 	require.NoError(t, p.claimAll(t.Context()))
 	require.Equal(t, 3, source.calls)
 	require.Equal(t, []domain.Execution{due}, out, "missed ones do not go on")
+}
+
+func TestLagGrowsWhilePlanningDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		p := plannerWith(nil)
+		behind := store.ClaimedTriggers{Now: now, Triggers: 1, NextFireAt: now}
+		p.store = &claims{answers: []store.ClaimedTriggers{behind, {Now: now, NextFireAt: domain.Never}}}
+		require.Zero(t, p.Lag())
+		time.Sleep(LookAhead + time.Minute)
+		require.Equal(t, time.Minute, p.Lag())
+		require.NoError(t, p.claimAll(t.Context()))
+		require.Zero(t, p.Lag())
+	})
 }

@@ -32,6 +32,10 @@ type Cluster interface {
 	// clock is right (PartitionTable.ClockConfirmedAt).
 	ConfirmClock(ctx context.Context) (time.Time, error)
 
+	// DescribeDatabase says how the database is set up, and what about that
+	// endangers the promises.
+	DescribeDatabase(ctx context.Context) (domain.Database, error)
+
 	// SaveSigningKey publishes a node's public key; ListSigningKeys returns
 	// those that have not expired.
 	SaveSigningKey(ctx context.Context, k domain.SigningKey) error

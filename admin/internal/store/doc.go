@@ -30,6 +30,7 @@ type Store interface {
 	Fleet
 	Jobs
 	Calendars
+	Backfills
 	Triggers
 	Partitions
 	Executions

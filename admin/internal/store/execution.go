@@ -196,7 +196,8 @@ type SweepParams struct {
 	Partitions []int
 	Limit      int
 	Hold       time.Duration
-	// Overdue leaves out what woke less than this ago.
+	// Overdue leaves out what woke less than this ago, but for runs that wait
+	// for an instance: another node may have one.
 	Overdue time.Duration
 	// Latest: see ClaimDueTriggersParams.
 	Latest time.Time

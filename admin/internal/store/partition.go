@@ -26,8 +26,11 @@ type Partitions interface {
 	ReleasePartitions(ctx context.Context, p ReleasePartitionsParams) ([]domain.PartitionTerm, error)
 	// ListPlanned returns what was planned in these partitions for the time
 	// until the database's now + Horizon and was never offered, so that
-	// another node can fire it in time.
+	// another node can fire it in time; and what nodes of OfferedBy have
+	// offered and nobody has accepted.
 	ListPlanned(ctx context.Context, p ListPlannedParams) ([]domain.Execution, error)
+	// ListPartitionLags says of each partition, in order, what its next work is.
+	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)
 }
 
 // NodesShown is how long a silent node stays in a PartitionTable.
@@ -63,4 +66,7 @@ type ListPlannedParams struct {
 	Partitions []int
 	Horizon    time.Duration
 	Limit      int // per partition
+	// OfferedBy are nodes that are taken for dead. To give their offers back is
+	// safe even if they are not: a grant needs the offer to stand.
+	OfferedBy []domain.NodeID
 }

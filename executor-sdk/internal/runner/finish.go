@@ -88,21 +88,24 @@ func (m *machine) interrupt(now time.Time, a *attempt, cause error) {
 	// In between, the journal's answer finds the cause.
 }
 
-// cancels is the event that attempts have to end. One that never came here,
-// because its offer was lost, is not to come any more: without that word the
-// admin would go on asking for the end of something that does not exist.
 func (m *machine) cancels(now time.Time, list []*proto.Cancel) {
 	for _, c := range list {
 		k := Key{c.GetExecutionId(), c.GetFence()}
-		if seen, ok := m.seen[k.Execution]; m.attempts[k] == nil && (!ok || seen < k.Fence) {
-			a := &attempt{key: k, boot: m.boot, phase: ended}
-			m.attempts[k] = a
-			m.remember(k)
-			m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "its offer did not arrive"}, now))
-			continue
+		if a := m.attempts[k]; a != nil {
+			m.interrupt(now, a, causeOf(c))
+		} else if seen, known := m.seen[k.Execution]; !known || seen < k.Fence {
+			m.neverTaken(now, k)
 		}
-		m.interrupt(now, m.attempts[k], causeOf(c))
 	}
+}
+
+// neverTaken answers the cancel of an attempt whose offer did not arrive, or
+// was refused: it is not taken any more, and nothing has started.
+func (m *machine) neverTaken(now time.Time, k Key) {
+	a := &attempt{key: k, boot: m.boot, phase: ended}
+	m.attempts[k] = a
+	m.remember(k)
+	m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "cancelled before its offer was taken"}, now))
 }
 
 // acks is the event that an admin node took results over, whatever its verdict.

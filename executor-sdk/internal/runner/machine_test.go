@@ -277,20 +277,22 @@ func TestCancelInEveryPhase(t *testing.T) {
 	b.expect()
 }
 
-// TestCancelOfAnOfferThatWasLost: without an answer the admin would ask for the
-// end of a one-step attempt for ever.
-func TestCancelOfAnOfferThatWasLost(t *testing.T) {
-	b, A := newBench(t, 9), &testLink{name: "A"}
+// A cancel that comes instead of the offer is an answer, too: without it the
+// admin would ask for ever.
+func TestCancelOfAnAttemptThatWasNeverTaken(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
 	b.up(A)
 	b.cancel(1, 2, "killed")
 	b.saved(nil)
 	b.expect("write done 1/2", "A result 1/2 NEVER_STARTED")
-	b.cancel(1, 2, "killed")
+	b.offer(A, offer(1, 2, idempotent), offer(1, 1, idempotent))
+	b.expect("A answer 1/2 no duplicate", "A answer 1/1 no void")
+	b.ack(1, 2)
+	b.expect("write settled 1/2")
+	b.cancel(1, 2, "killed") // settled, and an older one: nothing new can be said
 	b.cancel(1, 1, "killed")
 	b.expect()
-	b.offer(A, offer(1, 2, idempotent)) // it was not lost, only late
-	b.expect("A answer 1/2 no duplicate")
-	require.Zero(t, b.m.used)
+	b.expectNothingLeft()
 }
 
 // TestARefusedOneStepOfferIsNotTakenLater: the admin gives the run to another

@@ -18,7 +18,7 @@ import (
 
 // cells chooses what TestCells plays, by "DATABASE ARROW POINT MODE".
 var cells = flag.String("cells",
-	`^sqlite (3 offer offer-executions.after-commit|4 grant grant-offers.after-commit|7 result send-acks.after) |`+
+	`^sqlite (3 offer offer-executions.after-commit idempotent|4 grant grant-offers.after-commit fail)|`+
 		`^mariadb 4 inventory settle-inventory.after-commit retry`,
 	"regular expression of the cells to play")
 

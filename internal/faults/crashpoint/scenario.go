@@ -262,7 +262,8 @@ func playDiscarded(ctx context.Context, p *play) error {
 
 // playGrantAndWorker: both sides of a grant die before it is sent. A process
 // that comes back to the same journal proves that nothing started; without it
-// nobody can tell.
+// nobody can tell. (Unless the end of its session is handled before the grant
+// commits: then the offer has been given back, and the run is as good as new.)
 func playGrantAndWorker(gone bool) func(context.Context, *play) error {
 	return func(ctx context.Context, p *play) error {
 		if err := p.newJob(ctx, nil); err != nil {
@@ -295,11 +296,11 @@ func playGrantAndWorker(gone bool) func(context.Context, *play) error {
 			return err
 		}
 		if p.mode == modeFail {
-			r, err := p.ends(ctx, id, want{state: "lost", attempt: 1})
+			r, err := p.ends(ctx, id, want{state: "lost", attempt: 1}, done)
 			p.delayed(at, r.FinishedAt)
 			return err
 		}
-		if _, err := p.ends(ctx, id, want{state: "succeeded", attempt: 2, starts: 1}); err != nil {
+		if _, err := p.ends(ctx, id, want{state: "succeeded", attempt: 2, starts: 1}, done); err != nil {
 			return err
 		}
 		start, err := p.started(ctx, id, 1)

@@ -22,6 +22,52 @@ type CommitCutter struct {
 	committed atomic.Int64
 	lost      atomic.Int64
 	seen      atomic.Int64
+	hold      atomic.Pointer[Held]
+}
+
+// Held is a COMMIT that is kept back: until Release its transaction goes on
+// holding its locks, as if the client had not come to send it.
+type Held struct {
+	table  []byte
+	caught chan struct{}
+	gone   chan struct{}
+	taken  atomic.Bool
+}
+
+// Caught is closed when a COMMIT is kept back.
+func (h *Held) Caught() <-chan struct{} { return h.caught }
+
+// Release lets the COMMIT go on.
+func (h *Held) Release() { close(h.gone) }
+
+// Hold keeps back the next COMMIT of a transaction that locked rows of a
+// table, or changed some. Call Release exactly once, also when nothing was caught.
+func (c *CommitCutter) Hold(table string) *Held {
+	h := &Held{table: []byte(table), caught: make(chan struct{}), gone: make(chan struct{})}
+	c.hold.Store(h)
+	return h
+}
+
+// keep keeps a COMMIT back if it is the one to be held; false when the link
+// died meanwhile.
+func (h *Held) keep(l *link, p *Proxy) bool {
+	if !h.taken.CompareAndSwap(false, true) {
+		return true
+	}
+	close(h.caught)
+	select {
+	case <-h.gone:
+		return true
+	case <-l.dead:
+		return false
+	case <-p.done:
+		return false
+	}
+}
+
+// touches tells whether a statement locks or changes rows of the table.
+func (h *Held) touches(packet []byte) bool {
+	return bytes.Contains(packet, h.table) && (bytes.Contains(packet, []byte("UPDATE")) || bytes.Contains(packet, []byte("INSERT")))
 }
 
 // Every makes the cutter take one of n commits at random; 0 = none.
@@ -95,14 +141,21 @@ func (c *CommitCutter) serve(p *Proxy, l *link) {
 
 // up forwards the client's packets one by one.
 func (c *CommitCutter) up(p *Proxy, l *link, swallow *atomic.Bool, answered <-chan struct{}) {
+	touched := false // the table of a hold, in this transaction
 	for {
 		packet, err := readPacket(l.client)
 		if err != nil || !p.passing(l) {
 			return
 		}
-		what := pass
+		what, held := pass, c.hold.Load()
+		if held != nil {
+			touched = touched || held.touches(packet)
+		}
 		if commitOf(packet) {
-			what = c.draw()
+			if held != nil && touched && !held.keep(l, p) {
+				return
+			}
+			what, touched = c.draw(), false
 		}
 		switch what {
 		case neverCommitted:

@@ -158,3 +158,29 @@ func TestBytesAreLateAndInOrder(t *testing.T) {
 	require.Equal(t, "abc", string(b))
 	require.GreaterOrEqual(t, time.Since(began), 40*time.Millisecond)
 }
+
+func TestACommitIsHeldWithItsLocks(t *testing.T) {
+	got := make(chan string, 100)
+	cutter := &CommitCutter{}
+	held := cutter.Hold("triggers")
+	_, conn := through(t, database(t, got), Options{Commits: cutter})
+	say := func(statement string) {
+		_, err := conn.Write(packet(statement))
+		require.NoError(t, err)
+	}
+	hear := func() {
+		_, err := io.ReadFull(conn, make([]byte, 5))
+		require.NoError(t, err)
+	}
+	for _, statement := range []string{"UPDATE jobs SET x = 1", "COMMIT", "SELECT 1 FROM triggers FOR UPDATE"} {
+		say(statement)
+		hear()
+		require.Equal(t, statement, <-got)
+	}
+	say("COMMIT")
+	<-held.Caught()
+	require.Empty(t, got)
+	held.Release()
+	hear()
+	require.Equal(t, "COMMIT", <-got)
+}

@@ -136,6 +136,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/backfills/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One backfill */
+        get: operations["get-backfill"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backfills/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write no more runs of a backfill
+         * @description Those that are under way go on.
+         */
+        post: operations["cancel-backfill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calendars": {
         parameters: {
             query?: never;
@@ -227,6 +264,43 @@ export interface paths {
         get: operations["list-calendar-versions"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Nodes, partitions, clock and database of the engine */
+        get: operations["get-cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cluster/confirm-clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that the database's clock is right
+         * @description After the database's clock leapt forward by more than 5 s, firing is held until most nodes' clocks agree with it. This makes all nodes go on although they do not.
+         */
+        post: operations["confirm-clock"];
         delete?: never;
         options?: never;
         head?: never;
@@ -421,6 +495,43 @@ export interface paths {
          * @description Its runs stay readable.
          */
         delete: operations["delete-job"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a job for the fire times of a past range
+         * @description Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.
+         */
+        post: operations["backfill-job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/backfills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A job's backfills, newest first */
+        get: operations["list-backfills"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -927,6 +1038,92 @@ export interface components {
             kind: "executor_offline" | "job_failing";
             text: components["schemas"]["Bilingual"];
         };
+        Backfill: {
+            /** Format: int64 */
+            concurrency: number;
+            /**
+             * Format: int64
+             * @description Runs written so far; with dryRun: that would be written
+             */
+            created: number;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy: string;
+            /**
+             * Format: int64
+             * @description Runs that ended otherwise
+             */
+            failed: number;
+            /** Format: date-time */
+            finishedAt: string | null;
+            /** @description With dryRun: the first fire times that would run, at most 100 */
+            fires?: components["schemas"]["Fire"][];
+            /** Format: date-time */
+            from: string;
+            /** @description Absent with dryRun */
+            id?: string;
+            jobId: string;
+            /**
+             * Format: int64
+             * @description All its runs use this revision
+             */
+            jobRevision: number;
+            message: string;
+            /**
+             * Format: date-time
+             * @description Fire times before this one are done with; null at the end
+             */
+            nextFireAt: string | null;
+            note: string;
+            /**
+             * Format: int64
+             * @description Fire times in the range
+             */
+            planned: number;
+            /**
+             * Format: int64
+             * @description Runs that have not ended
+             */
+            running: number;
+            /** @enum {string} */
+            scope: "missing" | "unsuccessful" | "all";
+            /**
+             * Format: int64
+             * @description Fire times that did not need one
+             */
+            skipped: number;
+            /** @enum {string} */
+            state: "dry_run" | "running" | "done" | "cancelled";
+            /** Format: int64 */
+            succeeded: number;
+            /** Format: date-time */
+            to: string;
+        };
+        BackfillRequest: {
+            /**
+             * Format: int64
+             * @description How many of its runs may be under way at once; default 1
+             */
+            concurrency?: number;
+            /** @description Say what would be done, and do nothing */
+            dryRun?: boolean;
+            /**
+             * Format: date-time
+             * @description First instant of the range
+             */
+            from: string;
+            note?: string;
+            /**
+             * @description missing (default): fire times that did not run; unsuccessful: also those whose run did not succeed; all. No fire time is backfilled twice
+             * @enum {string}
+             */
+            scope?: "missing" | "unsuccessful" | "all";
+            /**
+             * Format: date-time
+             * @description End of the range, not included; not later than now
+             */
+            to: string;
+        };
         Bilingual: {
             en: string;
             zh: string;
@@ -1024,6 +1221,139 @@ export interface components {
             /** @description Why; the handler sees it */
             reason?: string;
         };
+        Cluster: {
+            clock: components["schemas"]["ClusterClock"];
+            database: components["schemas"]["ClusterDatabase"];
+            /** @description By id; those that were heard of in the last minute */
+            nodes: components["schemas"]["ClusterNode"][];
+            /**
+             * Format: date-time
+             * @description The database's clock, which decides
+             */
+            now: string;
+            /** @description All 64, by number */
+            partitions: components["schemas"]["ClusterPartition"][];
+        };
+        ClusterClock: {
+            /** @description The database's clock leapt forward and firing is held */
+            held: boolean;
+            /**
+             * Format: date-time
+             * @description The time that was believed last
+             */
+            heldAt: string | null;
+            /**
+             * Format: int64
+             * @description How far the database's clock leapt
+             */
+            jumpMs: number;
+        };
+        ClusterDatabase: {
+            /** @description What about its setup endangers the promises */
+            findings: components["schemas"]["DatabaseFinding"][];
+            /** @enum {string} */
+            kind: "sqlite" | "mariadb" | "mysql";
+            /**
+             * Format: double
+             * @description One round trip from this node
+             */
+            latencyMs: number;
+            readOnly: boolean;
+            /** @enum {string} */
+            role: "primary" | "replica";
+            version: string;
+        };
+        ClusterNode: {
+            bootId: string;
+            /** @description It does not believe the database's clock */
+            clockHeld: boolean;
+            /**
+             * Format: int64
+             * @description Its own clock less the database's
+             */
+            clockSkewMs: number;
+            /** @description Its session with the database is open */
+            connected: boolean;
+            /** @description The node that answers */
+            current: boolean;
+            executorAddress: string;
+            /**
+             * Format: int64
+             * @description Since its last sign of life
+             */
+            heartbeatAgeMs: number;
+            id: string;
+            name: string;
+            /**
+             * Format: int64
+             * @description Leases that it holds
+             */
+            partitions: number;
+            /**
+             * Format: int64
+             * @description The greatest of its partitions
+             */
+            planningLagMs: number;
+            /**
+             * Format: date-time
+             * @description Its last sign of life
+             */
+            renewedAt: string | null;
+            /**
+             * Format: int64
+             * @description Executor sessions
+             */
+            sessions: number;
+            /** Format: date-time */
+            startedAt: string;
+            /** @enum {string} */
+            state: "live" | "leaving" | "silent";
+            version: string;
+        };
+        ClusterPartition: {
+            bootId: string;
+            /**
+             * Format: int64
+             * @description How long ago that was
+             */
+            dueLagMs: number;
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: date-time
+             * @description The earliest fire time that is not planned
+             */
+            nextFireAt: string | null;
+            /** @description The holder, or the last one */
+            nodeId: string | null;
+            nodeName: string;
+            /**
+             * Format: date-time
+             * @description When the longest overdue run had to be looked at; null = nothing is overdue
+             */
+            oldestDueAt: string | null;
+            /**
+             * Format: int64
+             * @description How long ago that was; 0 while planning is ahead
+             */
+            planningLagMs: number;
+            /** @enum {string} */
+            state: "held" | "expired" | "free";
+            /** @description Grows with each holder */
+            term: string;
+            /**
+             * Format: date-time
+             * @description End of the lease, by the database's clock
+             */
+            until: string | null;
+        };
+        ConfirmedClock: {
+            /**
+             * Format: date-time
+             * @description The database's clock, which is now believed
+             */
+            confirmedAt: string;
+        };
         CreateAPIKeyInputBody: {
             /**
              * Format: date-time
@@ -1107,6 +1437,12 @@ export interface components {
             secret: string;
             /** Format: int64 */
             uses: number;
+        };
+        DatabaseFinding: {
+            code: string;
+            /** @description A node refuses to start with it */
+            fatal: boolean;
+            message: string;
         };
         Delivery: {
             /** Format: int64 */
@@ -1635,6 +1971,11 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
+        PageBackfill: {
+            items: components["schemas"]["Backfill"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
         PageCalendarSummary: {
             items: components["schemas"]["CalendarSummary"][];
             /** @description Give it as cursor to get what follows; null on the last page */
@@ -1819,7 +2160,7 @@ export interface components {
              */
             attempt: number;
             /** @enum {string} */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
              * @description When it was planned
@@ -1920,7 +2261,7 @@ export interface components {
             /** @description By number; the current one last */
             attempts: components["schemas"]["Attempt"][];
             /** @enum {string} */
-            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent";
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
              * @description When it was planned
@@ -2902,6 +3243,203 @@ export interface operations {
             };
         };
     };
+    "get-backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "cancel-backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-calendars": {
         parameters: {
             query?: {
@@ -3682,6 +4220,154 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "confirm-clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfirmedClock"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5147,6 +5833,202 @@ export interface operations {
             };
         };
     };
+    "backfill-job": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackfillRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-backfills": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageBackfill"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "explain-fire": {
         parameters: {
             query: {
@@ -6045,7 +6927,7 @@ export interface operations {
                 instanceId?: string;
                 /** @description One or several, separated by commas */
                 state?: string;
-                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent";
+                cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
                 /** @description Planned at or after */
                 from?: string;
                 /** @description Planned before */

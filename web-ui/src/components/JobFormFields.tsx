@@ -148,9 +148,13 @@ export function WhenSection() {
       <Form.Item name={['schedule', 'kind']} label={t('jobs.form.kind')}>
         <Radio.Group
           optionType="button"
+          className="wrapping"
           options={[
             { value: 'cron', label: t('jobs.form.kindCron') },
             { value: 'fixed_rate', label: t('jobs.form.kindRate') },
+            { value: 'fixed_delay', label: t('jobs.form.kindDelay') },
+            { value: 'daily_window', label: t('jobs.form.kindWindow') },
+            { value: 'instants', label: t('jobs.form.kindInstants') },
             { value: 'once', label: t('jobs.form.kindOnce') },
             { value: 'none', label: t('jobs.form.kindNone') },
           ]}
@@ -180,9 +184,29 @@ export function WhenSection() {
             </Form.Item>
           </>
         )}
-        {kind === 'fixed_rate' && (
-          <Form.Item name={['schedule', 'every']} label={t('jobs.form.every')} rules={[rules.required, rules.duration]} extra={t('jobs.form.everyHelp')}>
+        {(kind === 'fixed_rate' || kind === 'fixed_delay' || kind === 'daily_window') && (
+          <Form.Item
+            name={['schedule', 'every']}
+            label={t('jobs.form.every')}
+            rules={[rules.required, rules.duration]}
+            extra={t(kind === 'fixed_delay' ? 'jobs.form.everyDelayHelp' : 'jobs.form.everyHelp')}
+          >
             <Input className="mono" autoComplete="off" placeholder="30s" />
+          </Form.Item>
+        )}
+        {kind === 'daily_window' && (
+          <>
+            <Form.Item name={['schedule', 'windowFrom']} label={t('jobs.form.windowFrom')} rules={[rules.required]} extra={t('jobs.form.windowHelp')}>
+              <Input className="mono" autoComplete="off" placeholder="08:00" maxLength={8} />
+            </Form.Item>
+            <Form.Item name={['schedule', 'windowTo']} label={t('jobs.form.windowTo')} rules={[rules.required]}>
+              <Input className="mono" autoComplete="off" placeholder="18:00" maxLength={8} />
+            </Form.Item>
+          </>
+        )}
+        {kind === 'instants' && (
+          <Form.Item name={['schedule', 'instants']} label={t('jobs.form.instants')} rules={[rules.needed]} extra={t('jobs.form.instantsHelp')}>
+            <Select mode="tags" open={false} suffixIcon={null} tokenSeparators={[',', ' ', '\n']} placeholder="2026-12-01T08:00:00+08:00" />
           </Form.Item>
         )}
         {kind === 'once' && (
@@ -195,7 +219,32 @@ export function WhenSection() {
         <Form.Item name={['schedule', 'zone']} label={t('jobs.form.zone')} rules={[rules.needed]}>
           <Select showSearch options={zones} />
         </Form.Item>
-        {(kind === 'cron' || kind === 'fixed_rate') &&
+        {kind !== 'none' && (
+          <Form.Item name={['schedule', 'jitter']} label={t('jobs.form.jitter')} rules={[rules.duration]} extra={t('jobs.form.jitterHelp')}>
+            <Input className="mono" autoComplete="off" placeholder="0s" />
+          </Form.Item>
+        )}
+        {(kind === 'cron' || kind === 'daily_window') && (
+          <>
+            <Form.Item name={['schedule', 'dstGap']} label={t('jobs.form.dstGap')}>
+              <Select
+                options={[
+                  { value: 'run_at_gap_end', label: t('jobs.form.dstGapRun') },
+                  { value: 'skip', label: t('jobs.form.dstGapSkip') },
+                ]}
+              />
+            </Form.Item>
+            <Form.Item name={['schedule', 'dstOverlap']} label={t('jobs.form.dstOverlap')}>
+              <Select
+                options={[
+                  { value: 'once', label: t('jobs.form.dstOverlapOnce') },
+                  { value: 'both', label: t('jobs.form.dstOverlapBoth') },
+                ]}
+              />
+            </Form.Item>
+          </>
+        )}
+        {(kind === 'cron' || kind === 'fixed_rate' || kind === 'fixed_delay' || kind === 'daily_window') &&
           (bounded ? (
             <Suspense fallback={<span className="skeleton" />}>
               <Form.Item name={['schedule', 'startAt']} label={t('jobs.form.startAt')}>
@@ -222,6 +271,7 @@ export function WhenSection() {
               options={[
                 { value: 'skip', label: t('jobs.form.misfireSkip') },
                 { value: 'once_now', label: t('jobs.form.misfireOnce') },
+                { value: 'all', label: t('jobs.form.misfireAll') },
               ]}
             />
           </Form.Item>

@@ -13,6 +13,16 @@ export interface ScheduleFields {
   startAt: Dayjs | null
   endAt: Dayjs | null
   zone: string
+  instants: string[]
+  windowFrom: string
+  windowTo: string
+  jitter: string
+  dstGap: NonNullable<ScheduleSpec['dstGap']>
+  dstOverlap: NonNullable<ScheduleSpec['dstOverlap']>
+  /** What the form does not show and must not lose. */
+  anchor?: string
+  calendars?: ScheduleSpec['calendars']
+  calendarDays?: ScheduleSpec['calendarDays']
 }
 
 export interface JobFields {
@@ -72,7 +82,7 @@ export function writeOf(job: Job): JobWrite {
     executor: { id: job.executor.id },
     handler: job.handler,
     input: job.input ?? null,
-    schedule: cleanSchedule({ ...schedule }),
+    schedule: cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) }),
     misfire: { ...job.misfire },
     routing: job.routing,
     blocking: job.blocking,
@@ -87,27 +97,32 @@ export function writeOf(job: Job): JobWrite {
   }
 }
 
-/** Only the fields which the kind uses: a leftover of another kind would not be valid. */
-function cleanSchedule(spec: ScheduleSpec): ScheduleSpec {
-  const out: ScheduleSpec = { kind: spec.kind, zone: spec.zone }
-  if (spec.kind === 'cron') {
-    out.expr = spec.expr ?? ''
-    out.dialect = spec.dialect ?? 'auto'
-  }
-  if (spec.kind === 'fixed_rate') out.every = spec.every ?? ''
-  if (spec.kind === 'once') out.at = spec.at
-  if (spec.kind === 'fixed_delay' || spec.kind === 'daily_window') out.every = spec.every ?? ''
-  if (spec.kind === 'instants') out.instants = spec.instants
-  if (spec.kind === 'daily_window') {
-    out.windowFrom = spec.windowFrom
-    out.windowTo = spec.windowTo
-  }
-  if (spec.kind !== 'once' && spec.kind !== 'none') {
-    if (spec.startAt) out.startAt = spec.startAt
-    if (spec.endAt) out.endAt = spec.endAt
-  }
-  return out
+/** Which fields a kind uses: a leftover of another kind would not be valid. */
+const FIELDS_OF: Record<ScheduleKind, (keyof ScheduleSpec)[]> = {
+  cron: ['expr', 'dialect', 'dstGap', 'dstOverlap', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
+  fixed_rate: ['every', 'anchor', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
+  fixed_delay: ['every', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
+  once: ['at', 'jitter'],
+  instants: ['instants', 'jitter', 'calendars', 'calendarDays'],
+  daily_window: ['every', 'windowFrom', 'windowTo', 'dstGap', 'dstOverlap', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
+  none: [],
 }
+
+/** Only the fields which the kind uses, without those that are empty or say what is the default. */
+function cleanSchedule(spec: ScheduleSpec): ScheduleSpec {
+  const out: Record<string, unknown> = { kind: spec.kind, zone: spec.zone }
+  for (const name of FIELDS_OF[spec.kind]) {
+    const value = spec[name]
+    const empty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
+    if (!empty && DEFAULTS[name] !== value) out[name] = value
+  }
+  if (spec.kind === 'cron') out.dialect = spec.dialect ?? 'auto'
+  if (!out.calendars) delete out.calendarDays
+  return out as ScheduleSpec
+}
+
+/** The API's defaults: what is not sent. */
+const DEFAULTS: Partial<Record<keyof ScheduleSpec, unknown>> = { jitter: '0s', dstGap: 'run_at_gap_end', dstOverlap: 'once' }
 
 export function fieldsOf(write: JobWrite): JobFields {
   const { schedule } = write
@@ -129,6 +144,15 @@ export function fieldsOf(write: JobWrite): JobFields {
       startAt: wall(schedule.startAt),
       endAt: wall(schedule.endAt),
       zone,
+      instants: schedule.instants ?? [],
+      windowFrom: schedule.windowFrom ?? '',
+      windowTo: schedule.windowTo ?? '',
+      jitter: schedule.jitter ?? '0s',
+      dstGap: schedule.dstGap ?? 'run_at_gap_end',
+      dstOverlap: schedule.dstOverlap ?? 'once',
+      anchor: schedule.anchor,
+      calendars: schedule.calendars,
+      calendarDays: schedule.calendarDays,
     },
     misfire: { ...write.misfire },
     routing: write.routing,
@@ -153,6 +177,9 @@ export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | u
     ...fields,
     expr: (fields.expr ?? '').trim(),
     every: (fields.every ?? '').trim(),
+    windowFrom: (fields.windowFrom ?? '').trim(),
+    windowTo: (fields.windowTo ?? '').trim(),
+    jitter: (fields.jitter ?? '').trim(),
     at: instant(fields.at),
     startAt: instant(fields.startAt),
     endAt: instant(fields.endAt),

@@ -26,7 +26,7 @@ export const FINAL_STATES: readonly RunState[] = [
   'missed',
   'discarded',
 ]
-export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent']
+export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent', 'backfill']
 export const RANGES = ['1h', '24h', '7d', '30d'] as const
 export type Range = (typeof RANGES)[number]
 

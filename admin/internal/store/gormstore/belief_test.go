@@ -216,7 +216,7 @@ func TestForgottenRowsAreRead(t *testing.T) {
 func TestEveryUpdateOfExecutionsCountsTheVersion(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	statement := regexp.MustCompile(`(?i)UPDATE executions\b[^\n]*`)
+	statement := regexp.MustCompile(`(?i)UPDATE executions\b[^"\n]* SET [^\n]*`)
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -227,4 +227,36 @@ func TestEveryUpdateOfExecutionsCountsTheVersion(t *testing.T) {
 		}
 	}
 	require.Equal(t, "version", executionTable.version.name)
+}
+
+// One search serves several claims; what another node took meanwhile is passed
+// over, and nothing is claimed twice or forgotten.
+func TestOneSearchServesSeveralClaims(t *testing.T) {
+	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
+		claim := func(s *Store) store.ClaimedTriggers {
+			got, err := s.ClaimDueTriggers(t.Context(), store.ClaimDueTriggersParams{Partitions: n.held, Limit: 1, Plan: func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+				plan := n.planOne(now, tr, spec)
+				plan.NextFireAt = domain.Never
+				return plan
+			}})
+			require.NoError(t, err)
+			return got
+		}
+		first := claim(n.here) // finds all three
+		require.Len(t, first.Executions, 1)
+		require.False(t, first.NextFireAt.After(first.Now), "there is more to claim")
+		theirs := claim(n.there)
+		require.Len(t, theirs.Executions, 1)
+		taken := map[domain.JobID]int{first.Executions[0].JobID: 1}
+		taken[theirs.Executions[0].JobID]++
+		for more := true; more; {
+			got := claim(n.here)
+			for _, e := range got.Executions {
+				taken[e.JobID]++
+			}
+			require.False(t, got.Now.IsZero())
+			more = !got.NextFireAt.After(got.Now)
+		}
+		require.Equal(t, map[domain.JobID]int{n.jobs[0]: 1, n.jobs[1]: 1, n.jobs[2]: 1}, taken)
+	})
 }

@@ -54,24 +54,43 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 		out.Now = now
 		return out, err
 	}
-	now, due, err := s.findDue(ctx, p)
-	if err != nil {
-		return out, err
+	due, more := s.due.take(p)
+	if len(due) == 0 {
+		began := time.Now()
+		now, found, err := s.findDue(ctx, p)
+		if err != nil {
+			return out, err
+		}
+		out.Now, due = now, found[:min(len(found), p.Limit)]
+		more = len(found) > len(due)
+		s.due.put(p, began, slices.Clone(found[len(due):]))
 	}
-	out.Now = now
 	if len(due) > 0 {
 		if err := s.claim(ctx, p, due, &out); err != nil {
 			return out, err
 		}
 	}
+	if out.Now.IsZero() { // others took all that an earlier search had found
+		now, err := s.Now(ctx)
+		if err != nil {
+			return out, err
+		}
+		out.Now = now
+	}
+	if more {
+		out.NextFireAt = out.Now
+		return out, nil
+	}
+	var err error
 	if out.Triggers < p.Limit {
 		out.NextFireAt, err = s.nextFire(ctx, p.Partitions, millis(out.Now.Add(p.Horizon)))
 	}
 	return out, err
 }
 
-// findDue reads the ids of due triggers, oldest first over all partitions.
-// One bounded scan per partition keeps the order without sorting what is due.
+// findDue reads the ids of due triggers, oldest first over all partitions, for
+// this claim and some more. One bounded scan per partition keeps the order
+// without sorting what is due.
 func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (now time.Time, due []domain.JobID, err error) {
 	err = s.look(ctx, "find due triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		due = due[:0]
@@ -103,7 +122,7 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 			s.clock.learn(millis(now))
 		}
 		slices.SortFunc(all, func(a, b found) int { return int(a.at - b.at) })
-		for _, f := range all[:min(len(all), p.Limit)] {
+		for _, f := range all[:min(len(all), dueBatches*p.Limit)] {
 			due = append(due, f.job)
 		}
 		return err

@@ -3,6 +3,8 @@ package gormstore
 import (
 	"context"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // dialect is what differs between the databases.
@@ -27,6 +29,9 @@ type dialect interface {
 	// byPrimary and byIndex stand behind a table's name and tell the planner
 	// which index to use.
 	byPrimary() string
+	// byID is byPrimary for an UPDATE of a table whose primary key is one
+	// number: no other condition may choose the index.
+	byID() string
 	byIndex(index string) string
 	// bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
 	bounded(query string) string
@@ -35,6 +40,13 @@ type dialect interface {
 	// it is; connected is an SQL expression that says so of a boot id.
 	connect(t *txn, bootID string) error
 	connected(bootID string) string
+
+	// version is an SQL expression; describe fills in what it says of the
+	// database's setup; uniqueColumns lists a unique key's columns, given table
+	// and key.
+	version() string
+	describe(ctx context.Context, q querier, d *domain.Database) error
+	uniqueColumns() string
 
 	// insertBatch is how many rows one INSERT takes; 1 = a prepared statement
 	// is repeated.

@@ -41,6 +41,7 @@ func (mysqlDialect) forUpdate() string           { return " FOR UPDATE" }
 func (mysqlDialect) forUpdateSkip() string       { return " FOR UPDATE SKIP LOCKED" }
 func (mysqlDialect) forShare() string            { return " LOCK IN SHARE MODE" }
 func (mysqlDialect) byPrimary() string           { return " FORCE INDEX (PRIMARY)" }
+func (mysqlDialect) byID() string                { return " FORCE INDEX (PRIMARY)" }
 func (mysqlDialect) byIndex(index string) string { return " FORCE INDEX (" + index + ")" }
 func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
 

@@ -33,10 +33,14 @@ func (d sqliteDialect) clockNow() string { return d.clock() }
 
 func (sqliteDialect) localClock() (int64, bool) { return time.Now().UnixMilli(), true }
 
-func (sqliteDialect) forUpdate() string           { return "" }
-func (sqliteDialect) forUpdateSkip() string       { return "" }
-func (sqliteDialect) forShare() string            { return "" }
-func (sqliteDialect) byPrimary() string           { return "" }
+func (sqliteDialect) forUpdate() string     { return "" }
+func (sqliteDialect) forUpdateSkip() string { return "" }
+func (sqliteDialect) forShare() string      { return "" }
+func (sqliteDialect) byPrimary() string     { return "" }
+
+// A condition on the tenant would be taken for more selective than a list of
+// ids. The row id needs no index.
+func (sqliteDialect) byID() string                { return " NOT INDEXED" }
 func (sqliteDialect) byIndex(index string) string { return " INDEXED BY " + index }
 
 func (sqliteDialect) bounded(query string) string { return "SELECT * FROM (" + query + ")" }

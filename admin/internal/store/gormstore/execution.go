@@ -184,7 +184,8 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 // dropped: its run has begun, and only the try waits.
 func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult, error) {
 	b.t.s.flights.crowd(s.job)
-	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 {
+	// A run of a backfill waits instead: it was asked for, and it is not late.
+	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 && m.e.Cause != domain.CauseBackfill {
 		fx, err := m.e.Discard(b.now, "an earlier run of the job had not ended")
 		if err != nil {
 			return r, err

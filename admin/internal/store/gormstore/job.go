@@ -353,7 +353,7 @@ func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) e
 		return err
 	}
 	if len(ahead) > 0 {
-		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND tenant_id = ?", trigger.tenantID)
+		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND +tenant_id = ?", trigger.tenantID) // + : by id, not by an index on the tenant
 	}
 	return err
 }

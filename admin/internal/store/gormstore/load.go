@@ -101,8 +101,10 @@ func (s *Store) LoadExecutions(ctx context.Context, executions []domain.Executio
 // start and stop thousands of jobs at once: whatever the jobs had planned
 // already stays.
 func (s *Store) SetNextFires(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(i int) time.Time) error {
+	// Claims want the same rows at the same time: small bites.
+	const bite = 200
 	done := 0
-	for chunk := range slices.Chunk(jobs, loadChunk) {
+	for chunk := range slices.Chunk(jobs, bite) {
 		base := done
 		if err := s.run(ctx, "set next fires", func(t *txn) error {
 			triggers, err := triggerTable.selectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+idList(chunk)+") AND tenant_id = ? ORDER BY job_id"+t.d.forUpdate(), int64(tenant))

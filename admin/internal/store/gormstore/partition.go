@@ -177,11 +177,15 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	until := s.d.clockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
+	which := fmt.Sprintf("state = %d AND fence = 0 AND reason = ''", domain.Due)
+	if len(p.OfferedBy) > 0 {
+		which = fmt.Sprintf("(%s OR state = %d AND node_id IN (%s))", which, domain.Offered, idList(p.OfferedBy))
+	}
 	list := make([]string, len(p.Partitions))
 	for i, part := range p.Partitions {
 		list[i] = s.d.bounded(fmt.Sprintf(
-			"SELECT %s FROM executions%s WHERE part = %d AND wake_at <= %s AND state = %d AND fence = 0 AND reason = '' ORDER BY wake_at LIMIT %d",
-			executionColumns, s.d.byIndex("ix_executions_wake"), part, until, domain.Due, p.Limit))
+			"SELECT %s FROM executions%s WHERE part = %d AND wake_at <= %s AND %s ORDER BY wake_at LIMIT %d",
+			executionColumns, s.d.byIndex("ix_executions_wake"), part, until, which, p.Limit))
 	}
 	if len(list) == 0 {
 		return nil, nil
@@ -200,14 +204,26 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 // are held for one round trip and a commit only: a renewal waits no longer
 // than that, and a claim that is frozen half-way keeps nobody out.
 func (t *txn) verifyTerms(held []domain.PartitionTerm) error {
-	valid := 0
+	highest := map[int]int64{}
+	parts := make([]int64, len(held))
+	for i, h := range held {
+		parts[i] = int64(h.Partition)
+	}
 	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
-		valid++
 		var part int
-		return rows.Scan(&part)
-	}, "SELECT part FROM partition_leases"+t.d.byPrimary()+" WHERE ("+terms(held)+") AND lease_until > "+t.d.clockNow()+t.d.forShare())
+		var term int64
+		err := rows.Scan(&part, &term)
+		highest[part] = term
+		return err
+	}, "SELECT part, term FROM partition_leases"+t.d.byPrimary()+" WHERE part IN ("+idList(parts)+") AND lease_until > "+t.d.clockNow()+t.d.forShare())
 	if err != nil {
 		return fmt.Errorf("verify terms: %w", err)
+	}
+	valid := 0
+	for _, h := range held {
+		if term, ok := highest[h.Partition]; ok && term == h.Term {
+			valid++
+		}
 	}
 	if valid != len(held) {
 		return domain.Errorf(domain.CodeStaleTerm, "%d of %d partitions are not held any more", len(held)-valid, len(held))

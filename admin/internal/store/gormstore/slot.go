@@ -304,7 +304,7 @@ func saveBelievedSlots(t *txn, slots map[domain.JobID]*slot) error {
 		if change.taken < 0 {
 			set, place = "holders = holders - 1", "holders > 0"
 		}
-		found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byPrimary()+" SET "+set+" WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? AND "+
+		found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byID()+" SET "+set+" WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? AND "+
 			place+" AND waiters = 0", int64(change.tenant))
 		if err == nil && found != int64(len(jobs)) {
 			err = errStale

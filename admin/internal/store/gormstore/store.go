@@ -59,6 +59,7 @@ type Store struct {
 	limits      limitCache
 	flights     *flights
 	clock       *estimate
+	due         foundDue
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
 

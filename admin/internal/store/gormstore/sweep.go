@@ -64,12 +64,15 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		ids = ids[:0]
-		until := s.d.clockNow() + fmt.Sprintf(" - %d", p.Overdue.Milliseconds())
+		due := "wake_at <= " + s.d.clockNow()
+		if p.Overdue > 0 {
+			due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
+		}
 		terms := []string{"SELECT 0 AS id, " + s.d.clockNow() + " AS wake_at"}
 		for _, part := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
-				"SELECT id, wake_at FROM executions%s WHERE part = %d AND wake_at <= %s ORDER BY wake_at LIMIT %d",
-				s.d.byIndex("ix_executions_wake"), part, until, p.Limit)))
+				"SELECT id, wake_at FROM executions%s WHERE part = %d AND %s ORDER BY wake_at LIMIT %d",
+				s.d.byIndex("ix_executions_wake"), part, due, p.Limit)))
 		}
 		type found struct {
 			id domain.ExecutionID

@@ -122,7 +122,7 @@ func (u *update) runEqual(t *txn, rows []int) (int64, error) {
 	}
 	first := u.row(rows[0])
 	var b strings.Builder
-	b.WriteString("UPDATE " + u.table + t.d.byPrimary() + " SET ")
+	b.WriteString("UPDATE " + u.table + t.d.byID() + " SET ")
 	args := writeAssignments(&b, u.same)
 	for i, c := range u.vary {
 		if i > 0 || len(u.same) > 0 {

@@ -292,6 +292,10 @@ func testListPlanned(t *testing.T, f *fixture) {
 	require.Equal(t, []domain.ExecutionID{soon.ID}, identify(got))
 	require.Equal(t, f.find(soon), got[0])
 	require.NotEqual(t, soon.ID, later.ID)
+	got = list(store.ListPlannedParams{Partitions: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000, OfferedBy: []domain.NodeID{7, 1}})
+	require.ElementsMatch(t, []domain.ExecutionID{soon.ID, offered.ID}, identify(got), "node 1 offered it")
+	got = list(store.ListPlannedParams{Partitions: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000, OfferedBy: []domain.NodeID{2}})
+	require.Equal(t, []domain.ExecutionID{soon.ID}, identify(got))
 	require.Empty(t, list(store.ListPlannedParams{Partitions: []int{(j.Partition + 1) % domain.Partitions}, Horizon: time.Hour, Limit: 1000}))
 	require.Empty(t, list(store.ListPlannedParams{}))
 }

@@ -183,3 +183,18 @@ func testSweepRace(t *testing.T, f *fixture) {
 		require.Equal(t, domain.Lost, f.find(e).State)
 	}
 }
+
+// What belongs to another node is left to it for a while, but for what waits
+// for an instance, which this one may have.
+func testSweepOverdue(t *testing.T, f *fixture) {
+	fresh, waits, stray := f.run(f.job(nil)), f.run(f.job(nil)), f.run(f.job(nil))
+	_, err := f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitInstance, For: time.Second}})
+	f.ok(err)
+	f.age(fresh, domain.PickupGrace)
+	f.age(waits, time.Second)
+	f.age(stray, domain.PickupGrace+10*time.Second)
+	got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Hold: 2 * time.Second, Overdue: 10 * time.Second})
+	f.ok(err)
+	require.ElementsMatch(t, []domain.ExecutionID{waits.ID, stray.ID}, identify(f.mine(got.Dispatch)))
+	require.Equal(t, []domain.ExecutionID{fresh.ID}, identify(f.sweep().Dispatch))
+}

@@ -30,6 +30,7 @@ type Job struct {
 	Revision       int64      `json:"revision"`
 	NextFireAt     *time.Time `json:"nextFireAt"`
 	NeverFires     bool       `json:"neverFires"`
+	AwaitsRun      string     `json:"awaitsRun"`
 	LastRun        *LastRun   `json:"lastRun"`
 	ExecutorOnline int        `json:"executorOnline"`
 	UpdatedAt      time.Time  `json:"updatedAt"`
@@ -44,7 +45,11 @@ type Schedule struct {
 	Every   string     `json:"every"`
 	At      *time.Time `json:"at"`
 	Zone    string     `json:"zone"`
-	Text    Bilingual  `json:"text"`
+	// Instants, WindowFrom and WindowTo are those of their kinds.
+	Instants   []string  `json:"instants"`
+	WindowFrom string    `json:"windowFrom"`
+	WindowTo   string    `json:"windowTo"`
+	Text       Bilingual `json:"text"`
 }
 
 // Bilingual is a text in both languages.
@@ -173,6 +178,8 @@ type Fire struct {
 	At    time.Time `json:"at"`
 	Zoned string    `json:"zoned"`
 	Note  string    `json:"note"`
+	// Excluded says why a calendar keeps it from running.
+	Excluded string `json:"excluded"`
 }
 
 // NextFires asks for a job's next n fire times after from (empty = now).

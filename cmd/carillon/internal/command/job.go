@@ -18,7 +18,7 @@ func (a *App) jobCommand() *cobra.Command {
 	return a.serverFlags(group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		a.jobList(), a.jobGet(), a.jobCreate(), a.jobEdit(), a.jobRun(),
-		a.jobPause(), a.jobResume(), a.jobDelete(), a.jobNext(), a.jobExplain()))
+		a.jobPause(), a.jobResume(), a.jobDelete(), a.jobNext(), a.jobBackfill(), a.jobExplain()))
 }
 
 // jobView shows jobs; now makes times relative.
@@ -49,6 +49,12 @@ func scheduleCell(s client.Schedule) string {
 		return s.Expr
 	case "fixed_rate":
 		return "every " + s.Every
+	case "fixed_delay":
+		return s.Every + " after the end"
+	case "instants":
+		return strconv.Itoa(len(s.Instants)) + " instants"
+	case "daily_window":
+		return s.WindowFrom + "-" + s.WindowTo + " every " + s.Every
 	case "once":
 		if s.At != nil {
 			return "at " + output.Stamp(*s.At)
@@ -65,6 +71,8 @@ func nextCell(j client.Job, now time.Time) string {
 	switch {
 	case j.State == "paused":
 		return ""
+	case j.AwaitsRun != "":
+		return "after run " + j.AwaitsRun
 	case j.NeverFires:
 		return "never"
 	default:
@@ -220,15 +228,19 @@ func (a *App) jobNext() *cobra.Command {
 			if job.Value.State == "paused" {
 				a.say("The job is paused: these are the times it would fire at.")
 			}
-			if len(fires.Value.Fires) == 0 {
-				a.say("The job does not fire any more.")
-			}
 			for _, f := range fires.Value.Fires {
-				if _, err := fmt.Fprintln(a.out, output.Clean(strings.TrimSpace(f.Zoned+" "+f.Note))); err != nil {
+				note := f.Note
+				if f.Excluded != "" {
+					note = "excluded: " + f.Excluded
+				}
+				if _, err := fmt.Fprintln(a.out, output.Clean(strings.TrimSpace(f.Zoned+" "+note))); err != nil {
 					return err
 				}
 			}
-			return nil
+			if fires.Value.NeverFires {
+				_, err = fmt.Fprintln(a.out, "none")
+			}
+			return err
 		},
 	}
 	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many, 1 to 100")

@@ -25,7 +25,7 @@ var (
 		"blocking", "parallelism", "retry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "state",
 	}
 	readOnly = []string{
-		"id", "pauseNote", "source", "revision", "nextFireAt", "neverFires", "lastRun", "executorOnline",
+		"id", "pauseNote", "source", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",
 		"createdAt", "updatedAt", "createdBy", "updatedBy",
 	}
 )

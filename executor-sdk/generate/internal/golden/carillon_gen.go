@@ -40,7 +40,9 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 	)
 	executor.HandleFunc(ex, "sweep", carillonFunc(t.Sweep, t.Finished, nil),
 		executor.Every(90*time.Second),
-		executor.Blocking(executor.Serial),
+		executor.Blocking(executor.Parallel),
+		executor.Parallelism(3),
+		executor.Priority(-5),
 	)
 }
 

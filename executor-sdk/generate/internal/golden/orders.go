@@ -53,7 +53,7 @@ func (o *Orders) Finished(context.Context) { o.Done++ }
 
 // Sweep has neither input nor output.
 //
-//carillon:clock name=sweep every=90s blocking=serial on-success=Finished
+//carillon:clock name=sweep every=90s blocking=parallel parallelism=3 priority=-5 on-success=Finished
 func (o *Orders) Sweep(context.Context) error { return nil }
 
 // Cancel has only an input, and no schedule: others start it.

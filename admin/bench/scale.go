@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// scale measures steady load and throughput while one thing at a time grows.
+// The first variant, one node and nothing else in the tables, is what the
+// others are to be compared with.
+func (b *bench) scale(ctx context.Context) error {
+	kind := b.o.Databases[0]
+	nodes := b.o.Admins
+	if len(nodes) == 0 {
+		nodes = []int{1, 2, 4}
+	}
+	if kind == SQLite {
+		nodes = nodes[:1] // one node is all that a file of its own can serve
+	}
+	jobs, rows := b.o.Jobs, b.o.Rows
+	if len(jobs) == 0 {
+		jobs = []int{10_000, 100_000, 1_000_000}
+	}
+	if rows == 0 {
+		rows = 10_000_000
+	}
+	if b.o.Quick {
+		nodes, jobs = nodes[:min(2, len(nodes))], jobs[:1]
+		if b.o.Rows == 0 {
+			rows = 200_000
+		}
+	}
+	for _, n := range nodes {
+		if err := b.scaleOf(ctx, kind, fmt.Sprintf("admin nodes: %d", n), n, nil); err != nil {
+			return err
+		}
+	}
+	for _, n := range jobs {
+		fill := func(f *fleet, r *Result) error { return f.loadIdle(ctx, n, r) }
+		if err := b.scaleOf(ctx, kind, fmt.Sprintf("%d enabled jobs", n), 1, fill); err != nil {
+			return err
+		}
+	}
+	fill := func(f *fleet, r *Result) error { return f.loadRows(ctx, rows, r) }
+	return b.scaleOf(ctx, kind, fmt.Sprintf("%d finished runs", rows), 1, fill)
+}
+
+// scaleOf measures both on one fleet.
+func (b *bench) scaleOf(ctx context.Context, kind, variant string, admins int, fill func(*fleet, *Result) error) error {
+	steady := Result{Scenario: "scale", Variant: variant + ", steady", Database: kind, Admins: admins}
+	throughput := Result{Scenario: "scale", Variant: variant + ", throughput", Database: kind, Admins: admins}
+	return b.withFleet(ctx, kind, admins, func(f *fleet) error {
+		if fill != nil {
+			if err := fill(f, &steady); err != nil {
+				return b.add(steady, err)
+			}
+			throughput.Jobs, throughput.Rows = steady.Jobs, steady.Rows
+		}
+		if err := b.add(steady, f.steady(ctx, &steady)); err != nil {
+			return err
+		}
+		return b.add(throughput, f.throughput(ctx, handlerOnce, &throughput))
+	})
+}
+
+// loadIdle fills in enabled jobs that fire once a day, the first of them in an
+// hour.
+func (f *fleet) loadIdle(ctx context.Context, n int, r *Result) error {
+	began := time.Now()
+	anchor := began.Truncate(time.Second).UTC().Add(time.Hour)
+	at := func(i int) time.Time { return anchor.Add(time.Duration(i%82_000) * time.Second) }
+	_, err := f.load(ctx, f.executor, n, func(i int) domain.JobSpec {
+		return ticking(number("daily", i), handlerOnce, 24*time.Hour, at(i))
+	}, at)
+	r.Jobs += n
+	r.note(f.b, "loading %d enabled jobs took %.0f s", n, time.Since(began).Seconds())
+	return err
+}
+
+// archiveJobs share the finished runs among themselves.
+const archiveJobs = 10_000
+
+// loadRows fills in finished runs, in the order in which a month of work would
+// have written them: all jobs of one fire time, then the next one. They belong
+// to another executor of the same tenant.
+func (f *fleet) loadRows(ctx context.Context, n int, r *Result) error {
+	began := time.Now()
+	archive := domain.Executor{ID: domain.ExecutorID(f.ids.Next()), TenantID: f.tenant, Name: "archive", CreatedAt: began.UTC()}
+	if err := f.store.CreateExecutor(ctx, archive); err != nil {
+		return err
+	}
+	jobs, err := f.load(ctx, archive.ID, min(archiveJobs, n), func(i int) domain.JobSpec {
+		return ticking(number("archive", i), handlerOnce, 24*time.Hour, began.Truncate(time.Second).UTC())
+	}, notYet)
+	if err != nil {
+		return err
+	}
+	h := newArchive(f, archive.ID, jobs, n)
+	group, groupCtx := errgroup.WithContext(ctx)
+	for range 4 {
+		group.Go(func() error {
+			for {
+				rows := h.next()
+				if len(rows) == 0 {
+					return nil
+				}
+				if err := f.store.LoadExecutions(groupCtx, rows); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err = group.Wait()
+	r.Rows, r.Jobs = n, r.Jobs+len(jobs)
+	r.note(f.b, "loading %d finished runs took %.0f s", n, time.Since(began).Seconds())
+	return err
+}
+
+// archive makes finished runs. Safe for concurrent use.
+type archive struct {
+	f        *fleet
+	executor domain.ExecutorID
+	jobs     []domain.JobID
+	first    time.Time
+	every    time.Duration
+	total    int
+
+	mu   sync.Mutex
+	made int              // guarded by mu
+	at   time.Time        // guarded by mu: of the runs being made, which their ids tell too
+	ids  *domain.IDSource // used under mu
+}
+
+func newArchive(f *fleet, executor domain.ExecutorID, jobs []domain.JobID, total int) *archive {
+	fires := (total + len(jobs) - 1) / len(jobs)
+	const span = 28 * 24 * time.Hour
+	a := &archive{
+		f: f, executor: executor, jobs: jobs, total: total, every: (span / time.Duration(fires)).Truncate(time.Second),
+		first: time.Now().Add(-span - 24*time.Hour).Truncate(time.Second).UTC(),
+	}
+	a.ids = domain.NewIDSource(loaderNode, func() time.Time { return a.at })
+	return a
+}
+
+// next returns the next thousand runs or less, none at the end.
+func (a *archive) next() []domain.Execution {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rows := make([]domain.Execution, 0, 1000)
+	for len(rows) < cap(rows) && a.made < a.total {
+		job := a.jobs[a.made%len(a.jobs)]
+		a.at = a.first.Add(time.Duration(a.made/len(a.jobs)) * a.every)
+		rows = append(rows, a.run(job, a.at))
+		a.made++
+	}
+	return rows
+}
+
+// run is a finished run as the path would have left it; two in a hundred failed.
+func (a *archive) run(job domain.JobID, at time.Time) domain.Execution {
+	e := domain.Execution{
+		ID: domain.ExecutionID(a.ids.Next()), TenantID: a.f.tenant, JobID: job, Revision: 1, Executor: a.executor,
+		Partition: domain.PartitionOf(job), Cause: domain.CauseSchedule, FireAt: at, State: domain.Succeeded,
+		Fence: 1, Attempt: 1, MaxAttempts: 1, NotBefore: at, ExpireAt: at.Add(domain.DefaultDispatchTimeout), Node: 1, Instance: 1,
+		PlannedAt: at.Add(-3 * time.Second), OfferedAt: at.Add(2 * time.Millisecond), GrantedAt: at.Add(5 * time.Millisecond),
+		StartedAt: at.Add(7 * time.Millisecond), FinishedAt: at.Add(80 * time.Millisecond),
+	}
+	if a.made%50 == 0 {
+		e.State, e.ErrorKind, e.Error = domain.Failed, "error", "the partner's server answered 503 Service Unavailable"
+	}
+	return e
+}
+
+// note keeps a remark and tells it.
+func (r *Result) note(b *bench, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.Notes = append(r.Notes, text)
+	b.o.Say("  %s", text)
+}

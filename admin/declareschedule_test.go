@@ -1,0 +1,47 @@
+package admin
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func TestDeclaredSchedules(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_400).UTC()
+	at := time.UnixMilli(1_800_000_000_000).UTC()
+	for name, c := range map[string]struct {
+		decl *proto.JobDeclaration
+		want domain.ScheduleSpec
+	}{
+		"none": {&proto.JobDeclaration{}, domain.ScheduleSpec{Kind: domain.ScheduleNone}},
+		"cron": {
+			&proto.JobDeclaration{Cron: "0 2 * * *", DstGap: "skip", DstOverlap: "both", JitterMs: 1000, CalendarDays: "workdays"},
+			domain.ScheduleSpec{Kind: domain.ScheduleCron, Expr: "0 2 * * *", Gap: "skip", Overlap: "both", JitterMax: time.Second, Days: "workdays"},
+		},
+		"fixed rate": {
+			&proto.JobDeclaration{EveryMs: 5000}, domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: 5 * time.Second, Anchor: now.Truncate(time.Second)},
+		},
+		"fixed rate from its start": {
+			&proto.JobDeclaration{EveryMs: 5000, StartAtMs: at.UnixMilli()},
+			domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: 5 * time.Second, Anchor: at, StartAt: at},
+		},
+		"fixed delay": {&proto.JobDeclaration{DelayMs: 5000}, domain.ScheduleSpec{Kind: domain.ScheduleFixedDelay, Every: 5 * time.Second}},
+		"daily window": {
+			&proto.JobDeclaration{EveryMs: 60_000, WindowFrom: "09:00", WindowTo: "17:00"},
+			domain.ScheduleSpec{Kind: domain.ScheduleDailyWindow, Every: time.Minute, WindowFrom: "09:00", WindowTo: "17:00"},
+		},
+		"once":     {&proto.JobDeclaration{AtMs: at.UnixMilli()}, domain.ScheduleSpec{Kind: domain.ScheduleOnce, At: at}},
+		"instants": {&proto.JobDeclaration{InstantsMs: []int64{at.UnixMilli()}}, domain.ScheduleSpec{Kind: domain.ScheduleInstants, Instants: []time.Time{at}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := domain.ScheduleSpec{Kind: domain.ScheduleNone}
+			declaredSchedule(&got, c.decl, now)
+			require.Equal(t, c.want, got)
+			require.NoError(t, checkSchedule(got))
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
+)
+
+// BackfillRequest asks for the runs of a past range.
+type BackfillRequest struct {
+	From        string `json:"from" format:"date-time" doc:"First instant of the range"`
+	To          string `json:"to" format:"date-time" doc:"End of the range, not included; not later than now"`
+	Scope       string `json:"scope,omitempty" enum:"missing,unsuccessful,all" doc:"missing (default): fire times that did not run; unsuccessful: also those whose run did not succeed; all. No fire time is backfilled twice"`
+	Concurrency int    `json:"concurrency,omitempty" minimum:"0" maximum:"100" doc:"How many of its runs may be under way at once; default 1"`
+	DryRun      bool   `json:"dryRun,omitempty" doc:"Say what would be done, and do nothing"`
+	Note        string `json:"note,omitempty" maxLength:"1024"`
+}
+
+// Backfill is what became of it.
+type Backfill struct {
+	ID          string  `json:"id,omitempty" doc:"Absent with dryRun"`
+	JobID       string  `json:"jobId"`
+	JobRevision int64   `json:"jobRevision" doc:"All its runs use this revision"`
+	State       string  `json:"state" enum:"dry_run,running,done,cancelled"`
+	Scope       string  `json:"scope" enum:"missing,unsuccessful,all"`
+	From        string  `json:"from" format:"date-time"`
+	To          string  `json:"to" format:"date-time"`
+	Concurrency int     `json:"concurrency"`
+	Planned     int     `json:"planned" doc:"Fire times in the range"`
+	Created     int     `json:"created" doc:"Runs written so far; with dryRun: that would be written"`
+	Skipped     int     `json:"skipped" doc:"Fire times that did not need one"`
+	Succeeded   int     `json:"succeeded"`
+	Failed      int     `json:"failed" doc:"Runs that ended otherwise"`
+	Running     int     `json:"running" doc:"Runs that have not ended"`
+	NextFireAt  *string `json:"nextFireAt" format:"date-time" doc:"Fire times before this one are done with; null at the end"`
+	Fires       []Fire  `json:"fires,omitempty" doc:"With dryRun: the first fire times that would run, at most 100"`
+	Note        string  `json:"note"`
+	Message     string  `json:"message"`
+	CreatedAt   string  `json:"createdAt,omitempty" format:"date-time"`
+	CreatedBy   string  `json:"createdBy"`
+	FinishedAt  *string `json:"finishedAt" format:"date-time"`
+}
+
+type backfillInput struct {
+	ID   string `path:"id"`
+	Body BackfillRequest
+}
+
+type backfillOutput struct {
+	Status int
+	Body   Backfill
+}
+
+// dryFires bounds the fire times that a dry run lists.
+const dryFires = 100
+
+func (a *API) registerBackfills() {
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/jobs/{id}/backfill", id: "backfill-job", tag: "jobs",
+		summary: "Run a job for the fire times of a past range", description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
+		status: http.StatusCreated,
+	}, a.backfillJob)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/jobs/{id}/backfills", id: "list-backfills", tag: "jobs", summary: "A job's backfills, newest first",
+	}, a.listBackfills)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/backfills/{id}", id: "get-backfill", tag: "jobs", summary: "One backfill",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
+		bid, err := domain.ParseID[domain.BackfillID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		b, err := a.deps.Store.FindBackfill(ctx, id.Tenant, bid)
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body Backfill }{backfillOf(b)}, nil
+	})
+	register(a, may(domain.PermOperate), operation{
+		method: http.MethodPost, path: base + "/backfills/{id}/cancel", id: "cancel-backfill", tag: "jobs", summary: "Write no more runs of a backfill",
+		description: "Those that are under way go on.", errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
+		bid, err := domain.ParseID[domain.BackfillID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		b, err := a.deps.Store.CancelBackfill(ctx, id.Tenant, bid, "cancelled by "+id.Actor())
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body Backfill }{backfillOf(b)}, nil
+	})
+}
+
+func backfillOf(b domain.Backfill) Backfill {
+	out := Backfill{
+		JobID: b.JobID.String(), JobRevision: b.Revision, State: b.State.String(), Scope: string(b.Scope),
+		From: instant(b.From), To: instant(b.To), Concurrency: b.Concurrency,
+		Planned: b.Planned, Created: b.Created, Skipped: b.Skipped, Succeeded: b.Succeeded, Failed: b.Failed, Running: len(b.Live),
+		Note: b.Note, Message: b.Message, CreatedBy: b.CreatedBy, FinishedAt: instantOrNull(b.FinishedAt),
+	}
+	if b.ID != 0 {
+		out.ID, out.CreatedAt = b.ID.String(), instant(b.CreatedAt)
+	}
+	if b.Next.Before(b.To) {
+		out.NextFireAt = instantOrNull(b.Next)
+	}
+	return out
+}
+
+func (a *API) backfillJob(ctx context.Context, id auth.Identity, in *backfillInput) (*backfillOutput, error) {
+	v, err := a.job(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	b, fires, err := a.readBackfill(id, v, &in.Body)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.DryRun {
+		out, err := a.dryRun(ctx, v, b, fires)
+		return &backfillOutput{Status: http.StatusOK, Body: out}, err
+	}
+	b.ID = domain.BackfillID(a.deps.NewID())
+	if b, err = a.deps.Store.CreateBackfill(ctx, b); err != nil {
+		return nil, err
+	}
+	a.log.Info("backfill requested", "tenant_id", id.Tenant, "job_id", v.ID, "backfill_id", b.ID, "fires", b.Planned, "by", id.Actor())
+	return &backfillOutput{Status: http.StatusCreated, Body: backfillOf(b)}, nil
+}
+
+// readBackfill checks a request and finds the fire times of its range.
+func (a *API) readBackfill(id auth.Identity, v store.JobView, w *BackfillRequest) (domain.Backfill, []time.Time, error) {
+	var r reader
+	now := a.deps.Now()
+	b := domain.Backfill{
+		TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Scope: orDefault(domain.BackfillScope(w.Scope), domain.BackfillMissing),
+		From: r.instant("body.from", &w.From), To: r.instant("body.to", &w.To), Concurrency: max(w.Concurrency, 1),
+		Note: strings.TrimSpace(w.Note), CreatedBy: id.Actor(),
+	}
+	switch {
+	case len(r.fields) > 0:
+	case b.From.IsZero():
+		r.fail("body.from", w.From, "is needed")
+	case !b.From.Before(b.To):
+		r.fail("body.to", w.To, "must be later than from")
+	case b.To.After(now):
+		r.fail("body.to", w.To, "must not be later than now (%s): the schedule itself runs what is to come", instant(now))
+	}
+	switch kind := v.Spec.Schedule.Kind; kind {
+	case domain.ScheduleNone, domain.ScheduleFixedDelay:
+		r.fail("path.id", nil, "the job's schedule is of kind %s, which has no fire times in the past", kind)
+	}
+	if hasControl(strings.ReplaceAll(b.Note, "\n", " ")) {
+		r.fail("body.note", nil, "must not contain control characters")
+	}
+	if err := r.err(); err != nil {
+		return b, nil, err
+	}
+	fires := timing.FiresBetween(&v.Spec, b.From, b.To, domain.MaxBackfillFires+1)
+	switch {
+	case len(fires) > domain.MaxBackfillFires:
+		last := fires[domain.MaxBackfillFires]
+		return b, nil, domain.Invalid("body.to", "the range has more than %d fire times; end it at %s or earlier, and backfill the rest after", domain.MaxBackfillFires, instant(last))
+	case len(fires) == 0:
+		return b, nil, domain.Invalid("body.from", "the schedule has no fire time in this range")
+	}
+	b.Planned = len(fires)
+	return b, fires, nil
+}
+
+// dryRun says what a backfill would do now.
+func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fires []time.Time) (Backfill, error) {
+	known, err := a.deps.Store.ListOccurred(ctx, b.TenantID, b.JobID, b.From, b.To)
+	if err != nil {
+		return Backfill{}, err
+	}
+	out := backfillOf(b)
+	out.State, out.NextFireAt = "dry_run", instantOrNull(fires[0])
+	var r reader
+	plan := compile(&r, "schedule", &v.Spec.Schedule, "")
+	if err := r.err(); err != nil {
+		return out, fmt.Errorf("compile stored schedule: %w", err)
+	}
+	for _, at := range fires {
+		if !b.Scope.Wants(known[at.UnixMilli()]) {
+			out.Skipped++
+			continue
+		}
+		if out.Created++; out.Created <= dryFires {
+			out.Fires = append(out.Fires, Fire{At: instant(at), Zoned: at.In(plan.Zone()).Format(time.RFC3339)})
+		}
+	}
+	return out, nil
+}
+
+type listBackfillsInput struct {
+	ID string `path:"id"`
+	PageParams
+}
+
+func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackfillsInput) (*pageOutput[Backfill], error) {
+	v, err := a.job(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	at, err := decodeCursor(in.Cursor, "backfills")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListBackfills(ctx, store.ListBackfillsParams{
+		Tenant: id.Tenant, Job: v.ID, Before: domain.BackfillID(at.ID), Limit: in.Limit + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Backfill, 0, len(rows)))
+	for _, b := range rows {
+		out.Body.Items = append(out.Body.Items, backfillOf(b))
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "backfills", ID: int64(rows[len(rows)-1].ID)}.encode()
+	}
+	return out, nil
+}

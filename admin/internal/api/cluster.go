@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Cluster is the engine at a glance: who plans what, how far behind it is, and
+// what it stands on.
+type Cluster struct {
+	Now        string             `json:"now" format:"date-time" doc:"The database's clock, which decides"`
+	Database   ClusterDatabase    `json:"database"`
+	Clock      ClusterClock       `json:"clock"`
+	Nodes      []ClusterNode      `json:"nodes" doc:"By id; those that were heard of in the last minute"`
+	Partitions []ClusterPartition `json:"partitions" doc:"All 64, by number"`
+}
+
+// ClusterDatabase is the database as this node sees it.
+type ClusterDatabase struct {
+	Kind      string            `json:"kind" enum:"sqlite,mariadb,mysql"`
+	Version   string            `json:"version"`
+	Role      string            `json:"role" enum:"primary,replica"`
+	ReadOnly  bool              `json:"readOnly"`
+	LatencyMs float64           `json:"latencyMs" doc:"One round trip from this node"`
+	Findings  []DatabaseFinding `json:"findings" doc:"What about its setup endangers the promises"`
+}
+
+// DatabaseFinding is something that an operator should change.
+type DatabaseFinding struct {
+	Code    string `json:"code"`
+	Fatal   bool   `json:"fatal" doc:"A node refuses to start with it"`
+	Message string `json:"message"`
+}
+
+// ClusterClock says whether this node believes the database's clock.
+type ClusterClock struct {
+	Held   bool    `json:"held" doc:"The database's clock leapt forward and firing is held"`
+	HeldAt *string `json:"heldAt" format:"date-time" doc:"The time that was believed last"`
+	JumpMs int64   `json:"jumpMs" doc:"How far the database's clock leapt"`
+}
+
+// ClusterNode is one admin process.
+type ClusterNode struct {
+	ID              string  `json:"id"`
+	Name            string  `json:"name"`
+	BootID          string  `json:"bootId"`
+	Version         string  `json:"version"`
+	State           string  `json:"state" enum:"live,leaving,silent"`
+	Current         bool    `json:"current" doc:"The node that answers"`
+	Connected       bool    `json:"connected" doc:"Its session with the database is open"`
+	StartedAt       string  `json:"startedAt" format:"date-time"`
+	RenewedAt       *string `json:"renewedAt" format:"date-time" doc:"Its last sign of life"`
+	HeartbeatAgeMs  int64   `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
+	ClockSkewMs     int64   `json:"clockSkewMs" doc:"Its own clock less the database's"`
+	ClockHeld       bool    `json:"clockHeld" doc:"It does not believe the database's clock"`
+	Sessions        int     `json:"sessions" doc:"Executor sessions"`
+	Partitions      int     `json:"partitions" doc:"Leases that it holds"`
+	PlanningLagMs   int64   `json:"planningLagMs" doc:"The greatest of its partitions"`
+	ExecutorAddress string  `json:"executorAddress"`
+}
+
+// ClusterPartition is one slice of the triggers.
+type ClusterPartition struct {
+	ID            int     `json:"id"`
+	State         string  `json:"state" enum:"held,expired,free"`
+	NodeID        *string `json:"nodeId" doc:"The holder, or the last one"`
+	NodeName      string  `json:"nodeName"`
+	BootID        string  `json:"bootId"`
+	Term          string  `json:"term" doc:"Grows with each holder"`
+	Until         *string `json:"until" format:"date-time" doc:"End of the lease, by the database's clock"`
+	NextFireAt    *string `json:"nextFireAt" format:"date-time" doc:"The earliest fire time that is not planned"`
+	PlanningLagMs int64   `json:"planningLagMs" doc:"How long ago that was; 0 while planning is ahead"`
+	OldestDueAt   *string `json:"oldestDueAt" format:"date-time" doc:"When the longest overdue run had to be looked at; null = nothing is overdue"`
+	DueLagMs      int64   `json:"dueLagMs" doc:"How long ago that was"`
+}
+
+// ConfirmedClock is the answer to a confirmation.
+type ConfirmedClock struct {
+	ConfirmedAt string `json:"confirmedAt" format:"date-time" doc:"The database's clock, which is now believed"`
+}
+
+// nodeSilentAfter is how old a node's last sign of life is before people are told;
+// it gives one every half second.
+const nodeSilentAfter = 3 * time.Second
+
+func (a *API) registerCluster() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/cluster", id: "get-cluster", tag: "system",
+		summary: "Nodes, partitions, clock and database of the engine",
+	}, a.cluster)
+	register(a, platformAdmin, operation{
+		method: http.MethodPost, path: base + "/cluster/confirm-clock", id: "confirm-clock", tag: "system",
+		summary: "Say that the database's clock is right",
+		description: "After the database's clock leapt forward by more than 5 s, firing is held until most nodes' clocks agree with it. " +
+			"This makes all nodes go on although they do not.",
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body ConfirmedClock }, error) {
+		now, err := a.deps.Store.ConfirmClock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a.log.Warn("an operator confirmed the database's clock", "user", id.Name, "at", now)
+		return &struct{ Body ConfirmedClock }{ConfirmedClock{instant(now)}}, nil
+	})
+}
+
+func (a *API) cluster(ctx context.Context, _ auth.Identity, _ *struct{}) (*struct{ Body Cluster }, error) {
+	table, err := a.deps.Store.ReadPartitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lags, err := a.deps.Store.ListPartitionLags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	db, err := a.deps.Store.DescribeDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := clusterOf(table, lags, a.deps.Self)
+	out.Database = databaseOf(db)
+	if at, jump, held := a.deps.ClockHeld(); held {
+		out.Clock = ClusterClock{Held: true, HeldAt: instantOrNull(at), JumpMs: jump.Milliseconds()}
+	}
+	return &struct{ Body Cluster }{out}, nil
+}
+
+func databaseOf(d domain.Database) ClusterDatabase {
+	out := ClusterDatabase{
+		Kind: d.Kind, Version: d.Version, Role: d.Role, ReadOnly: d.ReadOnly,
+		LatencyMs: float64(d.Latency.Microseconds()) / 1000, Findings: []DatabaseFinding{},
+	}
+	for _, f := range d.Findings {
+		out.Findings = append(out.Findings, DatabaseFinding{Code: f.Code, Fatal: f.Fatal, Message: f.Message})
+	}
+	return out
+}
+
+func clusterOf(t domain.PartitionTable, lags []domain.PartitionLag, self string) Cluster {
+	out := Cluster{Now: instant(t.Now), Nodes: []ClusterNode{}, Partitions: make([]ClusterPartition, len(t.Leases))}
+	at := map[string]int{}
+	for i := range t.Nodes {
+		at[t.Nodes[i].BootID] = i
+		out.Nodes = append(out.Nodes, nodeOf(&t.Nodes[i], t.Now, self))
+	}
+	for i, l := range t.Leases {
+		p := partitionOf(l, lags[i], t.Now)
+		if n, ok := at[l.BootID]; ok {
+			p.NodeName = t.Nodes[n].Name
+			if p.State == "held" {
+				out.Nodes[n].Partitions++
+				out.Nodes[n].PlanningLagMs = max(out.Nodes[n].PlanningLagMs, p.PlanningLagMs)
+			}
+		}
+		out.Partitions[i] = p
+	}
+	return out
+}
+
+func nodeOf(n *domain.NodeStatus, now time.Time, self string) ClusterNode {
+	seen := n.RenewedAt
+	state := "live"
+	switch {
+	case seen.IsZero():
+		state, seen = "leaving", n.HeartbeatAt // or it has only begun
+	case now.Sub(seen) > nodeSilentAfter:
+		state = "silent"
+	}
+	return ClusterNode{
+		ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, State: state, Current: n.BootID == self,
+		Connected: n.Connected, StartedAt: instant(n.StartedAt), RenewedAt: instantOrNull(n.RenewedAt),
+		HeartbeatAgeMs: max(0, now.Sub(seen).Milliseconds()), ClockSkewMs: n.ClockSkew.Milliseconds(), ClockHeld: n.ClockHeld,
+		Sessions: n.Sessions, ExecutorAddress: n.ExecutorAddress,
+	}
+}
+
+func partitionOf(l domain.PartitionLease, lag domain.PartitionLag, now time.Time) ClusterPartition {
+	p := ClusterPartition{
+		ID: l.Partition, State: "free", BootID: l.BootID, Term: strconv.FormatInt(l.Term, 10),
+		Until: instantOrNull(l.Until), NextFireAt: instantOrNull(lag.NextFireAt),
+	}
+	switch {
+	case l.Until.After(now):
+		p.State = "held"
+	case !l.Until.IsZero():
+		p.State = "expired"
+	}
+	if l.Node != 0 {
+		id := l.Node.String()
+		p.NodeID = &id
+	}
+	if !lag.NextFireAt.IsZero() {
+		p.PlanningLagMs = max(0, now.Sub(lag.NextFireAt).Milliseconds())
+	}
+	if !lag.OldestWakeAt.IsZero() && lag.OldestWakeAt.Before(now) {
+		p.OldestDueAt, p.DueLagMs = instantOrNull(lag.OldestWakeAt), now.Sub(lag.OldestWakeAt).Milliseconds()
+	}
+	return p
+}

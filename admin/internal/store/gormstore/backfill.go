@@ -1,0 +1,204 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type backfillRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	JobID       int64  `gorm:"column:job_id"`
+	Revision    int64  `gorm:"column:revision"`
+	State       int64  `gorm:"column:state"`
+	Scope       string `gorm:"column:scope"`
+	FromAt      int64  `gorm:"column:from_at"`
+	ToAt        int64  `gorm:"column:to_at"`
+	NextAt      int64  `gorm:"column:next_at"`
+	Concurrency int    `gorm:"column:concurrency"`
+	Planned     int    `gorm:"column:planned"`
+	Created     int    `gorm:"column:created"`
+	Skipped     int    `gorm:"column:skipped"`
+	Succeeded   int    `gorm:"column:succeeded"`
+	Failed      int    `gorm:"column:failed"`
+	Live        string `gorm:"column:live"`
+	Note        string `gorm:"column:note"`
+	Message     string `gorm:"column:message"`
+	WakeAt      *int64 `gorm:"column:wake_at"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	CreatedBy   string `gorm:"column:created_by"`
+	FinishedAt  int64  `gorm:"column:finished_at"`
+}
+
+func (backfillRow) TableName() string { return "backfills" }
+
+func toBackfillRow(b *domain.Backfill) *backfillRow {
+	ids := make([]string, len(b.Live))
+	for i, id := range b.Live {
+		ids[i] = id.String()
+	}
+	row := &backfillRow{
+		ID: int64(b.ID), TenantID: int64(b.TenantID), JobID: int64(b.JobID), Revision: b.Revision, State: int64(b.State), Scope: string(b.Scope),
+		FromAt: millis(b.From), ToAt: millis(b.To), NextAt: millis(b.Next), Concurrency: b.Concurrency,
+		Planned: b.Planned, Created: b.Created, Skipped: b.Skipped, Succeeded: b.Succeeded, Failed: b.Failed,
+		Live: strings.Join(ids, ","), Note: clip(b.Note, messageSize), Message: clip(b.Message, messageSize),
+		CreatedAt: millis(b.CreatedAt), CreatedBy: clip(b.CreatedBy, nameSize), FinishedAt: millis(b.FinishedAt),
+	}
+	if !b.WakeAt.IsZero() {
+		at := millis(b.WakeAt)
+		row.WakeAt = &at
+	}
+	return row
+}
+
+func (r *backfillRow) backfill() domain.Backfill {
+	b := domain.Backfill{
+		ID: domain.BackfillID(r.ID), TenantID: domain.TenantID(r.TenantID), JobID: domain.JobID(r.JobID), Revision: r.Revision,
+		State: domain.BackfillState(r.State), Scope: domain.BackfillScope(r.Scope),
+		From: instant(r.FromAt), To: instant(r.ToAt), Next: instant(r.NextAt), Concurrency: r.Concurrency,
+		Planned: r.Planned, Created: r.Created, Skipped: r.Skipped, Succeeded: r.Succeeded, Failed: r.Failed,
+		Note: r.Note, Message: r.Message, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy, FinishedAt: instant(r.FinishedAt),
+	}
+	if r.WakeAt != nil {
+		b.WakeAt = instant(*r.WakeAt)
+	}
+	for _, text := range strings.Split(r.Live, ",") {
+		if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+			b.Live = append(b.Live, domain.ExecutionID(id))
+		}
+	}
+	return b
+}
+
+func (s *Store) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.Backfill, error) {
+	err := s.run(ctx, "create backfill", func(t *txn) error {
+		e := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
+		now, err := t.fillFromJob(&e)
+		if err != nil {
+			return err
+		}
+		b.Revision, b.State, b.Next, b.WakeAt, b.CreatedAt = e.Revision, domain.BackfillRunning, b.From, now, now
+		return t.db.Create(toBackfillRow(&b)).Error
+	})
+	if err != nil {
+		return domain.Backfill{}, err
+	}
+	return s.FindBackfill(ctx, b.TenantID, b.ID)
+}
+
+func (s *Store) FindBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID) (b domain.Backfill, err error) {
+	err = s.look(ctx, "find backfill", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var row backfillRow
+		err := g.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Take(&row).Error
+		b = row.backfill()
+		return err
+	})
+	if err != nil {
+		return domain.Backfill{}, err
+	}
+	return b, nil
+}
+
+func (s *Store) ListBackfills(ctx context.Context, p store.ListBackfillsParams) (out []domain.Backfill, err error) {
+	err = s.look(ctx, "list backfills", func(_ context.Context, _ querier, g *gorm.DB) error {
+		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Job != 0 {
+			g = g.Where("job_id = ?", int64(p.Job))
+		}
+		if p.Before != 0 {
+			g = g.Where("id < ?", int64(p.Before))
+		}
+		var rows []backfillRow
+		if err := g.Order("id DESC").Limit(pageSize(p.Limit)).Find(&rows).Error; err != nil {
+			return err
+		}
+		out = make([]domain.Backfill, len(rows))
+		for i := range rows {
+			out[i] = rows[i].backfill()
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) CancelBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID, message string) (domain.Backfill, error) {
+	err := s.run(ctx, "cancel backfill", func(t *txn) error {
+		row, now, err := t.lockBackfill(id, t.d.forUpdate())
+		if err != nil {
+			return err
+		}
+		if row == nil || row.TenantID != int64(tenant) {
+			return notFound("backfill", id)
+		}
+		b := row.backfill()
+		if b.State != domain.BackfillRunning {
+			return domain.Errorf(domain.CodeAlreadyFinished, "backfill %s is %s already", id, b.State)
+		}
+		b.State, b.Message, b.WakeAt, b.FinishedAt = domain.BackfillCancelled, message, time.Time{}, now
+		return t.saveBackfill(&b)
+	})
+	if err != nil {
+		return domain.Backfill{}, err
+	}
+	return s.FindBackfill(ctx, tenant, id)
+}
+
+// lockBackfill locks a row; nil when there is none, or somebody else has it and
+// lock says to skip it.
+func (t *txn) lockBackfill(id domain.BackfillID, lock string) (*backfillRow, time.Time, error) {
+	var found, at int64
+	err := t.tx.QueryRowContext(t.ctx, "SELECT id, "+t.d.clock()+" FROM backfills WHERE id = ?"+lock, int64(id)).Scan(&found, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, time.Time{}, nil
+	} else if err != nil {
+		return nil, time.Time{}, fmt.Errorf("lock backfill: %w", err)
+	}
+	var row backfillRow
+	err = t.db.Where("id = ?", found).Take(&row).Error
+	return &row, instant(at), err
+}
+
+func (t *txn) saveBackfill(b *domain.Backfill) error {
+	row := toBackfillRow(b)
+	return t.db.Model(&backfillRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "created_at", "created_by").Updates(row).Error
+}
+
+func (s *Store) ListOccurred(ctx context.Context, tenant domain.TenantID, job domain.JobID, from, to time.Time) (out map[int64]domain.Occurred, err error) {
+	err = s.look(ctx, "list fire times", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		out, err = occurred(ctx, q, tenant, job, from, to)
+		return err
+	})
+	return out, err
+}
+
+// occurred reads along the unique key of executions.
+func occurred(ctx context.Context, q querier, tenant domain.TenantID, job domain.JobID, from, to time.Time) (map[int64]domain.Occurred, error) {
+	out := map[int64]domain.Occurred{}
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var at, state int64
+		var key string
+		if err := rows.Scan(&at, &key, &state); err != nil {
+			return err
+		}
+		o := out[at]
+		if key == "" {
+			o.Scheduled = domain.State(state)
+		} else {
+			o.Backfill = true
+		}
+		out[at] = o
+		return nil
+	}, "SELECT fire_at, occurrence_key, state FROM executions WHERE job_id = ? AND fire_at >= ? AND fire_at < ? AND occurrence_key IN ('', ?) AND tenant_id = ?",
+		int64(job), millis(from), millis(to), domain.BackfillKey, int64(tenant))
+	return out, err
+}

@@ -1,0 +1,169 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// backfillScan bounds the fire times that one transaction looks at.
+const backfillScan = 500
+
+// DriveBackfills looks without a lock for what has to be driven on.
+func (s *Store) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
+	var out store.DrivenBackfills
+	var ids []domain.BackfillID
+	err := s.look(ctx, "find backfills", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		ids = ids[:0]
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.BackfillID
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, "SELECT id FROM backfills WHERE wake_at <= "+s.d.clockNow()+fmt.Sprintf(" ORDER BY wake_at LIMIT %d", p.Limit))
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, id := range ids {
+		var runs []domain.Execution
+		// Repeating it changes nothing more: what was written counts as taken.
+		err := s.runRepeatable(ctx, "drive backfill", func(t *txn) (err error) {
+			runs, err = t.driveBackfill(id, p)
+			return err
+		})
+		if err != nil {
+			return out, err
+		}
+		out.Seen++
+		out.Runs = append(out.Runs, runs...)
+	}
+	return out, nil
+}
+
+// driveBackfill does one step of one backfill.
+func (t *txn) driveBackfill(id domain.BackfillID, p store.DriveBackfillsParams) ([]domain.Execution, error) {
+	row, now, err := t.lockBackfill(id, t.d.forUpdateSkip())
+	if err != nil || row == nil {
+		return nil, err
+	}
+	b := row.backfill()
+	if b.State != domain.BackfillRunning || b.WakeAt.After(now) {
+		return nil, nil // another node was quicker
+	}
+	// The shared lock on the trigger keeps a deletion apart, as for other runs.
+	like := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
+	if _, err := t.fillFromJob(&like); domain.Is(err, domain.CodeNotFound) {
+		b.State, b.Message, b.WakeAt, b.FinishedAt = domain.BackfillCancelled, "the job was deleted", time.Time{}, now
+		return nil, t.saveBackfill(&b)
+	} else if err != nil {
+		return nil, err
+	}
+	if err := t.countEnded(&b); err != nil {
+		return nil, err
+	}
+	runs, err := t.nextOfBackfill(&b, like, now, p)
+	if err != nil {
+		return nil, err
+	}
+	b.WakeAt = now.Add(p.Pause)
+	if !b.Next.Before(b.To) && len(b.Live) == 0 {
+		b.State, b.WakeAt, b.FinishedAt = domain.BackfillDone, time.Time{}, now
+	}
+	return runs, t.saveBackfill(&b)
+}
+
+// countEnded takes the runs that have ended out of the live ones.
+func (t *txn) countEnded(b *domain.Backfill) error {
+	if len(b.Live) == 0 {
+		return nil
+	}
+	states := map[domain.ExecutionID]domain.State{}
+	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		var state int64
+		err := rows.Scan(&id, &state)
+		states[id] = domain.State(state)
+		return err
+	}, "SELECT id, state FROM executions WHERE id IN ("+idList(b.Live)+") AND tenant_id = ?", int64(b.TenantID))
+	if err != nil {
+		return fmt.Errorf("count ended runs: %w", err)
+	}
+	b.Live = slices.DeleteFunc(b.Live, func(id domain.ExecutionID) bool {
+		state, ok := states[id]
+		switch {
+		case ok && !state.Terminal():
+			return false
+		case state == domain.Succeeded:
+			b.Succeeded++
+		default:
+			b.Failed++ // also one that retention has removed
+		}
+		return true
+	})
+	return nil
+}
+
+// nextOfBackfill writes as many runs as there is room for.
+func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time.Time, p store.DriveBackfillsParams) ([]domain.Execution, error) {
+	if len(b.Live) >= b.Concurrency || !b.Next.Before(b.To) {
+		return nil, nil
+	}
+	key := revisionKey{b.JobID, b.Revision}
+	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{key})
+	if err != nil {
+		return nil, err
+	}
+	spec := specs[key].spec
+	fires := p.Fires(spec, b.Next, b.To, backfillScan)
+	if len(fires) == 0 {
+		b.Next = b.To
+		return nil, nil
+	}
+	known, err := occurred(t.ctx, t.tx, b.TenantID, b.JobID, fires[0], fires[len(fires)-1].Add(time.Millisecond))
+	if err != nil {
+		return nil, fmt.Errorf("look at fire times: %w", err)
+	}
+	var rows []*executionRow
+	for _, at := range fires {
+		if len(b.Live)+len(rows) >= b.Concurrency {
+			break
+		}
+		b.Next = at.Add(time.Millisecond)
+		if !b.Scope.Wants(known[at.UnixMilli()]) {
+			b.Skipped++
+			continue
+		}
+		e := like
+		e.ID, e.FireAt, e.PlannedAt, e.NotBefore = domain.ExecutionID(p.NewID()), at, now, now
+		e.WakeAt, e.ExpireAt = now.Add(domain.PickupGrace), now.Add(patience(spec))
+		e.Cause, e.OccurrenceKey, e.State, e.LogLines = domain.CauseBackfill, domain.BackfillKey, domain.Due, -1
+		e.MaxAttempts, e.RequestedBy, e.Note = max(1, spec.Retry.MaxAttempts), b.CreatedBy, b.Note
+		rows = append(rows, toExecutionRow(&e))
+	}
+	if len(fires) < backfillScan && len(b.Live)+len(rows) < b.Concurrency {
+		b.Next = b.To // nothing is left
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	wanted := len(rows)
+	if rows, err = insertNew(t, rows); err != nil {
+		return nil, fmt.Errorf("write runs of a backfill: %w", err)
+	}
+	b.Skipped += wanted - len(rows) // another backfill was quicker
+	b.Created += len(rows)
+	runs := make([]domain.Execution, len(rows))
+	for i, row := range rows {
+		runs[i] = row.execution()
+		b.Live = append(b.Live, runs[i].ID)
+	}
+	return runs, nil
+}

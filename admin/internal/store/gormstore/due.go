@@ -1,0 +1,56 @@
+package gormstore
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// foundDue is what one search for due triggers found beyond the claim it was
+// made for: with thousands due at once, searching again for each claim would
+// read all of them each time. The claim judges every trigger again under its
+// lock, so what became of them meanwhile does no harm.
+type foundDue struct {
+	mu    sync.Mutex
+	key   dueKey                 // guarded by mu
+	parts []domain.PartitionTerm // guarded by mu
+	ids   []domain.JobID         // guarded by mu: oldest first
+	full  bool                   // guarded by mu: the search was bounded, there may be more
+}
+
+// dueKey tells for which search, and when, the ids were found.
+type dueKey struct {
+	at      time.Time // local clock; zero = nothing is kept
+	horizon time.Duration
+}
+
+// maxDueAge is how long a search serves the claims after it: a tick of the
+// planner. Triggers that became due meanwhile wait for the next one.
+const maxDueAge = 500 * time.Millisecond
+
+// dueBatches is how many claims one search may serve.
+const dueBatches = 16
+
+// take returns up to limit ids of an earlier search, and whether there may be
+// more.
+func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, more bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions)
+	if !fresh {
+		f.ids = nil
+	}
+	n := min(len(f.ids), p.Limit)
+	ids, f.ids = f.ids[:n:n], f.ids[n:]
+	return ids, len(f.ids) > 0 || n > 0 && f.full
+}
+
+// put keeps what a search at the instant at found beyond its own claim.
+func (f *foundDue) put(p store.ClaimDueTriggersParams, at time.Time, ids []domain.JobID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.key, f.parts, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), ids, len(ids) > 0
+}

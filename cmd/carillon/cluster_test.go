@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (s *fakeServer) clusterRoutes(mux *http.ServeMux) {
+	s.route(mux, "GET /cluster", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"now":"2026-11-21T04:00:00.000Z",
+			"database":{"kind":"mariadb","version":"10.11.19-MariaDB","role":"primary","readOnly":false,"latencyMs":0.42,
+				"findings":[{"code":"not_durable","fatal":false,"message":"innodb_flush_log_at_trx_commit is 2"}]},
+			"clock":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","jumpMs":300000},
+			"nodes":[
+				{"id":"1","name":"a","bootId":"b1","version":"1.0","state":"live","connected":true,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":120,"clockSkewMs":-3,"sessions":2,"partitions":32},
+				{"id":"2","name":"b","bootId":"b2","version":"1.0","state":"live","connected":false,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":1700,"partitions":1,"planningLagMs":2500}],
+			"partitions":[
+				{"id":0,"state":"held","nodeName":"a","term":"3","until":"2026-11-21T04:00:02.000Z","nextFireAt":"2026-11-21T04:00:30.000Z"},
+				{"id":1,"state":"free","nodeName":"","term":"0"}]}`)
+	})
+	s.route(mux, "POST /cluster/confirm-clock", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"confirmedAt":"2026-11-21T04:00:00.000Z"}`)
+	})
+}
+
+func TestCluster(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	r := term.run("cluster")
+	require.Equal(t, 0, r.code, r.stderr)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	require.Len(t, lines, 4)
+	require.Equal(t, "database mariadb 10.11.19-MariaDB, primary, 0.4 ms away", lines[0])
+	require.Equal(t, "1 a live 32 0 ms 2 120 ms ago -3 ms 1.0", words(lines[2]))
+	require.Equal(t, "2 b disconnected 1 2.5 s 0 1.7 s ago 0 ms 1.0", words(lines[3]))
+	require.Contains(t, r.stderr, "innodb_flush_log_at_trx_commit is 2")
+	require.Contains(t, r.stderr, "leapt by 5 m")
+	require.Contains(t, r.stderr, "1 of 2 partitions are planned by nobody")
+
+	r = term.run("cluster", "-o", "wide")
+	require.Equal(t, 0, r.code, r.stderr)
+	lines = strings.Split(strings.TrimSpace(r.stdout), "\n")
+	require.Equal(t, "0 held a 3 in 2.0 s in 30 s 0 ms 0 ms", words(lines[len(lines)-2]))
+
+	r = term.run("cluster", "-o", "json")
+	require.Equal(t, 0, r.code, r.stderr)
+	var doc struct{ Partitions []struct{ State string } }
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &doc))
+	require.Equal(t, "free", doc.Partitions[1].State)
+
+	r = term.run("cluster", "confirm-clock")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "it is 2026-11-21T04:00:00Z")
+}

@@ -1,0 +1,78 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Cluster is the engine at a glance.
+type Cluster struct {
+	Now      time.Time `json:"now"`
+	Database struct {
+		Kind      string  `json:"kind"`
+		Version   string  `json:"version"`
+		Role      string  `json:"role"`
+		ReadOnly  bool    `json:"readOnly"`
+		LatencyMs float64 `json:"latencyMs"`
+		Findings  []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"findings"`
+	} `json:"database"`
+	Clock struct {
+		Held   bool       `json:"held"`
+		HeldAt *time.Time `json:"heldAt"`
+		JumpMs int64      `json:"jumpMs"`
+	} `json:"clock"`
+	Nodes      []ClusterNode      `json:"nodes"`
+	Partitions []ClusterPartition `json:"partitions"`
+}
+
+// ClusterNode is one admin process.
+type ClusterNode struct {
+	ID              string    `json:"id"`
+	Name            string    `json:"name"`
+	BootID          string    `json:"bootId"`
+	Version         string    `json:"version"`
+	State           string    `json:"state"`
+	Connected       bool      `json:"connected"`
+	StartedAt       time.Time `json:"startedAt"`
+	HeartbeatAgeMs  int64     `json:"heartbeatAgeMs"`
+	ClockSkewMs     int64     `json:"clockSkewMs"`
+	ClockHeld       bool      `json:"clockHeld"`
+	Sessions        int       `json:"sessions"`
+	Partitions      int       `json:"partitions"`
+	PlanningLagMs   int64     `json:"planningLagMs"`
+	ExecutorAddress string    `json:"executorAddress"`
+}
+
+// ClusterPartition is one slice of the triggers.
+type ClusterPartition struct {
+	ID            int        `json:"id"`
+	State         string     `json:"state"`
+	NodeName      string     `json:"nodeName"`
+	BootID        string     `json:"bootId"`
+	Term          string     `json:"term"`
+	Until         *time.Time `json:"until"`
+	NextFireAt    *time.Time `json:"nextFireAt"`
+	PlanningLagMs int64      `json:"planningLagMs"`
+	DueLagMs      int64      `json:"dueLagMs"`
+}
+
+// Cluster asks for nodes, partitions, clock and database.
+func (c *Client) Cluster(ctx context.Context) (d Doc[Cluster], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/cluster"}, &d)
+	return d, err
+}
+
+// ConfirmedClock is the time of the database that is now believed.
+type ConfirmedClock struct {
+	ConfirmedAt time.Time `json:"confirmedAt"`
+}
+
+// ConfirmClock says that the database's clock is right.
+func (c *Client) ConfirmClock(ctx context.Context) (d Doc[ConfirmedClock], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/cluster/confirm-clock"}, &d)
+	return d, err
+}

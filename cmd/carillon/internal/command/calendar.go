@@ -1,0 +1,349 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) calendarCommand() *cobra.Command {
+	return a.serverFlags(group("calendar", "Keep holidays, make-up days and blackouts",
+		"  carillon calendar import cn-holidays -f holidays.ics\n  carillon calendar get cn-holidays -o yaml",
+		a.calendarList(), a.calendarGet(), a.calendarApply(), a.calendarImport(), a.calendarVersions(), a.calendarDelete()))
+}
+
+func calendarView(now time.Time) output.View[client.Calendar] {
+	number := func(n client.Count) string { return strconv.Itoa(int(n)) }
+	return output.View[client.Calendar]{
+		Name: func(c client.Calendar) string { return c.Name },
+		Columns: []output.Column[client.Calendar]{
+			{Title: "ID", Value: func(c client.Calendar) string { return c.ID }, Wide: true},
+			{Title: "NAME", Value: func(c client.Calendar) string { return c.Name }},
+			{Title: "VERSION", Value: func(c client.Calendar) string { return strconv.FormatInt(c.Version, 10) }, Right: true},
+			{Title: "ZONE", Value: func(c client.Calendar) string { return c.Zone }, Drop: 3},
+			{Title: "HOLIDAYS", Value: func(c client.Calendar) string { return number(c.Holidays) }, Right: true},
+			{Title: "MAKE-UP", Value: func(c client.Calendar) string { return number(c.MakeUpDays) }, Right: true},
+			{Title: "BLACKOUTS", Value: func(c client.Calendar) string { return number(c.Blackouts) }, Right: true},
+			{Title: "UPDATED", Value: func(c client.Calendar) string { return output.When(&c.UpdatedAt, now) }, Drop: 2},
+			{Title: "BY", Value: func(c client.Calendar) string { return c.UpdatedBy }, Wide: true},
+		},
+	}
+}
+
+// findCalendar takes an id or a name; names win.
+func findCalendar(ctx context.Context, s *session, word string) (client.Doc[client.Calendar], error) {
+	list, err := s.Calendars(ctx)
+	if err != nil {
+		return client.Doc[client.Calendar]{}, err
+	}
+	near := []string{}
+	for _, c := range list {
+		if c.Value.Name == word {
+			return s.Calendar(ctx, c.Value.ID)
+		}
+		near = append(near, c.Value.Name)
+	}
+	if isID(word) {
+		return s.Calendar(ctx, word)
+	}
+	return client.Doc[client.Calendar]{}, notFound("calendar", word, near)
+}
+
+func (a *App) calendarList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List calendars", Args: cobra.NoArgs, Example: "  carillon calendar list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			list, err := s.Calendars(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.say("There are no calendars.")
+			}
+			return output.List(s.Printer, calendarView(a.now()), list)
+		},
+	}
+}
+
+func (a *App) calendarGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get CALENDAR", Short: "Show one calendar; all of it with -o yaml", Args: cobra.ExactArgs(1),
+		Example: "  carillon calendar get cn-holidays -o yaml > cn-holidays.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			c, err := findCalendar(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			return output.One(s.Printer, calendarView(a.now()), c)
+		},
+	}
+}
+
+// calendarFields are what can be written of a calendar; a file may also hold
+// what get shows beside them.
+var (
+	calendarFields   = []string{"name", "description", "zone", "weekend", "holidays", "makeUpDays", "blackouts"}
+	calendarReadOnly = []string{"id", "version", "createdAt", "updatedAt", "createdBy", "updatedBy"}
+)
+
+func (a *App) calendarApply() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Create a calendar from a file, or replace the one of that name", Args: cobra.NoArgs,
+		Example: "  carillon calendar apply -f cn-holidays.yaml",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return usagef("name the calendar's file with -f (- is standard input)")
+			}
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			c, err := a.applyCalendar(cmd.Context(), s, file)
+			if err != nil {
+				return err
+			}
+			a.say("Calendar %s is at version %d.", output.Clean(c.Value.Name), c.Value.Version)
+			return output.One(s.Printer, calendarView(a.now()), c)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the calendar; - is standard input")
+	return cmd
+}
+
+func (a *App) applyCalendar(ctx context.Context, s *session, file string) (c client.Doc[client.Calendar], err error) {
+	raw, err := a.readInput(file)
+	if err != nil {
+		return c, err
+	}
+	fields, err := yamlToJSON(raw)
+	if err != nil {
+		return c, usagef("%s: %w", file, err)
+	}
+	for key := range fields {
+		if slices.Contains(calendarReadOnly, key) {
+			delete(fields, key)
+		} else if !slices.Contains(calendarFields, key) {
+			return c, usagef("%s: a calendar has no field %q; fields are %s", file, key, strings.Join(calendarFields, ", "))
+		}
+	}
+	name := strings.Trim(string(fields["name"]), `"`)
+	list, err := s.Calendars(ctx)
+	if err != nil {
+		return c, err
+	}
+	for _, found := range list {
+		if found.Value.Name == name {
+			return s.ReplaceCalendar(ctx, found.Value.ID, found.Value.Version, fields)
+		}
+	}
+	return s.CreateCalendar(ctx, fields)
+}
+
+func (a *App) calendarImport() *cobra.Command {
+	var file string
+	var in client.CalendarImport
+	cmd := &cobra.Command{
+		Use: "import CALENDAR -f FILE", Short: "Add the events of an iCalendar file; creates the calendar if there is none", Args: cobra.ExactArgs(1),
+		Example: "  carillon calendar import cn-holidays -f holidays.ics\n  carillon calendar import freeze -f changes.ics --as blackouts --replace",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return usagef("name the file with -f (- is standard input)")
+			}
+			raw, err := a.readInput(file)
+			if err != nil {
+				return err
+			}
+			in.ICal = string(raw)
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			c, err := findCalendar(cmd.Context(), s, args[0])
+			if codeOf(err) == exitNotFound && !isID(args[0]) {
+				c, err = s.CreateCalendar(cmd.Context(), map[string]string{"name": args[0]})
+			}
+			if err != nil {
+				return err
+			}
+			if c, err = s.ImportCalendar(cmd.Context(), c.Value.ID, c.Value.Version, in); err != nil {
+				return err
+			}
+			a.say("Calendar %s is at version %d.", output.Clean(c.Value.Name), c.Value.Version)
+			return output.One(s.Printer, calendarView(a.now()), c)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "iCalendar file; - is standard input")
+	cmd.Flags().StringVar(&in.As, "as", "", "auto, holidays, make_up_days or blackouts (default: auto)")
+	cmd.Flags().BoolVar(&in.Replace, "replace", false, "remove what the calendar has of that kind first")
+	return cmd
+}
+
+func (a *App) calendarVersions() *cobra.Command {
+	return &cobra.Command{
+		Use: "versions CALENDAR", Short: "List a calendar's versions, newest first", Args: cobra.ExactArgs(1),
+		Example: "  carillon calendar versions cn-holidays",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			c, err := findCalendar(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := s.CalendarVersions(cmd.Context(), c.Value.ID)
+			if err != nil {
+				return err
+			}
+			return output.List(s.Printer, output.View[client.CalendarVersion]{
+				Name: func(v client.CalendarVersion) string { return strconv.FormatInt(v.Version, 10) },
+				Columns: []output.Column[client.CalendarVersion]{
+					{Title: "VERSION", Value: func(v client.CalendarVersion) string { return strconv.FormatInt(v.Version, 10) }, Right: true},
+					{Title: "CREATED", Value: func(v client.CalendarVersion) string { return output.Stamp(v.CreatedAt) }},
+					{Title: "BY", Value: func(v client.CalendarVersion) string { return v.CreatedBy }},
+				},
+			}, list)
+		},
+	}
+}
+
+func (a *App) calendarDelete() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete CALENDAR", Aliases: []string{"rm"}, Short: "Delete a calendar that no job uses", Args: cobra.ExactArgs(1),
+		Example: "  carillon calendar delete old-holidays --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			c, err := findCalendar(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			if !yes {
+				if err := a.confirm("Delete calendar " + output.Clean(c.Value.Name) + "?"); err != nil {
+					return err
+				}
+			}
+			if err := s.DeleteCalendar(cmd.Context(), c.Value.ID); err != nil {
+				return err
+			}
+			a.say("Deleted calendar %s.", output.Clean(c.Value.Name))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// backfillView shows backfills.
+func backfillView() output.View[client.Backfill] {
+	return output.View[client.Backfill]{
+		Name: func(b client.Backfill) string { return b.ID },
+		Columns: []output.Column[client.Backfill]{
+			{Title: "ID", Value: func(b client.Backfill) string { return b.ID }},
+			{Title: "STATE", Value: func(b client.Backfill) string { return b.State }},
+			{Title: "FROM", Value: func(b client.Backfill) string { return output.Stamp(b.From) }, Drop: 2},
+			{Title: "TO", Value: func(b client.Backfill) string { return output.Stamp(b.To) }, Drop: 2},
+			{Title: "FIRES", Value: func(b client.Backfill) string { return strconv.Itoa(b.Planned) }, Right: true},
+			{Title: "CREATED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Created) }, Right: true},
+			{Title: "SKIPPED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Skipped) }, Right: true, Drop: 1},
+			{Title: "SUCCEEDED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Succeeded) }, Right: true},
+			{Title: "FAILED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Failed) }, Right: true},
+		},
+	}
+}
+
+func (a *App) jobBackfill() *cobra.Command {
+	var r client.BackfillRequest
+	var list bool
+	var cancel string
+	cmd := &cobra.Command{
+		Use: "backfill JOB", Short: "Run a job for the fire times of a past range", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		Long: `Runs a job for the fire times of a past range; each run gets its fire time as
+logical date. With --dry-run nothing is done: the fire times that would run are
+printed, one per line, or none.`,
+		Example: "  carillon job backfill close-day --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run\n" +
+			"  carillon job backfill close-day --list\n  carillon job backfill close-day --cancel 117554306365788160",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			job, err := findJob(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			switch {
+			case list:
+				all, err := s.Backfills(cmd.Context(), job.Value.ID, 0)
+				if err != nil {
+					return err
+				}
+				return output.List(s.Printer, backfillView(), all)
+			case cancel != "":
+				b, err := s.CancelBackfill(cmd.Context(), cancel)
+				if err != nil {
+					return err
+				}
+				return output.One(s.Printer, backfillView(), b)
+			case r.From == "" || r.To == "":
+				return usagef("name the range with --from and --to, as instants such as 2026-03-01T00:00:00Z")
+			}
+			b, err := s.Backfill(cmd.Context(), job.Value.ID, r)
+			if err != nil {
+				return err
+			}
+			if r.DryRun && s.Format == output.Table {
+				return a.dryRun(b.Value)
+			}
+			return output.One(s.Printer, backfillView(), b)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.From, "from", "", "first instant, RFC 3339")
+	flags.StringVar(&r.To, "to", "", "end, not included, RFC 3339; not later than now")
+	flags.StringVar(&r.Scope, "scope", "", "missing, unsuccessful or all (default: missing)")
+	flags.IntVar(&r.Concurrency, "concurrency", 0, "runs under way at once (default: 1)")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
+	flags.StringVar(&r.Note, "note", "", "why; shown beside the runs")
+	flags.BoolVar(&list, "list", false, "list the job's backfills instead")
+	flags.StringVar(&cancel, "cancel", "", "write no more runs of the backfill with this id")
+	return cmd
+}
+
+// dryRun prints what a backfill would run.
+func (a *App) dryRun(b client.Backfill) error {
+	a.say("%d fire times in the range, %d would run, %d need not.", b.Planned, b.Created, b.Skipped)
+	for _, f := range b.Fires {
+		if _, err := fmt.Fprintln(a.out, output.Clean(f.Zoned)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case b.Created == 0:
+		_, err := fmt.Fprintln(a.out, "none")
+		return err
+	case b.Created > len(b.Fires):
+		a.say("… and %d more.", b.Created-len(b.Fires))
+	}
+	return nil
+}

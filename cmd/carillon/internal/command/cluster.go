@@ -1,0 +1,133 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) clusterCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cluster", Short: "Show nodes, partitions, clock and database", Args: cobra.NoArgs,
+		Long: "Shows the admin nodes with what each of them plans, the database, and whether its clock\n" +
+			"is believed. With -o wide also the 64 partitions.",
+		Example: "  carillon cluster\n  carillon cluster -o wide\n  carillon cluster -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			doc, err := s.Cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if done, err := output.Machine(s.Printer, doc); done {
+				return err
+			}
+			return a.printCluster(s.Printer, doc.Value)
+		},
+	}
+	cmd.AddCommand(a.confirmClock())
+	return a.serverFlags(cmd)
+}
+
+func (a *App) printCluster(p *output.Printer, c client.Cluster) error {
+	d := c.Database
+	if _, err := fmt.Fprintf(a.out, "database %s %s, %s, %.1f ms away\n", output.Clean(d.Kind), output.Clean(d.Version), output.Clean(d.Role), d.LatencyMs); err != nil {
+		return err
+	}
+	for _, f := range d.Findings {
+		a.say("warning: %s", output.Clean(f.Message))
+	}
+	if c.Clock.Held {
+		a.say("warning: clock_jump: the database's clock leapt by %s; firing is held (carillon cluster confirm-clock)", milliseconds(c.Clock.JumpMs))
+	}
+	held := 0
+	for _, part := range c.Partitions {
+		if part.State == "held" {
+			held++
+		}
+	}
+	if held < len(c.Partitions) {
+		a.say("warning: %d of %d partitions are planned by nobody", len(c.Partitions)-held, len(c.Partitions))
+	}
+	if err := output.Rows(p, nodeColumns, c.Nodes); err != nil {
+		return err
+	}
+	if p.Format != output.Wide {
+		return nil
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	return output.Rows(p, partitionColumns(c.Now), c.Partitions)
+}
+
+func milliseconds(ms int64) string { return output.Span(time.Duration(ms) * time.Millisecond) }
+
+var nodeColumns = []output.Column[client.ClusterNode]{
+	{Title: "NODE", Value: func(n client.ClusterNode) string { return n.ID }},
+	{Title: "NAME", Value: func(n client.ClusterNode) string { return n.Name }},
+	{Title: "STATE", Value: nodeState},
+	{Title: "PARTITIONS", Value: func(n client.ClusterNode) string { return strconv.Itoa(n.Partitions) }, Right: true},
+	{Title: "LAG", Value: func(n client.ClusterNode) string { return milliseconds(n.PlanningLagMs) }, Right: true},
+	{Title: "SESSIONS", Value: func(n client.ClusterNode) string { return strconv.Itoa(n.Sessions) }, Right: true, Drop: 3},
+	{Title: "HEARTBEAT", Value: func(n client.ClusterNode) string { return milliseconds(n.HeartbeatAgeMs) + " ago" }, Right: true, Drop: 2},
+	{Title: "SKEW", Value: func(n client.ClusterNode) string { return milliseconds(n.ClockSkewMs) }, Right: true, Drop: 4},
+	{Title: "VERSION", Value: func(n client.ClusterNode) string { return n.Version }, Drop: 5},
+	{Title: "STARTED", Value: func(n client.ClusterNode) string { return output.Stamp(n.StartedAt) }, Wide: true},
+	{Title: "BOOT", Value: func(n client.ClusterNode) string { return n.BootID }, Wide: true},
+}
+
+func nodeState(n client.ClusterNode) string {
+	switch {
+	case n.ClockHeld:
+		return "held"
+	case !n.Connected:
+		return "disconnected"
+	default:
+		return n.State
+	}
+}
+
+func partitionColumns(now time.Time) []output.Column[client.ClusterPartition] {
+	return []output.Column[client.ClusterPartition]{
+		{Title: "PARTITION", Value: func(p client.ClusterPartition) string { return strconv.Itoa(p.ID) }, Right: true},
+		{Title: "STATE", Value: func(p client.ClusterPartition) string { return p.State }},
+		{Title: "HOLDER", Value: func(p client.ClusterPartition) string { return p.NodeName }},
+		{Title: "TERM", Value: func(p client.ClusterPartition) string { return p.Term }, Right: true},
+		{Title: "UNTIL", Value: func(p client.ClusterPartition) string { return output.When(p.Until, now) }},
+		{Title: "NEXT FIRE", Value: func(p client.ClusterPartition) string { return output.When(p.NextFireAt, now) }},
+		{Title: "LAG", Value: func(p client.ClusterPartition) string { return milliseconds(p.PlanningLagMs) }, Right: true},
+		{Title: "OVERDUE", Value: func(p client.ClusterPartition) string { return milliseconds(p.DueLagMs) }, Right: true},
+	}
+}
+
+func (a *App) confirmClock() *cobra.Command {
+	return &cobra.Command{
+		Use: "confirm-clock", Short: "Say that the database's clock is right, after it leapt forward", Args: cobra.NoArgs,
+		Long: "After the database's clock leapt forward by more than 5 s, firing is held until most nodes'\n" +
+			"clocks agree with it. This makes all nodes go on although they do not. Look at the clock first.",
+		Example: "  carillon cluster confirm-clock",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			doc, err := s.ConfirmClock(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if done, err := output.Machine(s.Printer, doc); done {
+				return err
+			}
+			a.say("Confirmed: the database's clock is right, it is %s.", doc.Value.ConfirmedAt.Format(time.RFC3339Nano))
+			return nil
+		},
+	}
+}
