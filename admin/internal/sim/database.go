@@ -60,6 +60,7 @@ type jobRow struct {
 type nodeRow struct {
 	status    domain.NodeStatus
 	connected func() bool
+	sessions  func() int
 }
 
 // rules are broken on purpose by tests of the checks: a true one is not kept.

@@ -83,7 +83,7 @@ func (d *database) table() domain.PartitionTable {
 	for _, n := range d.nodes {
 		if t.Now.Sub(n.status.HeartbeatAt) < store.NodesShown {
 			s := n.status
-			s.Connected = n.connected()
+			s.Connected, s.Sessions = n.connected(), n.sessions()
 			t.Nodes = append(t.Nodes, s)
 		}
 	}
@@ -149,7 +149,8 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	until := d.clock().Add(p.Horizon + domain.PickupGrace)
 	for _, id := range d.living() {
 		e := d.find(id)
-		if slices.Contains(p.Partitions, e.Partition) && e.State == domain.Due && e.Fence == 0 && e.Reason == "" && !e.WakeAt.After(until) {
+		planned := e.State == domain.Due && e.Fence == 0 && e.Reason == "" || e.State == domain.Offered && slices.Contains(p.OfferedBy, e.Node)
+		if planned && slices.Contains(p.Partitions, e.Partition) && !e.WakeAt.After(until) {
 			out = append(out, *e)
 		}
 	}

@@ -60,8 +60,9 @@ func (n *node) starts() {
 	n.w.trace(n.name, "start", int64(n.life), 0)
 	life := n.life
 	n.w.db.nodes = append(n.w.db.nodes, &nodeRow{
-		status:    domain.NodeStatus{Node: domain.Node{ID: n.id, BootID: n.boot, HeartbeatAt: n.w.dbNow()}},
+		status:    domain.NodeStatus{Node: domain.Node{ID: n.id, BootID: n.boot, StartedAt: n.w.dbNow(), HeartbeatAt: n.w.dbNow()}},
 		connected: func() bool { return n.alive && n.life == life },
+		sessions:  func() int { return len(n.sessions) },
 	})
 	n.readClock()
 	r := n.w.faults.chance("phase " + n.name)
@@ -199,16 +200,29 @@ func (n *node) leaseNext() {
 	case lease.Adopt:
 		var found []domain.Execution
 		n.tx("adopt", anyCall, func() {
-			found = db.planned(store.ListPlannedParams{Partitions: x.Partitions, Horizon: scheduler.LookAhead})
+			found = db.planned(store.ListPlannedParams{Partitions: x.Partitions, Horizon: scheduler.LookAhead, OfferedBy: x.Dead})
 		}, func(err error) {
 			if err == nil {
-				n.later(found...)
+				n.adopt(found)
 			}
 		})
 		n.leaseNext()
 	default:
 		n.leaseNext()
 	}
+}
+
+// adopt fires what another node had planned, and gives back what it offered.
+func (n *node) adopt(found []domain.Execution) {
+	var offers []store.GiveBack
+	for _, e := range found {
+		if e.State == domain.Due {
+			n.later(e)
+			continue
+		}
+		offers = append(offers, store.GiveBack{Tenant: tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Reason: domain.ReasonOfferExpired})
+	}
+	n.giveBack(offers)
 }
 
 // plan claims until nothing is due.
