@@ -55,6 +55,10 @@ faults: ## every row of the fault matrix against real processes; ARGS="--only F0
 faults-ci: ## a selection of them, smaller, in about ten minutes
 	@$(MAKE) --no-print-directory faults ARGS="--ci $(ARGS)"
 
+.PHONY: sim
+sim: ## a long swarm of the simulator; ARGS="-for 1h -seed 5000 -keep", ARGS="-seed 309 -seeds 1"
+	go test ./admin/internal/sim -run '^(TestSwarm|TestRegressions)$$' -count=1 -timeout 0 -v -args $(if $(ARGS),$(ARGS),-for 10m)
+
 # The server is set up as for production, with durable commits; its data and
 # SQLite's lie where TMPDIR says.
 BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json

@@ -80,7 +80,11 @@ type machine struct {
 	seen     map[int64]int64 // execution → highest fence that was taken
 	order    []Key           // of arrival in seen, for forgetting
 	maxSeen  int
-	links    []*linkState // in the order they registered
+	// refused are one-step offers that were refused. Their copies are refused
+	// as well: the admin gives the run to another one for the first answer.
+	refused      map[Key]bool
+	refusedOrder []Key        // of arrival
+	links        []*linkState // in the order they registered
 
 	leaseTTL  time.Duration
 	renewedAt time.Time // when the heartbeat was sent that renewed it last
@@ -93,7 +97,7 @@ type machine struct {
 func newMachine(boot string, limits Limits, known func(string) bool) *machine {
 	return &machine{
 		limits: limits, boot: boot, known: known,
-		attempts: map[Key]*attempt{}, seen: map[int64]int64{}, maxSeen: maxSeen,
+		attempts: map[Key]*attempt{}, seen: map[int64]int64{}, maxSeen: maxSeen, refused: map[Key]bool{},
 		leaseTTL: proto.LeaseTTL,
 	}
 }
@@ -177,6 +181,21 @@ func (m *machine) remember(k Key) {
 	m.order = m.order[1:]
 	if m.seen[oldest.Execution] == oldest.Fence {
 		delete(m.seen, oldest.Execution)
+	}
+}
+
+// maxRefused bounds the refusals remembered.
+const maxRefused = 1 << 14
+
+func (m *machine) rememberRefused(k Key) {
+	if m.refused[k] {
+		return
+	}
+	m.refused[k] = true
+	m.refusedOrder = append(m.refusedOrder, k)
+	if len(m.refusedOrder) > maxRefused {
+		delete(m.refused, m.refusedOrder[0])
+		m.refusedOrder = m.refusedOrder[1:]
 	}
 }
 

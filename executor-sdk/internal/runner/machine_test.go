@@ -295,6 +295,23 @@ func TestCancelOfAnAttemptThatWasNeverTaken(t *testing.T) {
 	b.expectNothingLeft()
 }
 
+// TestARefusedOneStepOfferIsNotTakenLater: the admin gives the run to another
+// instance for the refusal, whichever copy of the offer it answers.
+func TestARefusedOneStepOfferIsNotTakenLater(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.offer(A, offer(2, 1, idempotent))
+	b.seen = nil
+	b.returns("1/1", Return{})
+	b.saved(nil)
+	b.seen = nil
+	b.offer(A, offer(2, 1, idempotent))
+	b.expect("A answer 2/1 no busy")
+	b.offer(A, offer(2, 2, idempotent))
+	b.expect("A answer 2/2 yes", "A started 2/2", "start 2/2")
+}
+
 func TestLeaseLossBeforeTheStartGivesTheAttemptBack(t *testing.T) {
 	b, A := newBench(t, 9), &testLink{name: "A"}
 	b.up(A)

@@ -39,6 +39,9 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 		k := Key{o.GetExecutionId(), o.GetFence()}
 		if no := m.refuse(k, o, journalErr); no != nil {
 			answers = append(answers, no)
+			if o.GetGranted() && no.GetRejectCode() != RejectDuplicate {
+				m.rememberRefused(k)
+			}
 			if a := m.attempts[k]; a != nil && a.phase == running {
 				started = append(started, a.startedMessage()) // the first word of it was lost
 			}
@@ -80,6 +83,8 @@ func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer 
 	switch {
 	case m.attempts[k] != nil, known && seen == k.Fence:
 		return reject(k, RejectDuplicate, "")
+	case m.refused[k]:
+		return reject(k, RejectBusy, "it was refused before")
 	case known && k.Fence < seen:
 		return reject(k, RejectVoid, fmt.Sprintf("fence %d was offered already", seen))
 	case !m.known(o.GetHandler()):

@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/executor-sdk/simulate"
+)
+
+// witness writes down what handlers really did.
+type witness struct {
+	w      *world
+	starts map[attemptKey]*started
+	byRun  map[domain.ExecutionID][]*started
+}
+
+// started is one call of a handler.
+type started struct {
+	fence     int64
+	executor  *executor
+	boot      string
+	cancelled bool // its context has ended
+	ended     bool
+	succeeded bool
+	died      bool // with its process
+	written   bool // its result is on the disk
+}
+
+// begin checks P3: one start per attempt; and where a lost attempt must not be
+// repeated, none as long as the end of an earlier one is not known. P8: an
+// earlier one that may be repeated was told to stop before.
+func (t *witness) begin(e *executor, b *simulate.Begin) *started {
+	key := attemptKey{domain.ExecutionID(b.Key.Execution), b.Key.Fence}
+	w := t.w
+	w.trace(e.name, "handler starts", b.Key.Execution, b.Key.Fence)
+	if first := t.starts[key]; first != nil {
+		w.fail("P3: execution %d fence %d started at %s and again at %s", key.id, key.fence, first.boot, e.boot)
+	}
+	s := &started{fence: key.fence, executor: e, boot: e.boot}
+	row := w.db.find(key.id)
+	repeat := domain.PolicyOf(&w.db.jobs[row.JobID].spec, w.db.jobs[row.JobID].spec.Handler == handlerSafe).RetryLost
+	for _, o := range t.byRun[key.id] {
+		if o.fence >= key.fence && !repeat { // a one-step offer may come late
+			w.fail("P4: execution %d started with fence %d after fence %d", key.id, key.fence, o.fence)
+		}
+		switch {
+		case !repeat && (o.died || !o.ended):
+			w.fail("P3: execution %d fence %d started though the outcome of fence %d is unknown and it must not be repeated", key.id, key.fence, o.fence)
+		case !o.ended && !o.died && !o.cancelled && o.executor.paused <= w.now && !w.stepped:
+			w.fail("P8: execution %d fence %d started while fence %d runs and was not told to stop", key.id, key.fence, o.fence)
+		}
+	}
+	t.starts[key] = s
+	t.byRun[key.id] = append(t.byRun[key.id], s)
+	return s
+}
+
+// checkMove looks at every change of an execution: terminal states are final
+// but for late results (P7), fences grow (P4), slots are counted (P6).
+func (w *world) checkMove(before, after *domain.Execution) {
+	w.trace("db", "move", int64(after.ID), int64(after.State)<<32+after.Fence)
+	j := w.db.jobs[after.JobID]
+	if before != nil {
+		switch {
+		case after.Fence < before.Fence || after.Fence > before.Fence+1:
+			w.fail("P4: execution %d: fence went from %d to %d", after.ID, before.Fence, after.Fence)
+		case before.State.Terminal() && after.State != before.State && (before.State != domain.Lost || after.Fence != before.Fence):
+			w.fail("execution %d left the terminal state %s for %s", after.ID, before.State, after.State)
+		case before.State.OnInstance() && after.State.OnInstance() && before.Instance != after.Instance && before.Fence == after.Fence:
+			w.fail("P4: execution %d moved from one instance to another under fence %d", after.ID, after.Fence)
+		case after.State == domain.Running && before.State != domain.Running && before.State != domain.Offered && before.Fence == after.Fence:
+			w.fail("execution %d: granted when it was %s", after.ID, before.State)
+		case after.State == domain.Running && before.State == domain.Offered && !w.dbNow().Before(before.OfferedAt.Add(domain.OfferTTL)):
+			w.fail("P3: execution %d fence %d: granted after the end of its offer", after.ID, after.Fence)
+		case after.Attempt > after.MaxAttempts:
+			w.fail("execution %d: attempt %d of %d", after.ID, after.Attempt, after.MaxAttempts)
+		}
+		if before.State == domain.Running && after.State == domain.Succeeded {
+			if s := w.witness.starts[attemptKey{after.ID, after.Fence}]; s == nil || !s.succeeded {
+				w.fail("P4: execution %d succeeded under fence %d, which has not", after.ID, after.Fence)
+			}
+		}
+		if after.State == domain.Lost && before.State != domain.Lost {
+			if i := w.db.instances[before.Instance]; after.Reason == domain.ReasonLeaseExpired && i != nil && i.LeaseUntil.After(w.dbNow()) {
+				w.fail("P4: execution %d was given up while the lease of its instance lasts", after.ID)
+			}
+		}
+	}
+	w.checkSlot(j, after)
+}
+
+func (w *world) checkSlot(j *jobRow, after *domain.Execution) {
+	limit := j.spec.SlotLimit()
+	if after.State.OnInstance() && limit > 0 && !after.HoldsSlot {
+		w.fail("P6: execution %d is %s without a slot", after.ID, after.State)
+	}
+	if after.State.Terminal() && after.HoldsSlot {
+		w.fail("P6: execution %d is %s and holds a slot", after.ID, after.State)
+	}
+	holders := 0
+	for _, id := range w.db.alive {
+		if e := w.db.find(id); e.JobID == j.id && e.HoldsSlot {
+			holders++
+		}
+	}
+	if holders > limit && limit > 0 || holders != j.holders {
+		w.fail("P6: job %d: %d runs hold its slot, its row says %d of %d", j.id, holders, j.holders, limit)
+	}
+}
+
+// checkClaim: whoever plans holds the partition in the database's time.
+func (w *world) checkClaim(p store.ClaimDueTriggersParams) {
+	for _, h := range p.Partitions {
+		if l := w.db.leases[h.Partition]; l.Term != h.Term || !l.Until.After(w.dbNow()) {
+			w.fail("lease: %s planned partition %d under term %d, whose row says term %d of %s", w.claimer.name, h.Partition, h.Term, l.Term, l.BootID)
+		}
+	}
+	w.checkTenures()
+}
+
+// checkTenures: while nobody sets the database's clock, no two nodes believe
+// that they hold the same partition.
+func (w *world) checkTenures() {
+	if w.stepped {
+		return
+	}
+	var owner [domain.Partitions]*node
+	for _, n := range w.nodes {
+		if !n.alive {
+			continue
+		}
+		for _, h := range n.lease.Held(w.now) {
+			if o := owner[h.Partition]; o != nil {
+				w.fail("lease: %s and %s hold partition %d", o.name, n.name, h.Partition)
+			}
+			owner[h.Partition] = n
+		}
+	}
+}
+
+// checkAcked is P5: what the executor may forget now stands in a row.
+func (w *world) checkAcked(reports []store.AttemptReport) {
+	for _, r := range reports {
+		e := w.db.find(r.Report.ExecutionID)
+		key := attemptKey{r.Report.ExecutionID, r.Report.Fence}
+		switch {
+		case e == nil || e.Fence > key.fence: // a newer attempt exists
+		case e.State == domain.Running || e.State == domain.Lost && r.Report.Outcome == domain.OutcomeSucceeded:
+			w.fail("P5: the result of execution %d fence %d was acknowledged, and its row is %s", key.id, key.fence, e.State)
+		}
+	}
+}
+
+// checkEnd looks at what is left after all has healed.
+func (w *world) checkEnd() {
+	if !w.idle() {
+		w.failUnfinished()
+	}
+	w.checkFires()
+	for _, id := range w.db.order {
+		e := w.db.find(id)
+		s := w.witness.starts[attemptKey{id, e.Fence}]
+		if e.State == domain.Lost && s != nil && s.ended && s.written {
+			w.fail("P5: execution %d fence %d ended, and its result was lost", id, e.Fence)
+		}
+		if e.State == domain.Succeeded && (s == nil || !s.succeeded) {
+			w.fail("execution %d is said to have succeeded, and has not", id)
+		}
+	}
+	for _, id := range w.db.jobOrder {
+		if j := w.db.jobs[id]; j.holders != 0 || len(j.waiters) != 0 {
+			w.fail("P6: job %d has %d holders and %d waiters after its last run", id, j.holders, len(j.waiters))
+		}
+	}
+}
+
+func (w *world) failUnfinished() {
+	for _, id := range w.db.jobOrder {
+		if j := w.db.jobs[id]; !j.trigger.NextFireAt.Equal(domain.Never) {
+			w.fail("liveness: job %d still fires at %s", id, j.trigger.NextFireAt.Format(time.TimeOnly))
+		}
+	}
+	for _, id := range w.db.living() {
+		e := w.db.find(id)
+		w.fail("liveness: execution %d of job %d is %s (%s), wakes at %s, now %s", id, e.JobID, e.State, e.Reason, e.WakeAt.Format(time.TimeOnly), w.dbNow().Format(time.TimeOnly))
+	}
+	for _, x := range w.execs {
+		if !x.alive || x.machine.Owed() > 0 {
+			w.fail("liveness: %s owes %d results", x.name, x.machine.Owed())
+		}
+	}
+}
+
+// checkFires is P1 and P2: each point of the grid has one row.
+func (w *world) checkFires() {
+	rows := map[occurrence]int{}
+	for _, id := range w.db.order {
+		e := w.db.find(id)
+		rows[occurrence{e.JobID, e.FireAt.UnixMilli(), ""}]++
+	}
+	for _, id := range w.db.jobOrder {
+		s := w.db.jobs[id].spec.Schedule
+		for at := s.Anchor.Add(s.Every); at.Before(s.EndAt); at = at.Add(s.Every) {
+			if n := rows[occurrence{id, at.UnixMilli(), ""}]; n != 1 {
+				w.fail("P1, P2: job %d has %d rows for %s", id, n, at.Format(time.TimeOnly))
+			}
+		}
+	}
+	if dup := slices.IndexFunc(w.db.order, func(id domain.ExecutionID) bool {
+		e := w.db.find(id)
+		return rows[occurrence{e.JobID, e.FireAt.UnixMilli(), ""}] > 1
+	}); dup >= 0 {
+		w.fail("P2: execution %d shares its fire time", w.db.order[dup])
+	}
+}

@@ -1,0 +1,313 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// database is the tables, with the meaning of package store and by the same
+// moves as gormstore. Each method is one transaction: it happens at one
+// instant, all of it or nothing.
+type database struct {
+	clock func() time.Time // in milliseconds
+	rules rules
+	// changed is called for every execution that a transaction changed, with
+	// what it was before, once the transaction is over.
+	changed func(before *domain.Execution, after *domain.Execution)
+	claimed func(p store.ClaimDueTriggersParams)
+
+	jobs       map[domain.JobID]*jobRow
+	jobOrder   []domain.JobID
+	executions map[domain.ExecutionID]*domain.Execution
+	order      []domain.ExecutionID // of insertion
+	alive      []domain.ExecutionID // those that are not terminal, and some that are; by id
+	byFire     map[occurrence]domain.ExecutionID
+	attempts   map[attemptKey]*domain.Attempt
+	alerts     map[string]bool
+
+	instances map[domain.InstanceID]*domain.Instance
+	boots     map[string]domain.InstanceID
+
+	leases [domain.Partitions]domain.PartitionLease
+	nodes  []*nodeRow // in order of their ids
+}
+
+type occurrence struct {
+	job  domain.JobID
+	fire int64
+	key  string
+}
+
+type attemptKey struct {
+	id    domain.ExecutionID
+	fence int64
+}
+
+type jobRow struct {
+	id      domain.JobID
+	spec    domain.JobSpec
+	trigger domain.Trigger
+	holders int
+	waiters []domain.ExecutionID // by fire time
+	freed   bool                 // a place has become free in this transaction
+}
+
+type nodeRow struct {
+	status    domain.NodeStatus
+	connected func() bool
+	sessions  func() int
+}
+
+// rules are broken on purpose by tests of the checks: a true one is not kept.
+type rules struct {
+	skipFence    bool // an older fence may finish
+	skipOfferEnd bool // a grant counts after the offer has ended
+	keepSlot     bool // a finished run keeps its slot
+	skipTerm     bool // a claim needs no valid term
+	skipUnique   bool // a fire time may have two rows
+	skipSlot     bool // a slot is never full
+	ackUnstored  bool // a result is acknowledged before it is stored
+	retryLost    bool // what was lost is repeated, whoever forbade it
+	skipLease    bool // nobody looks after leases of instances
+	skipTrigger  bool // a fire is passed over without a row
+	planTwice    bool // a trigger is not moved on at times
+}
+
+func newDatabase(clock func() time.Time) *database {
+	d := &database{
+		clock: clock, changed: func(*domain.Execution, *domain.Execution) {}, claimed: func(store.ClaimDueTriggersParams) {},
+		jobs: map[domain.JobID]*jobRow{}, executions: map[domain.ExecutionID]*domain.Execution{}, byFire: map[occurrence]domain.ExecutionID{},
+		attempts: map[attemptKey]*domain.Attempt{}, alerts: map[string]bool{}, instances: map[domain.InstanceID]*domain.Instance{}, boots: map[string]domain.InstanceID{},
+	}
+	for p := range d.leases {
+		d.leases[p].Partition = p
+	}
+	return d
+}
+
+func (d *database) createJob(j domain.Job, next time.Time) {
+	d.jobs[j.ID] = &jobRow{id: j.ID, spec: j.Spec, trigger: domain.Trigger{
+		JobID: j.ID, TenantID: j.TenantID, Partition: j.Partition, Executor: j.Executor, Revision: j.Revision, NextFireAt: next,
+	}}
+	d.jobOrder = append(d.jobOrder, j.ID)
+	slices.Sort(d.jobOrder)
+}
+
+// insert enters an execution; false: its occurrence has a row.
+func (d *database) insert(e domain.Execution) bool {
+	o := occurrence{e.JobID, e.FireAt.UnixMilli(), e.OccurrenceKey}
+	if _, taken := d.byFire[o]; taken && !d.rules.skipUnique {
+		return false
+	}
+	d.byFire[o] = e.ID
+	row := e
+	d.executions[e.ID] = &row
+	d.order = append(d.order, e.ID)
+	d.alive = append(d.alive, e.ID)
+	d.changed(nil, &row)
+	return true
+}
+
+// create enters a run that somebody asked for.
+func (d *database) create(e domain.Execution) (domain.Execution, bool) {
+	if !d.insert(e) {
+		return *d.executions[d.byFire[occurrence{e.JobID, e.FireAt.UnixMilli(), e.OccurrenceKey}]], false
+	}
+	return e, true
+}
+
+// claim is ClaimDueTriggers.
+func (d *database) claim(p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	now := d.clock()
+	out := store.ClaimedTriggers{Now: now, NextFireAt: domain.Never}
+	var due []*jobRow
+	for _, id := range d.jobOrder {
+		j := d.jobs[id]
+		if !slices.ContainsFunc(p.Partitions, func(h domain.PartitionTerm) bool { return h.Partition == j.trigger.Partition }) {
+			continue
+		}
+		if j.trigger.NextFireAt.After(now.Add(p.Horizon)) {
+			if j.trigger.NextFireAt.Before(out.NextFireAt) {
+				out.NextFireAt = j.trigger.NextFireAt
+			}
+			continue
+		}
+		due = append(due, j)
+	}
+	for _, j := range due {
+		if !d.holds(p.Partitions, j.trigger.Partition, now) && !d.rules.skipTerm {
+			return store.ClaimedTriggers{Now: now}, domain.Errorf(domain.CodeStaleTerm, "partition %d is not held any more", j.trigger.Partition)
+		}
+	}
+	for _, j := range due {
+		plan := p.Plan(now, j.trigger, &j.spec)
+		for i, e := range plan.Executions {
+			if d.rules.skipTrigger && i == 0 && e.FireAt.UnixMilli()%7 == 0 {
+				continue
+			}
+			e.TenantID, e.JobID, e.Partition = j.trigger.TenantID, j.id, j.trigger.Partition
+			if d.insert(e) {
+				out.Executions = append(out.Executions, e)
+			}
+		}
+		if d.rules.planTwice && now.UnixMilli()%5 == 0 {
+			continue
+		}
+		j.trigger.NextFireAt, j.trigger.LastFireAt = plan.NextFireAt, plan.LastFireAt
+		if plan.NextFireAt.Before(out.NextFireAt) {
+			out.NextFireAt = plan.NextFireAt
+		}
+	}
+	out.Triggers = len(due)
+	if len(due) > 0 {
+		p.Partitions = slices.DeleteFunc(slices.Clone(p.Partitions), func(h domain.PartitionTerm) bool {
+			return !slices.ContainsFunc(due, func(j *jobRow) bool { return j.trigger.Partition == h.Partition })
+		})
+		d.claimed(p)
+	}
+	return out, nil
+}
+
+func (d *database) holds(held []domain.PartitionTerm, partition int, now time.Time) bool {
+	for _, h := range held {
+		if h.Partition == partition {
+			l := &d.leases[partition]
+			return l.Term == h.Term && l.Until.After(now)
+		}
+	}
+	return false
+}
+
+// find returns an execution's row, which the caller may read only.
+func (d *database) find(id domain.ExecutionID) *domain.Execution { return d.executions[id] }
+
+// move lets f change an execution and carries out what that demands.
+func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e *domain.Execution) (domain.Effects, error)) error {
+	j, before := d.jobs[e.JobID], *e
+	fx, err := f(j, e)
+	if err != nil {
+		*e = before
+		return err
+	}
+	if fx.ReleaseSlot {
+		if d.rules.keepSlot && e.ID%3 == 0 {
+			j.holders++
+		}
+		j.holders--
+		j.freed = true
+	}
+	if e.State.Terminal() {
+		j.dequeue(e.ID)
+	}
+	if fx.Archive != nil {
+		a := *fx.Archive
+		d.attempts[attemptKey{e.ID, a.Fence}] = &a
+	}
+	if fx.Alert != "" {
+		d.alerts[string(fx.Alert)+":"+e.ID.String()+":"+strconv.FormatInt(e.Fence, 10)] = true
+	}
+	if before.State.Terminal() && !e.State.Terminal() && !slices.Contains(d.alive, e.ID) { // lost, and its late failure is repeated
+		d.alive = append(d.alive, e.ID)
+		slices.Sort(d.alive)
+	}
+	toStored(e)
+	d.changed(&before, e)
+	return nil
+}
+
+// toStored cuts instants as the database keeps them.
+func toStored(e *domain.Execution) {
+	for _, t := range []*time.Time{&e.NotBefore, &e.WakeAt, &e.ExpireAt, &e.Deadline, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt} {
+		*t = t.Truncate(time.Millisecond)
+	}
+}
+
+func (d *database) policy(e *domain.Execution) domain.Policy {
+	p := domain.PolicyOf(&d.jobs[e.JobID].spec, e.Idempotent)
+	p.RetryLost = p.RetryLost || d.rules.retryLost
+	return p
+}
+
+func (j *jobRow) dequeue(id domain.ExecutionID) {
+	if i := slices.Index(j.waiters, id); i >= 0 {
+		j.waiters = slices.Delete(j.waiters, i, i+1)
+		j.freed = true
+	}
+}
+
+func (d *database) enqueue(j *jobRow, e *domain.Execution) {
+	if slices.Contains(j.waiters, e.ID) {
+		return
+	}
+	j.waiters = append(j.waiters, e.ID)
+	slices.SortFunc(j.waiters, func(a, b domain.ExecutionID) int {
+		return cmp.Or(d.executions[a].FireAt.Compare(d.executions[b].FireAt), cmp.Compare(a, b))
+	})
+}
+
+func before(a, b *domain.Execution) bool {
+	return cmp.Or(a.FireAt.Compare(b.FireAt), cmp.Compare(a.ID, b.ID)) < 0
+}
+
+// admits says whether e may take a place: there is one for it and for all that
+// have waited for an earlier fire time.
+func (d *database) admits(j *jobRow, e *domain.Execution) bool {
+	places := j.spec.SlotLimit() - j.holders
+	for _, id := range j.waiters {
+		if places <= 0 || !before(d.executions[id], e) {
+			break
+		}
+		places--
+	}
+	return places > 0 || d.rules.skipSlot
+}
+
+// begin starts a transaction that wakes who waits for what it frees.
+func (d *database) begin() time.Time {
+	for _, id := range d.jobOrder {
+		d.jobs[id].freed = false
+	}
+	return d.clock()
+}
+
+// wake makes the oldest waiters ready where a place has become free.
+func (d *database) wake(now time.Time, j *jobRow) (woken []domain.Execution) {
+	if !j.freed {
+		return nil
+	}
+	places := j.holders
+	for _, id := range slices.Clone(j.waiters) {
+		e := d.executions[id]
+		if e.State != domain.Due && e.State != domain.RetryWait {
+			j.dequeue(id)
+			continue
+		}
+		if places >= j.spec.SlotLimit() {
+			break
+		}
+		places++
+		_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
+			return domain.Effects{}, e.Wake(now, patience(&j.spec))
+		})
+		woken = append(woken, *e)
+	}
+	return woken
+}
+
+func patience(s *domain.JobSpec) time.Duration {
+	if s.DispatchTimeout > 0 {
+		return s.DispatchTimeout
+	}
+	return domain.DefaultDispatchTimeout
+}
+
+// living returns what may still move, oldest first, and forgets the rest.
+func (d *database) living() []domain.ExecutionID {
+	d.alive = slices.DeleteFunc(d.alive, func(id domain.ExecutionID) bool { return d.executions[id].State.Terminal() })
+	return d.alive
+}

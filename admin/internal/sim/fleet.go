@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// register is RegisterInstance.
+func (d *database) register(p store.RegisterInstanceParams) domain.Instance {
+	now := d.clock()
+	i := p.Instance
+	i.ConnectedAt, i.LastSeenAt, i.LeaseUntil = now, now, now.Add(p.TTL)
+	if id, ok := d.boots[i.BootID]; ok {
+		known := d.instances[id]
+		i.ID, i.ConnectedAt = id, known.ConnectedAt
+		if known.LeaseUntil.After(i.LeaseUntil) {
+			i.LeaseUntil = known.LeaseUntil
+		}
+	}
+	d.instances[i.ID], d.boots[i.BootID] = &i, i.ID
+	return i
+}
+
+// renewInstances is RenewInstances.
+func (d *database) renewInstances(list []store.InstanceRenewal, ttl time.Duration) (renewed []domain.InstanceID) {
+	now := d.clock()
+	for _, r := range list {
+		i := d.instances[r.ID]
+		if i == nil || !i.GoneAt.IsZero() {
+			continue
+		}
+		i.Running, i.LastSeenAt = r.Running, now
+		if until := now.Add(ttl); until.After(i.LeaseUntil) {
+			i.LeaseUntil = until
+		}
+		renewed = append(renewed, r.ID)
+	}
+	return renewed
+}
+
+// supersede is SupersedeBoots.
+func (d *database) supersede(p store.SupersedeBootsParams) {
+	now := d.clock()
+	var ended []domain.InstanceID
+	for _, boot := range p.BootIDs {
+		i := d.instances[d.boots[boot]]
+		if i == nil || !i.GoneAt.IsZero() {
+			continue
+		}
+		i.GoneAt, i.Running = now, 0
+		if i.LeaseUntil.After(now) {
+			i.LeaseUntil = now
+		}
+		ended = append(ended, i.ID)
+	}
+	for _, id := range d.living() {
+		e := d.find(id)
+		if e.State.OnInstance() && slices.Contains(ended, e.Instance) {
+			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+				e.WakeAt = now.Add(p.Grace)
+				return domain.Effects{}, nil
+			})
+		}
+	}
+}
+
+// expire is ExpireInstances.
+func (d *database) expire(order []domain.InstanceID) {
+	now := d.clock()
+	for _, id := range order {
+		if i := d.instances[id]; i != nil && i.GoneAt.IsZero() && i.LeaseUntil.Before(now.Add(-domain.LeaseMargin)) {
+			i.GoneAt, i.Running = now, 0
+		}
+	}
+}
+
+// table is ReadPartitions.
+func (d *database) table() domain.PartitionTable {
+	t := domain.PartitionTable{Now: d.clock(), Leases: slices.Clone(d.leases[:])}
+	for _, n := range d.nodes {
+		if t.Now.Sub(n.status.HeartbeatAt) < store.NodesShown {
+			s := n.status
+			s.Connected, s.Sessions = n.connected(), n.sessions()
+			t.Nodes = append(t.Nodes, s)
+		}
+	}
+	return t
+}
+
+// renew is RenewPartitions.
+func (d *database) renew(p store.RenewPartitionsParams) domain.PartitionTable {
+	now := d.clock()
+	for _, n := range d.nodes {
+		if n.status.BootID == p.BootID {
+			n.status.RenewedAt, n.status.HeartbeatAt = now, now
+		}
+	}
+	for _, h := range p.Held {
+		if l := &d.leases[h.Partition]; l.Term == h.Term {
+			l.Until = now.Add(p.TTL)
+		}
+	}
+	return d.table()
+}
+
+// acquire is AcquirePartitions.
+func (d *database) acquire(p store.AcquirePartitionsParams) (got []domain.PartitionLease) {
+	now := d.clock()
+	for _, h := range p.Want {
+		l := &d.leases[h.Partition]
+		left := l.Until.Sub(now)
+		if l.Term != h.Term || !l.Until.IsZero() && left > 0 && left <= 2*p.TTL {
+			continue
+		}
+		l.Term, l.Node, l.BootID, l.Until = l.Term+1, p.Node, p.BootID, now.Add(p.TTL)
+		got = append(got, *l)
+	}
+	return got
+}
+
+// release is ReleasePartitions.
+func (d *database) release(p store.ReleasePartitionsParams) (ended []domain.PartitionTerm) {
+	if p.Leaving {
+		for _, n := range d.nodes {
+			if n.status.BootID == p.BootID {
+				n.status.RenewedAt = time.Time{}
+			}
+		}
+	}
+	for _, h := range p.Held {
+		l := &d.leases[h.Partition]
+		if l.Term != h.Term || l.BootID != p.BootID {
+			continue
+		}
+		l.Until = time.Time{}
+		if p.Leaving {
+			l.BootID, l.Node = "", 0
+		}
+		ended = append(ended, h)
+	}
+	return ended
+}
+
+// planned is ListPlanned.
+func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
+	until := d.clock().Add(p.Horizon + domain.PickupGrace)
+	for _, id := range d.living() {
+		e := d.find(id)
+		planned := e.State == domain.Due && e.Fence == 0 && e.Reason == "" || e.State == domain.Offered && slices.Contains(p.OfferedBy, e.Node)
+		if planned && slices.Contains(p.Partitions, e.Partition) && !e.WakeAt.After(until) {
+			out = append(out, *e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+)
+
+// TestTheDatabaseIsLikeTheRealOne lets random transactions happen on the
+// simulator's database and on SQLite, under one clock, and compares all rows
+// after each. SQLite is held against MariaDB by storetest.
+func TestTheDatabaseIsLikeTheRealOne(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := gormstore.Options{
+					Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+					NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
+				}
+				require.NoError(t, gormstore.Migrate(t.Context(), o))
+				s, err := gormstore.Open(t.Context(), o)
+				require.NoError(t, err)
+				defer func() { require.NoError(t, s.Close()) }()
+				p := newPair(t, s, seed)
+				for range 120 {
+					time.Sleep(oneOf(p.r, time.Millisecond, 30*time.Millisecond, 400*time.Millisecond, 2500*time.Millisecond, 7*time.Second))
+					p.compare(p.step())
+				}
+			})
+		})
+	}
+}
+
+// pair is the real store with the played one.
+type pair struct {
+	*storetest.World
+	r         *rand.Rand
+	db        *database
+	jobs      []domain.Job
+	runs      []domain.ExecutionID
+	instances []domain.InstanceID
+	boots     []string
+	at        time.Time // of the transaction: SQLite may wait for a moment
+}
+
+func newPair(t *testing.T, s store.Store, seed uint64) *pair {
+	p := &pair{World: storetest.NewWorld(t, s), r: rand.New(rand.NewPCG(seed, 1))}
+	p.at = time.Now()
+	p.db = newDatabase(func() time.Time { return p.at.UTC().Truncate(time.Millisecond) })
+	for _, b := range []domain.Blocking{domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel} {
+		j := p.Job(func(s *domain.JobSpec) {
+			s.Blocking, s.Parallelism = b, p.r.IntN(3)
+			s.OnLost = oneOf(p.r, domain.OnLostAuto, domain.OnLostFail, domain.OnLostRetry)
+			s.Retry = domain.Retry{MaxAttempts: 1 + p.r.IntN(3), Delay: time.Duration(p.r.IntN(5)) * time.Second}
+			s.Timeout = oneOf(p.r, 0, 4*time.Second)
+			s.DispatchTimeout = oneOf(p.r, 0, 20*time.Second)
+		})
+		p.jobs = append(p.jobs, j)
+		p.db.createJob(j, domain.Never)
+	}
+	for i := range 2 {
+		p.boots = append(p.boots, fmt.Sprintf("boot-%d", i))
+		p.register(i)
+	}
+	return p
+}
+
+func (p *pair) register(i int) {
+	id := p.World.Instance(p.boots[i], 15*time.Second)
+	if len(p.instances) <= i {
+		p.instances = append(p.instances, id)
+	}
+	p.db.register(store.RegisterInstanceParams{Instance: domain.Instance{ID: id, TenantID: p.Tenant, Executor: p.Executor, BootID: p.boots[i]}, TTL: 15 * time.Second})
+}
+
+// some returns a run, with the fence that it has or a wrong one.
+func (p *pair) some() (e domain.Execution, fence int64) {
+	e = *p.db.find(p.runs[max(0, len(p.runs)-1-p.r.IntN(12))])
+	return e, e.Fence - int64(oneOf(p.r, 0, 0, 0, 0, 0, 1))
+}
+
+// step makes one transaction in both and returns its name.
+func (p *pair) step() string {
+	ctx, t := p.T.Context(), p.T
+	p.at = time.Now()
+	if len(p.runs) == 0 || p.r.IntN(6) == 0 {
+		e := p.Run(oneOf(p.r, p.jobs...), time.Now().UTC().Truncate(time.Millisecond).Add(time.Duration(p.r.IntN(3)-1)*time.Second))
+		p.runs = append(p.runs, e.ID)
+		p.db.create(e)
+		return "create"
+	}
+	e, fence := p.some()
+	instance := oneOf(p.r, p.instances...)
+	switch p.r.IntN(13) {
+	case 0, 1, 2:
+		o := []store.Offer{{Tenant: p.Tenant, ID: e.ID, Node: 1, Instance: instance, Idempotent: p.r.IntN(2) == 0}}
+		o[0].Granted = o[0].Idempotent && p.r.IntN(2) == 0
+		real, err := p.S.OfferExecutions(ctx, o)
+		require.NoError(t, err)
+		played := p.db.offer(o)
+		require.Equal(t, real[0].Status, played[0].Status, "offer %s", e.ID)
+		require.Len(t, played[0].Covered, len(real[0].Covered))
+		return "offer"
+	case 3, 4:
+		g := []store.GrantRequest{{Tenant: p.Tenant, ID: e.ID, Fence: fence, Instance: e.Instance}}
+		real, err := p.S.GrantOffers(ctx, g)
+		require.NoError(t, err)
+		require.Equal(t, real[0].Granted, p.db.grant(g)[0].Granted)
+		return "grant"
+	case 5:
+		g := []store.GiveBack{{
+			Tenant: p.Tenant, ID: e.ID, Fence: fence, Instance: e.Instance, Reason: domain.ReasonOfferRefused,
+			Wait: 200 * time.Millisecond, Refused: p.r.IntN(2) == 0,
+		}}
+		real, err := p.S.GiveBackOffers(ctx, g)
+		require.NoError(t, err)
+		require.Equal(t, real[0].Status, p.db.giveBack(g)[0].Status)
+		return "give back"
+	case 6:
+		w := []store.Wait{{Tenant: p.Tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, For: 3 * time.Second}}
+		real, err := p.S.RecordWaits(ctx, w)
+		require.NoError(t, err)
+		require.Len(t, p.db.wait(w), len(real))
+		return "wait"
+	case 7, 8, 9:
+		r := []store.AttemptReport{p.Report(e, oneOf(p.r, domain.OutcomeSucceeded, domain.OutcomeSucceeded, domain.OutcomeFailed,
+			domain.OutcomeTimedOut, domain.OutcomeCancelled, domain.OutcomeNeverStarted, domain.OutcomeUnknown))}
+		r[0].Report.Fence = fence
+		real, err := p.S.FinishAttempts(ctx, r)
+		require.NoError(t, err)
+		played := p.db.finish(r)
+		require.Equal(t, real[0].Code, played[0].Code, "%s %s, %d", e.ID, e.State, r[0].Report.Outcome)
+		require.Equal(t, names(real[0].Woken), names(played[0].Woken))
+		return "finish"
+	case 10:
+		if p.r.IntN(3) > 0 {
+			_, _, err := p.S.RenewInstances(ctx, []store.InstanceRenewal{{ID: instance}}, 15*time.Second)
+			require.NoError(t, err)
+			p.db.renewInstances([]store.InstanceRenewal{{ID: instance}}, 15*time.Second)
+			return "renew"
+		}
+		_, real := p.S.RequestCancel(ctx, p.Tenant, e.ID, domain.ReasonKilled, "")
+		_, played := p.db.cancel(p.Tenant, e.ID)
+		require.Equal(t, domain.CodeOf(real), domain.CodeOf(played))
+		return "cancel"
+	case 11:
+		in := store.SettleInventoryParams{Tenant: p.Tenant, Executor: p.Executor, Instance: instance, Items: []domain.Held{
+			{ID: e.ID, Fence: fence, Phase: oneOf(p.r, domain.HeldAccepted, domain.HeldRunning)},
+		}}
+		real, err := p.S.SettleInventory(ctx, in)
+		require.NoError(t, err)
+		played := p.db.settle(in)
+		require.Equal(t, real[0].Verdict, played[0].Verdict)
+		require.Equal(t, real[0].GivenBack, played[0].GivenBack)
+		return "settle"
+	default:
+		parts := make([]int, domain.Partitions)
+		for i := range parts {
+			parts[i] = i
+		}
+		in := store.SweepParams{Partitions: parts, Limit: 500, Hold: 3 * time.Second}
+		real, err := p.S.SweepExecutions(ctx, in)
+		require.NoError(t, err)
+		played := p.db.sweep(in)
+		require.ElementsMatch(t, names(real.Dispatch), names(played.Dispatch))
+		require.ElementsMatch(t, names(real.Cancel), names(played.Cancel))
+		require.ElementsMatch(t, names(real.Ended), names(played.Ended))
+		require.Len(t, played.Resend, len(real.Resend))
+		return "sweep"
+	}
+}
+
+func names(list []domain.Execution) []string {
+	out := []string{}
+	for _, e := range list {
+		out = append(out, e.ID.String()+" "+e.State.String())
+	}
+	return out
+}
+
+// compare holds every run of the one against the other's.
+func (p *pair) compare(step string) {
+	p.T.Helper()
+	for _, id := range p.runs {
+		real, played := p.Find(id), *p.db.find(id)
+		require.Equal(p.T, row(real), row(played), "after %s", step)
+	}
+}
+
+// row is what decides how a run goes on.
+func row(e domain.Execution) string {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return "-"
+		}
+		return t.UTC().Format("15:04:05.000")
+	}
+	return fmt.Sprintf("%s %s %q fence %d attempt %d/%d on %d slot %t not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d",
+		e.ID, e.State, e.Reason, e.Fence, e.Attempt, e.MaxAttempts, e.Instance, e.HoldsSlot,
+		at(e.NotBefore), at(e.WakeAt), at(e.ExpireAt), at(e.Deadline), at(e.OfferedAt), at(e.GrantedAt), at(e.StartedAt), at(e.FinishedAt), e.LogLines)
+}

@@ -1,0 +1,394 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// slotCheck is how long a run that waits for its slot is left alone (as in
+// gormstore).
+const slotCheck = 30 * time.Second
+
+// offer is OfferExecutions.
+func (d *database) offer(offers []store.Offer) []store.OfferResult {
+	now := d.clock()
+	out := make([]store.OfferResult, len(offers))
+	order := make([]int, 0, len(offers))
+	for i, o := range offers {
+		if e := d.find(o.ID); e != nil && e.TenantID == o.Tenant {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		a, b := d.find(offers[x].ID), d.find(offers[y].ID)
+		if a.JobID == b.JobID && a.ID != b.ID && d.jobs[a.JobID].spec.SlotLimit() > 0 {
+			c := 1
+			if before(a, b) {
+				c = -1
+			}
+			if d.jobs[a.JobID].spec.Blocking == domain.BlockCover {
+				c = -c
+			}
+			return c
+		}
+		return domain.ComparePrecedence(a, b)
+	})
+	for _, i := range order {
+		out[i] = d.offerOne(now, offers[i])
+	}
+	for i := range out {
+		if id := out[i].Execution.ID; id != 0 {
+			out[i].Execution = *d.find(id)
+		}
+	}
+	return out
+}
+
+func (d *database) offerOne(now time.Time, o store.Offer) store.OfferResult {
+	e := d.find(o.ID)
+	j := d.jobs[e.JobID]
+	r := store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: &j.spec}
+	if e.State != domain.Due && e.State != domain.RetryWait || now.Before(e.NotBefore) {
+		return r
+	}
+	limit := j.spec.SlotLimit()
+	needsSlot := limit > 0 && !e.HoldsSlot
+	if needsSlot && j.spec.Blocking == domain.BlockCover {
+		var later bool
+		if r.Covered, later = d.cover(now, j, e); later {
+			r.Status = store.OfferDiscarded
+			return r
+		}
+	}
+	if needsSlot && !d.admits(j, e) {
+		return d.block(now, j, e, r)
+	}
+	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
+		if needsSlot {
+			e.HoldsSlot = true
+			j.holders++
+			j.dequeue(e.ID)
+		}
+		return domain.Effects{}, e.Offer(now, o.Node, o.Instance, o.Idempotent, o.Granted && o.Idempotent, domain.PolicyOf(&j.spec, o.Idempotent))
+	})
+	r.Status = store.OfferMade
+	return r
+}
+
+func (d *database) block(now time.Time, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
+	if j.spec.Blocking == domain.BlockDiscard && e.State == domain.Due && e.Attempt == 0 {
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			return e.Discard(now, "an earlier run of the job had not ended")
+		})
+		r.Status = store.OfferDiscarded
+		return r
+	}
+	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
+		d.enqueue(j, e)
+		return domain.Effects{}, e.Wait(now, domain.ReasonWaitSlot, "", now.Add(slotCheck))
+	})
+	r.Status = store.OfferBlocked
+	return r
+}
+
+// cover ends the earlier runs of a job, or e, when a later one came before.
+func (d *database) cover(now time.Time, j *jobRow, e *domain.Execution) (covered []domain.Execution, later bool) {
+	var others []*domain.Execution
+	for _, id := range d.living() {
+		o := d.find(id)
+		if o == e || o.JobID != e.JobID || !o.HoldsSlot && !slices.Contains(j.waiters, id) {
+			continue
+		}
+		if before(e, o) {
+			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.Cover(now, "later") })
+			return nil, true
+		}
+		if o.State != domain.Cancelling {
+			others = append(others, o)
+		}
+	}
+	for _, o := range others {
+		_ = d.move(now, o, func(_ *jobRow, o *domain.Execution) (domain.Effects, error) { return o.Cover(now, "covered") })
+		covered = append(covered, *o)
+	}
+	return covered, false
+}
+
+// grant is GrantOffers.
+func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
+	now := d.clock()
+	out := make([]store.GrantResult, len(requests))
+	for i, g := range requests {
+		e := d.find(g.ID)
+		if e == nil || e.TenantID != g.Tenant {
+			continue
+		}
+		if e.Has(g.Fence, g.Instance) {
+			out[i] = store.GrantResult{Granted: true, Execution: *e}
+			continue
+		}
+		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			at := now
+			if d.rules.skipOfferEnd && e.State == domain.Offered {
+				at = e.OfferedAt
+			}
+			if d.rules.skipOfferEnd && e.State == domain.Due && e.Fence == g.Fence { // it was given back
+				e.State, e.Instance = domain.Offered, g.Instance
+				at = e.OfferedAt
+			}
+			return domain.Effects{}, e.Grant(at, g.Fence, g.Instance, d.policy(e))
+		})
+		out[i] = store.GrantResult{Granted: err == nil, Execution: *e}
+	}
+	return out
+}
+
+// giveBack is GiveBackOffers.
+func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
+	now := d.clock()
+	out := make([]store.OfferResult, len(items))
+	for i, g := range items {
+		e := d.find(g.ID)
+		if e == nil || e.TenantID != g.Tenant || e.Instance != g.Instance {
+			continue
+		}
+		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			if g.Refused {
+				return domain.Effects{}, e.Refuse(now, g.Fence, g.Reason, g.Message, g.Wait)
+			}
+			return domain.Effects{}, e.GiveBack(now, g.Fence, g.Reason, g.Message, g.Wait)
+		})
+		if err == nil {
+			out[i].Status = store.OfferMade
+		}
+		out[i].Execution, out[i].Spec = *e, &d.jobs[e.JobID].spec
+	}
+	return out
+}
+
+// wait is RecordWaits.
+func (d *database) wait(waits []store.Wait) (covered []domain.Execution) {
+	now := d.clock()
+	for _, w := range waits {
+		e := d.find(w.ID)
+		if e == nil || e.TenantID != w.Tenant {
+			continue
+		}
+		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			return domain.Effects{}, e.Wait(now, w.Reason, w.Message, now.Add(w.For))
+		})
+		j := d.jobs[e.JobID]
+		if err != nil || j.spec.SlotLimit() == 0 || e.HoldsSlot {
+			continue
+		}
+		if j.spec.Blocking == domain.BlockCover {
+			ended, later := d.cover(now, j, e)
+			covered = append(covered, ended...)
+			if later {
+				covered = append(covered, *e)
+				continue
+			}
+		}
+		d.enqueue(j, e)
+	}
+	return covered
+}
+
+// start is RecordStarts.
+func (d *database) start(starts []store.Start) {
+	now := d.clock()
+	for _, s := range starts {
+		if e := d.find(s.ID); e != nil && e.TenantID == s.Tenant {
+			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+				return domain.Effects{}, e.Started(now, s.Fence, s.Instance, s.StartedAt)
+			})
+		}
+	}
+}
+
+// finish is FinishAttempts.
+func (d *database) finish(reports []store.AttemptReport) []store.FinishResult {
+	now := d.begin()
+	out := make([]store.FinishResult, len(reports))
+	for i, r := range reports {
+		e := d.find(r.Report.ExecutionID)
+		if e == nil || e.TenantID != r.Tenant || e.Executor != r.Executor {
+			out[i].Code = store.FinishNotFound
+			continue
+		}
+		was, report := *e, r.Report
+		if d.rules.skipFence && report.Fence < e.Fence {
+			report.Fence = e.Fence
+		}
+		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			return e.Finish(now, report, d.policy(e))
+		})
+		switch domain.CodeOf(err) {
+		case "":
+			out[i].Code = store.FinishStored
+			if was.State == domain.RetryWait {
+				d.unarchive(&was, e)
+			}
+		case domain.CodeAlreadyFinished:
+			out[i].Code = store.FinishDuplicate
+		case domain.CodeStaleFence:
+			out[i].Code = store.FinishStale
+			d.keepStale(now, r.Report)
+		default:
+			out[i].Code = store.FinishStale
+			if report.Outcome == domain.OutcomeNeverStarted && was.State == domain.Due {
+				out[i].Code = store.FinishDuplicate
+			}
+		}
+	}
+	for i, r := range reports {
+		if out[i].Code == store.FinishNotFound {
+			continue
+		}
+		e := d.find(r.Report.ExecutionID)
+		if j := d.jobs[e.JobID]; out[i].Code == store.FinishStored {
+			out[i].Woken = d.wake(now, j)
+			j.freed = false // once per job
+		}
+		out[i].Execution = *e
+	}
+	return out
+}
+
+// unarchive: the attempt was archived when it was given up; its result
+// replaces that, here or in a new archive.
+func (d *database) unarchive(was, e *domain.Execution) {
+	if a := d.attempts[attemptKey{e.ID, was.Fence}]; a != nil && a.State == domain.Lost {
+		delete(d.attempts, attemptKey{e.ID, was.Fence})
+	}
+}
+
+func (d *database) keepStale(now time.Time, r domain.Report) {
+	a := d.attempts[attemptKey{r.ExecutionID, r.Fence}]
+	state := map[domain.Outcome]domain.State{
+		domain.OutcomeSucceeded: domain.Succeeded, domain.OutcomeFailed: domain.Failed,
+		domain.OutcomeTimedOut: domain.TimedOut, domain.OutcomeCancelled: domain.Cancelled,
+	}[r.Outcome]
+	if a != nil && a.State == domain.Lost && state != 0 {
+		a.State, a.FinishedAt = state, now
+	}
+}
+
+// cancel is RequestCancel.
+func (d *database) cancel(tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+	now := d.begin()
+	e := d.find(id)
+	if e == nil || e.TenantID != tenant {
+		return domain.Execution{}, domain.Errorf(domain.CodeNotFound, "no such run")
+	}
+	err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+		return e.RequestCancel(now, domain.ReasonKilled, "")
+	})
+	if err == nil {
+		d.wake(now, d.jobs[e.JobID])
+	}
+	return *e, err
+}
+
+// settle is SettleInventory.
+func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
+	now := d.clock()
+	out := make([]store.SettledItem, len(p.Items))
+	for i, h := range p.Items {
+		out[i].Verdict = domain.VerdictDrop
+		e := d.find(h.ID)
+		if e == nil || e.TenantID != p.Tenant || e.Executor != p.Executor {
+			continue
+		}
+		was := e.State
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			out[i].Verdict = e.Reconcile(now, h, p.Instance, d.policy(e))
+			return domain.Effects{}, nil
+		})
+		out[i].GivenBack = was == domain.Offered && e.State == domain.Due
+		out[i].Execution = *e
+	}
+	return out
+}
+
+// sweep is SweepExecutions.
+func (d *database) sweep(p store.SweepParams) store.Swept {
+	now := d.begin()
+	out := store.Swept{Now: now}
+	var in [domain.Partitions]bool
+	for _, part := range p.Partitions {
+		in[part] = true
+	}
+	var found []*domain.Execution
+	for _, id := range d.living() {
+		e := d.find(id)
+		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now.Add(-p.Overdue)) {
+			found = append(found, e)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *domain.Execution) int { return a.WakeAt.Compare(b.WakeAt) })
+	found = found[:min(len(found), p.Limit)]
+	out.Seen = len(found)
+	for _, e := range found {
+		d.sweepOne(now, e, p.Hold, &out)
+	}
+	for _, id := range d.jobOrder {
+		for _, w := range d.wake(now, d.jobs[id]) {
+			if !slices.ContainsFunc(out.Dispatch, func(e domain.Execution) bool { return e.ID == w.ID }) {
+				out.Dispatch = append(out.Dispatch, w)
+			}
+		}
+	}
+	for _, list := range [][]domain.Execution{out.Dispatch, out.Cancel, out.Ended} {
+		for i := range list {
+			list[i] = *d.find(list[i].ID)
+		}
+	}
+	for i := range out.Resend {
+		out.Resend[i].Execution = *d.find(out.Resend[i].Execution.ID)
+	}
+	return out
+}
+
+func (d *database) sweepOne(now time.Time, e *domain.Execution, hold time.Duration, out *store.Swept) {
+	j := d.jobs[e.JobID]
+	was := *e
+	if j.spec.SlotLimit() > 0 && e.Reason == domain.ReasonWaitSlot && !e.HoldsSlot {
+		if !d.admits(j, e) {
+			_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
+				d.enqueue(j, e)
+				return domain.Effects{}, e.Wait(now, domain.ReasonWaitSlot, "", now.Add(slotCheck))
+			})
+			return
+		}
+		if !e.ExpireAt.IsZero() {
+			e.ExpireAt = now.Add(patience(&j.spec))
+		}
+	}
+	var lease time.Time
+	if i := d.instances[e.Instance]; i != nil {
+		lease = i.LeaseUntil
+	}
+	if d.rules.skipLease {
+		lease = now
+	}
+	var action domain.SweepAction
+	_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (fx domain.Effects, err error) {
+		action, fx, err = e.Sweep(now, lease, hold, d.policy(e))
+		return fx, err
+	})
+	switch action {
+	case domain.SweepDispatch:
+		out.Dispatch = append(out.Dispatch, *e)
+	case domain.SweepCancel:
+		out.Cancel = append(out.Cancel, *e)
+	case domain.SweepResend:
+		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: *e, Spec: &j.spec})
+	}
+	if e.State.Terminal() || e.State == domain.RetryWait && was.State != domain.RetryWait {
+		out.Ended = append(out.Ended, *e)
+	}
+}

@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBrokenRulesAreFound checks the checks: each rule that the database keeps
+// is left out once, and the swarm has to see it within so many seeds.
+func TestBrokenRulesAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		broken  rules
+		finding string
+		seeds   uint64 // it has to be seen within
+		from    uint64 // the first of them, where the first hit comes late
+	}{
+		"older fences may finish":            {rules{skipFence: true}, "", 200, 0},
+		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", 60, 0},
+		"a finished run keeps its slot":      {rules{keepSlot: true}, "P6", 20, 0},
+		"a claim needs no term":              {rules{skipTerm: true}, "lease", 150, 0},
+		"a fire time may have two rows":      {rules{skipUnique: true, planTwice: true}, "P1, P2", 20, 0},
+		"a slot is never full":               {rules{skipSlot: true}, "P6", 20, 0},
+		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", 100, 0},
+		"lost runs are repeated":             {rules{retryLost: true}, "P3", 40, 60},
+		"leases of instances do not count":   {rules{skipLease: true}, "", 40, 0},
+		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", 20, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := c.from; seed < c.from+c.seeds; seed++ {
+				o, err := runWith(Case{Seed: seed}, c.broken)
+				require.NoError(t, err)
+				if len(o.Broken) == 0 {
+					continue
+				}
+				if f := Finding(o.Broken); c.finding != "" {
+					require.Equal(t, c.finding, f, "seed %d: %s", seed, o.Broken[0])
+				}
+				t.Logf("seed %d: %s", seed, o.Broken[0])
+				return
+			}
+			t.Fatalf("not seen in %d seeds", c.seeds)
+		})
+	}
+}
+
+// TestShrinkingLeavesWhatIsNeeded: a broken rule with a fault that shows it.
+func TestShrinkingLeavesWhatIsNeeded(t *testing.T) {
+	broken := rules{retryLost: true}
+	fails := func(c Case) (bool, []string) {
+		o, err := runWith(c, broken)
+		require.NoError(t, err)
+		return Finding(o.Broken) == "P3", o.Injected
+	}
+	for seed := uint64(60); seed < 160; seed++ {
+		ok, injected := fails(Case{Seed: seed})
+		if !ok || len(injected) < 10 {
+			continue
+		}
+		small := Shrink(Case{Seed: seed}, injected, 300, fails)
+		ok, _ = fails(small)
+		require.True(t, ok)
+		require.Less(t, len(small.Only), len(injected)/2, "%q", small.Only)
+		for i := range small.Only { // none of them can be left out
+			less := Case{Seed: seed, Only: append(append([]string{}, small.Only[:i]...), small.Only[i+1:]...)}
+			ok, _ = fails(less)
+			require.False(t, ok, "%q is not needed", small.Only[i])
+		}
+		t.Logf("seed %d: %d faults became %q", seed, len(injected), small.Only)
+		return
+	}
+	t.Fatal("no seed shows it")
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// session is one connection between an executor and a node, with what each
+// side knows of it. A side that is not up has never stood, or has ended.
+type session struct {
+	w    *world
+	name string
+	node *node
+	ex   *executor
+
+	toNode, toExecutor pipe
+
+	// The node's side.
+	nodeUp   bool
+	boot     string
+	instance domain.InstanceID
+	inflight []attemptKey
+	since    []time.Duration // of the reservations
+	oneStep  map[attemptKey]bool
+	reported int
+	heard    time.Duration // when the last heartbeat came
+
+	// The executor's side.
+	exUp   bool
+	seq    int64
+	beats  []beat // without an answer
+	sentAt time.Duration
+}
+
+type beat struct {
+	seq int64
+	at  time.Duration
+}
+
+// pipe is one direction of a session: what is sent first comes first.
+type pipe struct {
+	name string
+	last time.Duration
+}
+
+// The machine names sessions; what goes through them comes as effects.
+func (*session) Answer([]*proto.Answer)     {}
+func (*session) Started([]*proto.Started)   {}
+func (*session) Results([]*proto.Result)    {}
+func (*session) Ask([]*proto.InventoryItem) {}
+
+func (w *world) newSession(n *node, e *executor) *session {
+	link := n.name + e.name
+	return &session{
+		w: w, name: link, node: n, ex: e, boot: e.boot, oneStep: map[attemptKey]bool{},
+		toNode: pipe{name: e.name + ">" + n.name}, toExecutor: pipe{name: n.name + ">" + e.name},
+	}
+}
+
+// send lets f happen at the other side, if the session still stands there.
+func (s *session) send(p *pipe, to *actor, up *bool, what string, f func()) {
+	w := s.w
+	w.trace(p.name, what, 0, 0)
+	if w.faults.hit(faultDrop, p.name) {
+		return
+	}
+	if w.faults.hitAt(faultReset, p.name, w.faults.rate[faultReset]/4) {
+		s.closeNode()
+		s.closeExecutor()
+		return
+	}
+	times := 1
+	if w.faults.hit(faultDuplicate, p.name) {
+		times = 2
+	}
+	for range times {
+		w.after(to, s.delay(p), func() {
+			if !*up {
+				s.broken(to)
+				return
+			}
+			f()
+		})
+	}
+}
+
+// delay is how long a message takes from now.
+func (s *session) delay(p *pipe) time.Duration {
+	w, r := s.w, s.w.faults.chance("latency "+p.name)
+	at := w.now + between(r, 100*time.Microsecond, 3*time.Millisecond)
+	extra := between(r, 50*time.Millisecond, 8*time.Second)
+	if w.faults.hit(faultDelay, p.name) {
+		at += extra
+	}
+	if until := w.cuts[p.name]; until > w.now { // it is sent again when the path is back
+		at = max(at, until+between(r, 0, 200*time.Millisecond))
+	}
+	if !w.faults.hit(faultReorder, p.name) {
+		at = max(at, p.last+1)
+		p.last = at
+	}
+	return at - w.now
+}
+
+// broken answers what comes for a side that is not there: the sender hears of it.
+func (s *session) broken(to *actor) {
+	if to == &s.node.actor {
+		s.closeExecutor()
+	} else {
+		s.closeNode()
+	}
+}
+
+// farewell lets the other side hear that this one has ended, unless nothing
+// passes.
+func (s *session) farewell(p *pipe, to *actor, close func()) {
+	s.w.after(to, s.delay(p), close)
+}
+
+func (s *session) closeNode() {
+	if !s.nodeUp {
+		return
+	}
+	s.nodeUp = false
+	s.w.trace(s.name, "node closes", 0, 0)
+	if s.node.alive {
+		s.node.left(s)
+	}
+	s.farewell(&s.toExecutor, &s.ex.actor, s.closeExecutor)
+}
+
+func (s *session) closeExecutor() {
+	if s.ex.links[s.node.index] == s {
+		s.ex.links[s.node.index] = nil
+	}
+	if !s.exUp {
+		return
+	}
+	s.exUp = false
+	s.w.trace(s.name, "executor closes", 0, 0)
+	if s.ex.alive && s.ex.boot == s.boot {
+		s.ex.apply(s.ex.machine.LinkDown(s.ex.wall(), s))
+	}
+	s.farewell(&s.toNode, &s.node.actor, s.closeNode)
+}
+
+func (s *session) holds(k attemptKey) bool {
+	for _, h := range s.inflight {
+		if h == k {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) reserve(k attemptKey) {
+	if !s.holds(k) {
+		s.inflight, s.since = append(s.inflight, k), append(s.since, s.w.now)
+	}
+}
+
+func (s *session) ended(k attemptKey) {
+	for i, h := range s.inflight {
+		if h == k {
+			s.inflight = append(s.inflight[:i:i], s.inflight[i+1:]...)
+			s.since = append(s.since[:i:i], s.since[i+1:]...)
+			s.reported = max(0, s.reported-1)
+			return
+		}
+	}
+}
+
+func (s *session) free() int { return s.ex.slots - max(len(s.inflight), s.reported) }
+
+func bootName(name string, life int) string { return name + "." + strconv.Itoa(life) }
+
+// forget drops reservations that a lost message left behind. In a real session
+// no message is lost alone.
+func (s *session) forget() {
+	for len(s.inflight) > s.reported && s.w.now-s.since[0] > 15*time.Second {
+		s.inflight, s.since = s.inflight[1:], s.since[1:]
+	}
+}
