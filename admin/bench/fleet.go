@@ -94,7 +94,7 @@ func (f *fleet) startAdmins(ctx context.Context, n int) (err error) {
 		if err != nil {
 			return err
 		}
-		f.processes = append(f.processes, watched{a.Name, a.Process.PID()})
+		f.processes = append(f.processes, watched{a.Name, a.Process().PID()})
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func f01(ctx context.Context, s *stage) error {
 	for i := range s.rounds(200, 12) {
 		a := s.fleet.Admins[i%len(s.fleet.Admins)]
 		err := s.fault("sigkill", a.Name, func() error {
-			a.Process.Kill()
+			a.Process().Kill()
 			if err := wait(ctx, time.Second); err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func proof(ctx context.Context, s *stage) error {
 	}
 	a := s.fleet.Admins[0]
 	err := s.fault("sigkill", a.Name, func() error {
-		a.Process.Kill()
+		a.Process().Kill()
 		if err := wait(ctx, min(15*time.Second, half/2)); err != nil {
 			return err
 		}

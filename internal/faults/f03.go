@@ -70,17 +70,17 @@ func (s *stage) freeze(ctx context.Context, a *lab.Admin, cutter *proxy.CommitCu
 		}
 	}
 	return held, s.fault(kind, a.Name, func() error {
-		if err := a.Process.Freeze(); err != nil {
+		if err := a.Process().Freeze(); err != nil {
 			return err
 		}
-		return errors.Join(wait(ctx, pause), a.Process.Thaw())
+		return errors.Join(wait(ctx, pause), a.Process().Thaw())
 	})
 }
 
 // revive starts a node again that ended by itself, as its supervisor would: a
 // node that was silent for longer than its place on the list ends.
 func (s *stage) revive(ctx context.Context, a *lab.Admin) error {
-	if !a.Process.Ended() {
+	if !a.Process().Ended() {
 		return nil
 	}
 	say("%s ended by itself and is started again", a.Name)

@@ -34,7 +34,7 @@ func f04(ctx context.Context, s *stage) error {
 	down := cut{from: verify.At(time.Now())}
 	err := s.fault("all admins down", "all", func() error {
 		for _, a := range s.fleet.Admins {
-			a.Process.Kill()
+			a.Process().Kill()
 		}
 		if err := wait(ctx, pick(s.set, 5*time.Minute, 30*time.Second)); err != nil {
 			return err

@@ -153,7 +153,7 @@ func f25(ctx context.Context, s *stage) error {
 	var wrong cut
 	err = s.fault("clocks +30 s and -30 s", "admins", func() error {
 		for _, a := range s.fleet.Admins {
-			a.Process.Stop()
+			a.Process().Stop()
 			if err := a.Start(ctx); err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func f27(ctx context.Context, s *stage) error {
 		err := s.fault("whole group frozen", "all", func() error {
 			group := make([]*lab.Process, 0, len(s.fleet.Admins)+len(s.executors))
 			for _, a := range s.fleet.Admins {
-				group = append(group, a.Process)
+				group = append(group, a.Process())
 			}
 			for _, w := range s.executors {
 				group = append(group, w.Process)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // Build makes the binary into dir, with build tags if there are any, and
@@ -58,15 +59,15 @@ type Fleet struct {
 
 // Admin is one node: its settings outlive its process.
 type Admin struct {
-	Name    string
-	API     *API
-	Wire    string // host:port that executors are told to dial
-	Process *Process
+	Name string
+	API  *API
+	Wire string // host:port that executors are told to dial
 
-	binary string
-	args   []string
-	env    []string
-	dir    string
+	process atomic.Pointer[Process] // tests ask about a node while it is started again
+	binary  string
+	args    []string
+	env     []string
+	dir     string
 }
 
 // NewFleet starts nothing yet.
@@ -134,16 +135,22 @@ func (a *Admin) Start(ctx context.Context) error {
 		return err
 	}
 	if err := a.API.Ready(ctx); err != nil {
-		return fmt.Errorf("%w (log: %s)", err, a.Process.LogFile)
+		return fmt.Errorf("%w (log: %s)", err, a.Process().LogFile)
 	}
 	return nil
 }
 
 // Launch is Start without waiting.
-func (a *Admin) Launch() (err error) {
-	a.Process, err = Start(Command{Name: a.Name, Dir: a.dir, Env: a.env, Program: a.binary, Args: a.args})
+func (a *Admin) Launch() error {
+	p, err := Start(Command{Name: a.Name, Dir: a.dir, Env: a.env, Program: a.binary, Args: a.args})
+	if err == nil {
+		a.process.Store(p)
+	}
 	return err
 }
+
+// Process returns the node's process as it was started last; nil: never.
+func (a *Admin) Process() *Process { return a.process.Load() }
 
 // StartExecutor starts a process of an executor; c.Dir defaults to the fleet's.
 func (f *Fleet) StartExecutor(c Command) (*Process, error) {
@@ -167,8 +174,8 @@ func (f *Fleet) Close() {
 	stopAll(f.executors)
 	var admins []*Process
 	for _, a := range f.Admins {
-		if a.Process != nil {
-			admins = append(admins, a.Process)
+		if a.Process() != nil {
+			admins = append(admins, a.Process())
 		}
 	}
 	stopAll(admins)

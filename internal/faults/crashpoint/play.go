@@ -103,8 +103,8 @@ func (p *play) guard(ctx context.Context) {
 	known := map[*lab.Process]bool{}
 	for {
 		for _, a := range p.fleet.Admins {
-			if a.Process.Ended() && !known[a.Process] {
-				known[a.Process] = true
+			if a.Process().Ended() && !known[a.Process()] {
+				known[a.Process()] = true
 				p.mu.Lock()
 				p.crashes++
 				p.crashed = time.Now()

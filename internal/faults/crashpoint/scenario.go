@@ -160,7 +160,7 @@ func playMissed(ctx context.Context, p *play) error {
 	p.cell.Targets += fires
 	p.setDead(true)
 	for _, a := range p.fleet.Admins {
-		a.Process.Kill()
+		a.Process().Kill()
 	}
 	select {
 	case <-ctx.Done():

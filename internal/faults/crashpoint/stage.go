@@ -151,7 +151,7 @@ func (s *stage) connected(ctx context.Context) error {
 
 func (s *stage) living() (out []*lab.Admin) {
 	for _, a := range s.fleet.Admins {
-		if a.Process != nil && !a.Process.Ended() {
+		if a.Process() != nil && !a.Process().Ended() {
 			out = append(out, a)
 		}
 	}
@@ -255,7 +255,7 @@ func (s *stage) seen(id string) (starts, ends []sighting, err error) {
 func (s *stage) heal(ctx context.Context) error {
 	s.disarm()
 	for _, a := range s.fleet.Admins {
-		if a.Process.Ended() {
+		if a.Process().Ended() {
 			if err := a.Start(ctx); err != nil {
 				return err
 			}
