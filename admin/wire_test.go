@@ -49,13 +49,13 @@ func TestVoidAnswersMoveNothing(t *testing.T) {
 
 // TestAnUnknownOutcomeIsNoSuccess: an executor may be newer than this node.
 func TestAnUnknownOutcomeIsNoSuccess(t *testing.T) {
-	require.Equal(t, domain.OutcomeFailed, outcomeOf(proto.Outcome(99)))
-	require.Equal(t, domain.OutcomeFailed, outcomeOf(proto.Outcome_OUTCOME_UNSPECIFIED))
+	require.Equal(t, domain.OutcomeFailed, gateway.ReportOf(&proto.Result{Outcome: proto.Outcome(99)}).Outcome)
+	require.Equal(t, domain.OutcomeFailed, gateway.ReportOf(&proto.Result{Outcome: proto.Outcome_OUTCOME_UNSPECIFIED}).Outcome)
 	for wire, want := range map[proto.Outcome]domain.Outcome{
 		proto.Outcome_OUTCOME_SUCCEEDED: domain.OutcomeSucceeded, proto.Outcome_OUTCOME_FAILED: domain.OutcomeFailed,
 		proto.Outcome_OUTCOME_TIMED_OUT: domain.OutcomeTimedOut, proto.Outcome_OUTCOME_CANCELLED: domain.OutcomeCancelled,
 		proto.Outcome_OUTCOME_NEVER_STARTED: domain.OutcomeNeverStarted, proto.Outcome_OUTCOME_UNKNOWN: domain.OutcomeUnknown,
 	} {
-		require.Equal(t, want, outcomeOf(wire))
+		require.Equal(t, want, gateway.ReportOf(&proto.Result{Outcome: wire}).Outcome)
 	}
 }

@@ -91,7 +91,7 @@ func rooms() []Room {
 			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{"admin/internal/sim", []string{
-			domain, store, timing, "admin/internal/lease", "admin/internal/scheduler", "executor-sdk", "proto",
+			domain, store, timing, "admin/internal/lease", "admin/internal/scheduler", gateway, "executor-sdk", "proto",
 		}, "it runs the machines and plays all that is between them; nobody runs it but tests"},
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{

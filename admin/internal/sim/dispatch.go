@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -339,11 +340,7 @@ func (n *node) results(s *session, list []*proto.Result) {
 	for i, m := range list {
 		s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
 		acks[i] = &proto.ResultAck{ExecutionId: m.GetExecutionId(), Fence: m.GetFence()}
-		reports[i] = store.AttemptReport{Tenant: tenant, Executor: executorID, Report: domain.Report{
-			ExecutionID: domain.ExecutionID(m.GetExecutionId()), Fence: m.GetFence(), Outcome: outcomeOf(m.GetOutcome()), ErrorKind: m.GetErrorKind(),
-			Error: m.GetError(), RetryAfter: time.Duration(m.GetRetryAfterMs()) * time.Millisecond, StillRunning: m.GetStillRunning(),
-			StartedAt: startedAt(m),
-		}}
+		reports[i] = store.AttemptReport{Tenant: tenant, Executor: executorID, Report: gateway.ReportOf(m)}
 	}
 	ack := func() {
 		s.send(&s.toExecutor, &s.ex.actor, &s.exUp, "ack", func() {
@@ -375,13 +372,6 @@ func (n *node) finish(s *session, reports []store.AttemptReport, ack func()) {
 		}
 		ack()
 	})
-}
-
-func startedAt(m *proto.Result) time.Time {
-	if m.GetStartedAtMs() == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(m.GetStartedAtMs()).UTC()
 }
 
 // room fires those that wait for it, as many as there is room for.

@@ -301,20 +301,3 @@ func (e *executor) returns(h *handling, back simulate.Return) {
 	delete(e.handlers, h.key)
 	e.apply(e.machine.Returned(e.wall(), h.key, back))
 }
-
-func outcomeOf(o proto.Outcome) domain.Outcome {
-	switch o {
-	case proto.Outcome_OUTCOME_SUCCEEDED:
-		return domain.OutcomeSucceeded
-	case proto.Outcome_OUTCOME_TIMED_OUT:
-		return domain.OutcomeTimedOut
-	case proto.Outcome_OUTCOME_CANCELLED:
-		return domain.OutcomeCancelled
-	case proto.Outcome_OUTCOME_NEVER_STARTED:
-		return domain.OutcomeNeverStarted
-	case proto.Outcome_OUTCOME_UNKNOWN:
-		return domain.OutcomeUnknown
-	default:
-		return domain.OutcomeFailed
-	}
-}

@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// ReportOf translates a result frame to the noun that moves an execution.
+func ReportOf(r *proto.Result) domain.Report {
+	out := domain.Report{
+		ExecutionID: domain.ExecutionID(r.ExecutionId), Fence: r.Fence, Outcome: outcomeOf(r.Outcome),
+		Output: clip(r.Output, proto.MaxOutput), ErrorKind: r.ErrorKind,
+		Error: clip(r.Error, proto.MaxErrorText), Stack: clip(r.Stack, proto.MaxErrorText),
+		RetryAfter: time.Duration(r.RetryAfterMs) * time.Millisecond,
+		LogLines:   r.LogLines, StillRunning: r.StillRunning,
+	}
+	if r.StartedAtMs > 0 {
+		out.StartedAt = time.UnixMilli(r.StartedAtMs).UTC()
+	}
+	return out
+}
+
+// outcomeOf maps the wire's outcomes; one that this version does not know is
+// a failure, never a success.
+func outcomeOf(o proto.Outcome) domain.Outcome {
+	switch o {
+	case proto.Outcome_OUTCOME_SUCCEEDED:
+		return domain.OutcomeSucceeded
+	case proto.Outcome_OUTCOME_TIMED_OUT:
+		return domain.OutcomeTimedOut
+	case proto.Outcome_OUTCOME_CANCELLED:
+		return domain.OutcomeCancelled
+	case proto.Outcome_OUTCOME_NEVER_STARTED:
+		return domain.OutcomeNeverStarted
+	case proto.Outcome_OUTCOME_UNKNOWN:
+		return domain.OutcomeUnknown
+	default:
+		return domain.OutcomeFailed
+	}
+}
+
+// clip bounds what a foreign executor may send; ours bounds it itself.
+func clip[T ~string | ~[]byte](v T, limit int) T {
+	if len(v) > limit {
+		return v[:limit]
+	}
+	return v
+}
