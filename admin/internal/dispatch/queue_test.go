@@ -103,8 +103,9 @@ func TestAnotherTenantsBurstDelaysNobody(t *testing.T) {
 		require.Len(t, waits[r.Executor], burst)
 		require.Greater(t, slices.Max(waits[r.Executor]), 600*time.Millisecond, "it was a burst")
 		t.Logf("B's slowest run: %v beside nobody, %v beside the burst; A's slowest: %v", quiet, loud, slices.Max(waits[r.Executor]))
-		full, part := fixed+offerBatch*row, fixed+(offerBatch/4+1)*row
-		require.LessOrEqual(t, loud, full+3*part, "the first one may meet a full batch")
+		// Four batches, however full: which goroutine is first within one instant
+		// of the bubble is the runtime's to choose. Unfair would be the burst's own time.
+		require.LessOrEqual(t, loud, 4*(fixed+offerBatch*row))
 	})
 }
 
