@@ -39,7 +39,7 @@ export function DayLines({ name, rows }: { name: 'holidays' | 'makeUpDays'; rows
           </>
         }
       >
-        <Input.TextArea className="mono" rows={rows} spellCheck={false} />
+        <Input.TextArea className="mono" rows={rows} spellCheck={false} placeholder={t(`calendars.${name}Example`)} />
       </Form.Item>
       <Insert name={name} label={t('calendars.addDays')} format="YYYY-MM-DD" joint=".." />
     </section>
@@ -65,7 +65,7 @@ export function WindowLines() {
           </>
         }
       >
-        <Input.TextArea className="mono" rows={4} spellCheck={false} />
+        <Input.TextArea className="mono" rows={4} spellCheck={false} placeholder={t('calendars.blackoutsExample')} />
       </Form.Item>
       <Insert name="blackouts" label={t('calendars.addWindow')} format="YYYY-MM-DD HH:mm" joint=" .. " withTime />
     </section>

@@ -54,7 +54,7 @@ function Tiles({ cluster }: { cluster: Cluster }) {
   return (
     <div className="tiles">
       <Tile label={t('cluster.database')} bad={!writable} value={t(`cluster.role.${database.role}`)}>
-        {database.kind} {database.version} · {t(database.readOnly ? 'cluster.readOnly' : 'cluster.writable')} · {t('cluster.roundTrip')} {database.latencyMs.toFixed(1)} ms
+        {database.kind} {database.version} · {t(database.readOnly ? 'cluster.readOnly' : 'cluster.writable')} · {t('cluster.roundTrip')} {database.latencyMs < 0.1 ? '< 0.1' : database.latencyMs.toFixed(1)} ms
       </Tile>
       <Tile label={t('cluster.clock')} bad={clock.held} value={t(clock.held ? 'cluster.clockHeld' : 'cluster.clockOk')}>
         {t('cluster.clockOkHelp', { text: humanDuration(sum.worstSkewMs, t) })}

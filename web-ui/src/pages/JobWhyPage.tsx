@@ -134,7 +134,7 @@ function Answer({ explanation }: { explanation: Explanation }) {
         {run?.message && <p className="muted">{run.message}</p>}
       </div>
       {run && (
-        <div className="grid-2">
+        <>
           <div>
             <h3>{t('explain.steps')}</h3>
             <ExplainSteps explanation={explanation} />
@@ -143,7 +143,7 @@ function Answer({ explanation }: { explanation: Explanation }) {
             <h3>{t('explain.instances')}</h3>
             <ConsideredInstances instances={explanation.instances} />
           </div>
-        </div>
+        </>
       )}
     </>
   )

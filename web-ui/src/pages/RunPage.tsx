@@ -59,26 +59,24 @@ function Content({ run }: { run: RunDetail }) {
         <RunFacts run={run} explanation={explain.data} />
         <RunErrors run={run} />
         <LogView run={run} />
+        <section className="card">
+          <h2>{t('runs.detail.timeline')}</h2>
+          <RunTimeline run={run} />
+          <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
+          {explain.data ? (
+            <ExplainSteps explanation={explain.data} />
+          ) : explain.error ? (
+            <ErrorState error={explain.error} onRetry={() => void explain.refetch()} />
+          ) : (
+            <span className="skeleton" style={{ height: 160, width: '100%' }} />
+          )}
+        </section>
         <div className="grid-2">
           <section className="card">
-            <h2>{t('runs.detail.timeline')}</h2>
-            <RunTimeline run={run} />
-            <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
-            {explain.data ? (
-              <ExplainSteps explanation={explain.data} />
-            ) : explain.error ? (
-              <ErrorState error={explain.error} onRetry={() => void explain.refetch()} />
-            ) : (
-              <span className="skeleton" style={{ height: 160, width: '100%' }} />
-            )}
+            <h2>{t('explain.instances')}</h2>
+            {explain.data && <ConsideredInstances instances={explain.data.instances} />}
           </section>
           <div className="stack">
-            {explain.data && (
-              <section className="card">
-                <h2>{t('explain.instances')}</h2>
-                <ConsideredInstances instances={explain.data.instances} />
-              </section>
-            )}
             <section className="card">
               <h2>{t('runs.detail.input')}</h2>
               <JsonView value={run.input} label={t('runs.detail.input')} empty={t('jobs.detail.noInput')} />
