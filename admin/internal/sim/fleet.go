@@ -149,7 +149,9 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	until := d.clock().Add(p.Horizon + domain.PickupGrace)
 	for _, id := range d.living() {
 		e := d.find(id)
-		planned := e.State == domain.Due && e.Fence == 0 && e.Reason == "" || e.State == domain.Offered && slices.Contains(p.OfferedBy, e.Node)
+		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit
+		offered := e.State == domain.Offered || e.State == domain.Running && e.Idempotent && e.StartedAt.IsZero()
+		planned = planned || offered && slices.Contains(p.OfferedBy, e.Node)
 		if planned && slices.Contains(p.Partitions, e.Partition) && !e.WakeAt.After(until) {
 			out = append(out, *e)
 		}
