@@ -174,23 +174,31 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
 		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(),
 	}
+	if len(reg.SupersededBoots) > 0 {
+		g.supersede(ctx, s, reg)
+	}
 	if g.opt.Declarer != nil {
 		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, reg.Handlers)
-	}
-	if len(reg.SupersededBoots) > 0 {
-		g.supersede(ctx, s, reg.SupersededBoots)
 	}
 	return out, nil
 }
 
 // supersedeGrace is how long results from a taken-over journal may take before
-// the attempts of the dead process are judged by their lease.
+// their attempts are judged without them.
 const supersedeGrace = 3 * time.Second
 
-func (g *Gateway) supersede(ctx context.Context, s *Session, boots []string) {
-	ended, err := g.opt.Fleet.SupersedeBoots(ctx, store.SupersedeBootsParams{
-		Tenant: s.Tenant, Executor: s.Executor, BootIDs: boots, Grace: supersedeGrace,
-	})
+// supersede ends the boots whose journal this process holds the lock of: the
+// kernel gives it to nobody while they live. What the journal owes no result
+// for has ended with them.
+func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register) {
+	p := store.SupersedeBootsParams{
+		Tenant: s.Tenant, Executor: s.Executor, BootIDs: reg.SupersededBoots, Grace: supersedeGrace,
+		OwedComplete: reg.OwedComplete && len(reg.Owed) <= proto.MaxOwed,
+	}
+	for _, item := range reg.Owed {
+		p.Owed = append(p.Owed, domain.ExecutionID(item.ExecutionId))
+	}
+	ended, err := g.opt.Fleet.SupersedeBoots(ctx, p)
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)

@@ -12,7 +12,7 @@ import (
 
 // registered takes a registration: the instance, its inventory, the boots
 // before it; then the session stands.
-func (n *node) registered(s *session, items []*proto.InventoryItem, older []string, reply func(*proto.Registered)) {
+func (n *node) registered(s *session, items []*proto.InventoryItem, older store.SupersedeBootsParams, reply func(*proto.Registered)) {
 	w := n.w
 	id := domain.InstanceID(w.newID())
 	var instance domain.Instance
@@ -30,7 +30,7 @@ func (n *node) registered(s *session, items []*proto.InventoryItem, older []stri
 		s.instance = instance.ID
 		n.settle(s, items, func(verdicts []*proto.InventoryVerdict) {
 			n.tx("supersede", anyCall, func() {
-				w.db.supersede(store.SupersedeBootsParams{Tenant: tenant, Executor: executorID, BootIDs: older, Grace: 3 * time.Second})
+				w.db.supersede(older)
 			}, func(error) {
 				n.joined(s)
 				reply(&proto.Registered{Verdicts: verdicts, LeaseTtlMs: proto.LeaseTTL.Milliseconds()})

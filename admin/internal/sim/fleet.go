@@ -51,8 +51,12 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 			continue
 		}
 		i.GoneAt, i.Running = now, 0
-		if i.LeaseUntil.After(now) {
-			i.LeaseUntil = now
+		until := now
+		if p.OwedComplete {
+			until = now.Add(-domain.LeaseMargin - time.Millisecond)
+		}
+		if i.LeaseUntil.After(until) {
+			i.LeaseUntil = until
 		}
 		ended = append(ended, i.ID)
 	}
@@ -60,7 +64,7 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 		e := d.find(id)
 		if e.State.OnInstance() && slices.Contains(ended, e.Instance) {
 			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-				e.WakeAt = now.Add(p.Grace)
+				e.WakeAt = now.Add(p.GraceOf(id))
 				return domain.Effects{}, nil
 			})
 		}
