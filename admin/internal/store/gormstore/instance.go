@@ -294,6 +294,9 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 // ExpireInstances waits as long after a lease's end as the sweep does.
 func (s *Store) ExpireInstances(ctx context.Context, limit int, latest time.Time) (out []domain.Instance, err error) {
 	err = s.runRepeatable(ctx, "expire instances", func(t *txn) error {
+		if err := t.guard(); err != nil {
+			return err
+		}
 		now, err := t.clock()
 		if err == nil {
 			err = believe(now, latest)
