@@ -79,6 +79,10 @@ describe('the calendar form', () => {
     expect(rezone({ ...fields, zone: 'UTC', blackouts: 'what?' }).blackouts).toBe('what?')
   })
 
+  it('takes an unsaid weekend for the usual one', () => {
+    expect(diffCalendars({ name: 'cn' }, { name: 'cn', weekend: ['SAT', 'SUN'] }, 'UTC')).toEqual([])
+  })
+
   it('says what a version changed', () => {
     const newer = { ...spec, weekend: ['SUN' as const], description: 'new', holidays: [{ name: '国庆节', date: '2026-10-01' }, { date: '2026-10-02' }], makeUpDays: [] }
     expect(diffCalendars({ ...spec, weekend: [...spec.weekend] }, newer, 'UTC')).toEqual([

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
-import type { Calendar } from '../api/types'
+import type { Calendar, Weekday } from '../api/types'
 import { diffCalendars, type CalendarChange } from '../lib/calendar'
 import { localZone } from '../lib/time'
 import { ErrorState } from './States'
@@ -63,7 +63,10 @@ function Changes({ changes }: { changes: CalendarChange[] }) {
 function Change({ change }: { change: CalendarChange }) {
   const { t } = useTranslation()
   const field = t(`calendars.${change.part}`)
-  if (change.kind === 'changed') return <>{t('calendars.changed', { field, before: change.before || '—', after: change.after || '—' })}</>
+  if (change.kind === 'changed') {
+    const say = (value: string) => (change.part === 'weekend' ? value.split(' ').map((day) => t(`calendars.weekdays.${day as Weekday}`)).join(' ') : value || '—')
+    return <>{t('calendars.changed', { field, before: say(change.before), after: say(change.after) })}</>
+  }
   const added = change.kind === 'added'
   return (
     <>

@@ -1,6 +1,6 @@
 // Days and windows of a calendar as lines of text, which people type, paste
 // and sort faster than they click; and what two versions differ in.
-import type { Blackout, CalendarDay, CalendarSpec } from '../api/types'
+import type { Blackout, CalendarDay, CalendarSpec, Weekday } from '../api/types'
 import { instantToWall, wallToInstant } from './time'
 
 /** Why a line is not understood; the texts are in the page's language. */
@@ -15,6 +15,9 @@ export interface Parsed<T> {
   items: T[]
   fault?: LineFault
 }
+
+/** What the server takes when nothing is said. */
+export const DEFAULT_WEEKEND: Weekday[] = ['SAT', 'SUN']
 
 const DAY_MS = 86_400_000
 const MAX_RANGE_DAYS = 366
@@ -132,7 +135,7 @@ export function diffCalendars(older: CalendarSpec, newer: CalendarSpec, zone: st
     const [before, after] = [older[part] ?? '', newer[part] ?? '']
     if (before !== after) changes.push({ part, kind: 'changed', before, after })
   }
-  const [before, after] = [(older.weekend ?? []).join(' '), (newer.weekend ?? []).join(' ')]
+  const [before, after] = [older, newer].map((one) => (one.weekend ?? DEFAULT_WEEKEND).join(' ')) as [string, string]
   if (before !== after) changes.push({ part: 'weekend', kind: 'changed', before, after })
   for (const part of ['holidays', 'makeUpDays'] as const) {
     changes.push(...diffLists(part, older[part] ?? [], newer[part] ?? [], formatDays))

@@ -1,12 +1,10 @@
 // Between a calendar and its form: lists as the API has them, lines as people
 // write them.
 import type { CalendarSpec, Weekday } from '../api/types'
-import { formatDays, formatWindows, parseDays, parseWindows } from './calendar'
+import { DEFAULT_WEEKEND, formatDays, formatWindows, parseDays, parseWindows } from './calendar'
 import { localZone } from './time'
 
 export const WEEKDAYS: readonly Weekday[] = ['MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT', 'SUN']
-/** What the server takes when nothing is said. */
-const DEFAULT_WEEKEND: Weekday[] = ['SAT', 'SUN']
 
 export interface CalendarFields {
   name: string

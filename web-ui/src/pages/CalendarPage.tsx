@@ -14,7 +14,7 @@ import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
 import { ErrorState } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
-import { formatWall, rangesOf } from '../lib/calendar'
+import { DEFAULT_WEEKEND, formatWall, rangesOf } from '../lib/calendar'
 import { serverNow } from '../lib/connection'
 import { localZone } from '../lib/time'
 import { PageSkeleton } from './JobPage'
@@ -41,7 +41,7 @@ export function CalendarPage() {
         <section className="card">
           <dl className="facts">
             <Fact label={t('calendars.zone')}>{data.zone || t('calendars.zoneAny')}</Fact>
-            <Fact label={t('calendars.weekend')}>{(data.weekend ?? ['SAT', 'SUN']).map((day) => t(`calendars.weekdays.${day}`)).join(' ')}</Fact>
+            <Fact label={t('calendars.weekend')}>{(data.weekend ?? DEFAULT_WEEKEND).map((day) => t(`calendars.weekdays.${day}`)).join(' ')}</Fact>
             <Fact label={t('calendars.version')}>
               <span className="num">{data.version}</span>
             </Fact>
