@@ -29,6 +29,8 @@ type Ack struct {
 	ID    domain.ExecutionID
 	Fence int64
 	Code  store.FinishCode
+	// StillRunning is as reported: an attempt may have two results.
+	StillRunning bool
 }
 
 // Options configures a Completer.
@@ -39,6 +41,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
+	// Returned is called for executions that had ended before, and whose handler
+	// runs no more only now; may be nil.
+	Returned func([]domain.Execution)
 }
 
 // Completer stores results. Create it with New, run it with Run.
@@ -54,6 +59,9 @@ type Completer struct {
 func New(opt Options) *Completer {
 	if opt.Ended == nil {
 		opt.Ended = func([]domain.Execution) {}
+	}
+	if opt.Returned == nil {
+		opt.Returned = func([]domain.Execution) {}
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
 	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
@@ -94,11 +102,14 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 	}
 	acks := map[Acker][]Ack{}
 	ended := make([]domain.Execution, 0, len(finished))
-	var later []domain.Execution
+	var later, returned []domain.Execution
 	for i, f := range finished {
 		r := results[i]
-		acks[r.From] = append(acks[r.From], Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code})
+		acks[r.From] = append(acks[r.From], Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code, StillRunning: r.Report.StillRunning})
 		later = append(later, f.Woken...)
+		if f.Code == store.FinishReturned {
+			returned = append(returned, f.Execution)
+		}
 		if f.Code != store.FinishStored {
 			continue
 		}
@@ -112,6 +123,7 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 	}
 	c.opt.Later(later...)
 	c.Ended(ended)
+	c.opt.Returned(returned)
 }
 
 // Ended tells waiters and observers about executions that ended or moved to a
