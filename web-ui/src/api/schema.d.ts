@@ -1463,6 +1463,20 @@ export interface components {
             state: "pending" | "delivered" | "failed";
             target: string;
         };
+        Exclusion: {
+            calendar: components["schemas"]["CalendarRef"];
+            /** @description Of a holiday or weekend, in the calendar's zone */
+            date?: string;
+            /** @enum {string} */
+            kind: "holiday" | "weekend" | "blackout";
+            /** @description What the calendar calls the day or the window */
+            name?: string;
+            /**
+             * Format: date-time
+             * @description End of a blackout
+             */
+            until?: string;
+        };
         Executor: {
             /** Format: date-time */
             createdAt: string;
@@ -1509,6 +1523,16 @@ export interface components {
             name: string;
         };
         Explanation: {
+            /**
+             * Format: date-time
+             * @description And the one after it
+             */
+            after: string | null;
+            /**
+             * Format: date-time
+             * @description The schedule's fire time before the instant asked about; null: none, or a run was asked about
+             */
+            before: string | null;
             /** @description Those of the executor: at the last offer, or now for a run that waits */
             instances: components["schemas"]["InstanceVerdict"][];
             /** @description null: there is no run for this instant */
@@ -1554,6 +1578,8 @@ export interface components {
             at: string;
             /** @description Why a calendar keeps it from running; absent: it runs */
             excluded?: string;
+            /** @description The same in parts */
+            exclusion?: components["schemas"]["Exclusion"];
             /**
              * @description A clock change moved it, or it falls into an hour that comes twice
              * @enum {string}
