@@ -1569,7 +1569,7 @@ export interface components {
         ExplanationStep: {
             /** Format: date-time */
             at: string;
-            /** @description planned, claimed, offered, granted, started, finished, or delayed:REASON */
+            /** @description planned, claimed, offered, granted, started, finished, returned, or delayed:REASON */
             code: string;
             text: components["schemas"]["Bilingual"];
         };
@@ -2233,6 +2233,8 @@ export interface components {
              * @description From fireAt to startedAt
              */
             latenessMs: number | null;
+            /** @description It has ended, but its handler still runs and keeps the slot */
+            lingers?: boolean;
             /** Format: int64 */
             maxAttempts: number;
             /** @description The same for people */
@@ -2248,6 +2250,11 @@ export interface components {
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
+            /**
+             * Format: date-time
+             * @description When the handler of a run that lingered was known to run no more
+             */
+            returnedAt?: string;
             /**
              * Format: date-time
              * @description By the executor's clock
@@ -2338,6 +2345,8 @@ export interface components {
              * @description From fireAt to startedAt
              */
             latenessMs: number | null;
+            /** @description It has ended, but its handler still runs and keeps the slot */
+            lingers?: boolean;
             /** Format: int64 */
             maxAttempts: number;
             /** @description The same for people */
@@ -2354,6 +2363,11 @@ export interface components {
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
+            /**
+             * Format: date-time
+             * @description When the handler of a run that lingered was known to run no more
+             */
+            returnedAt?: string;
             /**
              * Format: date-time
              * @description By the executor's clock
