@@ -55,3 +55,26 @@ func TestTheNextRunWaitsForAHandlerThatDoesNotListen(t *testing.T) {
 		})
 	}
 }
+
+// TestAProcessThatDiesWithAHandlerThatDoesNotListen: its successor with the same
+// journal says so, and the next run need not wait for the lease's end.
+func TestAProcessThatDiesWithAHandlerThatDoesNotListen(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	w := newWorker(t, n, n.admin.ExecutorAddress())
+	n.registered()
+	job := n.newJob("shop", "till", map[string]any{"blocking": "serial", "timeout": "300ms"})
+	first := n.runNow(job, nil)
+	w.entered()
+	n.until(first, "timed_out")
+	second := n.runNow(job, nil)
+	n.eventually(func() bool { return n.run(second).Reason == "waiting_for_slot" }, func() string { return n.run(second).Reason })
+	w.kill()
+	killed := time.Now()
+	w.start()
+	w.entered()
+	t.Logf("the next run started %s after the kill", time.Since(killed).Round(time.Millisecond))
+	require.Equal(t, []string{first + "/1", second + "/1"}, w.witness())
+	w.say("go")
+	require.Equal(t, "timed_out", n.run(first).State, "the outcome stands")
+}
