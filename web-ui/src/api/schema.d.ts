@@ -287,6 +287,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster/accept-history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that the database is right as it is, though it has lost commits
+         * @description After a backup was put back, or a replica was promoted that lagged behind, firing is held. This makes all nodes go on with what the database says now: fire times that it does not know to have run count as due or missed. 409 when no node has found that anything was lost.
+         */
+        post: operations["accept-history"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cluster/confirm-clock": {
         parameters: {
             query?: never;
@@ -992,6 +1012,10 @@ export interface components {
             /** @enum {string} */
             role: "viewer" | "operator" | "editor" | "admin";
         };
+        AcceptedHistory: {
+            /** @description The epoch that begins with it */
+            epoch: string;
+        };
         Alert: {
             /** @description Beside the owner's */
             emails: string[];
@@ -1224,6 +1248,7 @@ export interface components {
         Cluster: {
             clock: components["schemas"]["ClusterClock"];
             database: components["schemas"]["ClusterDatabase"];
+            history: components["schemas"]["ClusterHistory"];
             /** @description By id; those that were heard of in the last minute */
             nodes: components["schemas"]["ClusterNode"][];
             /**
@@ -1262,6 +1287,19 @@ export interface components {
             /** @enum {string} */
             role: "primary" | "replica";
             version: string;
+        };
+        ClusterHistory: {
+            /** @description Grows when an operator accepts a database that has lost something */
+            epoch: string;
+            /** @description The database has lost what it had committed, and firing is held */
+            held: boolean;
+            /**
+             * Format: date-time
+             * @description When this node found out, by its own clock
+             */
+            heldAt: string | null;
+            /** @description How it found out */
+            reason: string;
         };
         ClusterNode: {
             bootId: string;
@@ -4311,6 +4349,89 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedHistory"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
