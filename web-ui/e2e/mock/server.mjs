@@ -10,6 +10,7 @@ import { extname, join, normalize } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { CronError, zoned } from './cron.mjs'
 import * as d from './data.mjs'
+import { routes as engineRoutes } from './engine.mjs'
 import { addRun, finish, logs, runs, tick } from './runs.mjs'
 
 const port = Number(process.argv[process.argv.indexOf('--port') + 1] || 8099) || 8099
@@ -97,7 +98,7 @@ const routes = [
   ['GET', '/me', ({ user, tenant }) => ({ user, tenant, tenants: d.tenants.map((t) => ({ ...t, role: user.role })), permissions: [], kind: 'user' })],
   ['GET', '/version', () => ({ version: '0.1.0-mock', executorAddresses: ['127.0.0.1:7070'] })],
   ['GET', '/overview', () => overview()],
-  ['GET', '/nodes', () => ({ items: d.nodes.map((n) => ({ ...n, lastHeartbeatAt: d.iso(Date.now() - 800) })), nextCursor: null })],
+  ...engineRoutes({ Refusal, byId }),
   ['GET', '/deliveries', ({ query }) => page(d.deliveries, query)],
   ['GET', '/users', ({ query }) => page(d.users.map(({ password: _, ...u }) => u), query)],
   ['POST', '/users', ({ body }) => {

@@ -21,8 +21,12 @@ export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
           type="error"
           showIcon
           title={t('cluster.clockHeldTitle', { jump: humanDuration(clock.jumpMs, t) })}
-          description={t('cluster.clockHeldText', { at: clock.heldAt ? formatWithZone(clock.heldAt) : '—' })}
-          action={<ConfirmClock />}
+          description={
+            <div className="stack" style={{ gap: 8, justifyItems: 'start' }}>
+              <p>{t('cluster.clockHeldText', { at: clock.heldAt ? formatWithZone(clock.heldAt) : '—' })}</p>
+              <ConfirmClock />
+            </div>
+          }
         />
       )}
       {!writable && (

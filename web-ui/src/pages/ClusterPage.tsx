@@ -93,7 +93,7 @@ function Nodes({ cluster, error, updatedAt }: { cluster: Cluster; error: unknown
       render: (one) => (
         <div>
           <NodeStateChip state={one.state} />
-          {one.clockHeld && <div className="st-timeout small">⏱ {t('cluster.clockHeldChip')}</div>}
+          {one.clockHeld && <div className="st-timeout small">‖ {t('cluster.clockHeldChip')}</div>}
           {!one.connected && <div className="st-lost small">? {t('cluster.disconnected')}</div>}
         </div>
       ),
