@@ -52,6 +52,7 @@ type Admin struct {
 
 	httpListener, executorListener net.Listener
 	firstLogin                     *Login
+	clusterID, historyPath         string // fixed by openHistory
 }
 
 // Login is a user name with a password that is shown once.
@@ -167,6 +168,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read cluster id: %w", err)
 	}
+	if err := a.openHistory(ctx, clusterID); err != nil {
+		return err
+	}
 	if a.auth, err = auth.New(ctx, auth.Options{Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log}); err != nil {
 		return err
 	}
@@ -192,6 +196,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	a.completer = completer.New(completer.Options{
 		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
+		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{completer: a.completer, reached: a.members.nudge}
 	a.gateway = gateway.New(gateway.Options{
@@ -226,6 +231,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		}
 		return 0
 	})
+	a.metrics.gauge("carillon_history_held", "1 while firing is held because the database has lost commits.", a.rolledBack)
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil

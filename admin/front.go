@@ -29,7 +29,8 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		return err
 	}
 	a.alerting = alerting.New(alerting.Options{
-		Store: a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
+		Operators: alerting.Operators(a.config.Operators),
+		Store:     a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -73,11 +74,13 @@ func (r *waitingRoom) add(w waiter) {
 	lines[to] = slices.Insert(lines[to], at, &e)
 }
 
-// of returns the lines of an executor in which somebody waits.
+// of returns the lines of an executor in which somebody waits, by handler.
 func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.lines[executor]))
+	return slices.SortedFunc(maps.Keys(r.lines[executor]), func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.handler, b.handler))
+	})
 }
 
 // take removes up to n waiters of a line, the first ones.
@@ -165,6 +168,13 @@ func (d *Dispatcher) recheck(waiters []waiter) {
 func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
 	for _, l := range d.waiting.of(executor) {
 		d.release(l, n)
+	}
+}
+
+// rooms is Room for several executors, in the order of their ids.
+func (d *Dispatcher) rooms(freed map[domain.ExecutorID]int) {
+	for _, executor := range slices.Sorted(maps.Keys(freed)) {
+		d.Room(executor, freed[executor])
 	}
 }
 

@@ -41,6 +41,11 @@ type Options struct {
 	// ClockHeld says that this node does not believe the database's clock; nil: never.
 	ClockHeld func() bool
 	Logger    *slog.Logger
+	// Elapsed is the time that has passed on this node since any fixed
+	// instant, monotonic; nil: since the construction. Beside runs f beside
+	// the caller; nil: in a goroutine, for which Run waits.
+	Elapsed func() time.Duration
+	Beside  func(f func())
 }
 
 // Keeper keeps a node's leases. Its methods are safe for concurrent use.
@@ -48,7 +53,6 @@ type Keeper struct {
 	// fixed after construction
 	opt     Options
 	log     *slog.Logger
-	base    time.Time // monotonic origin of the machine's clock
 	refused chan struct{}
 
 	mu      sync.Mutex
@@ -62,10 +66,18 @@ func NewKeeper(opt Options) *Keeper {
 	if opt.ClockHeld == nil {
 		opt.ClockHeld = func() bool { return false }
 	}
-	return &Keeper{
-		opt: opt, log: opt.Logger.With("component", "lease"), base: time.Now(), refused: make(chan struct{}, 1),
+	if opt.Elapsed == nil {
+		base := time.Now() // with monotonic reading
+		opt.Elapsed = func() time.Duration { return time.Since(base) }
+	}
+	k := &Keeper{
+		opt: opt, log: opt.Logger.With("component", "lease"), refused: make(chan struct{}, 1),
 		machine: New(Config{Node: opt.Node, BootID: opt.BootID}),
 	}
+	if opt.Beside == nil {
+		k.opt.Beside = k.adopts.Go
+	}
+	return k
 }
 
 // Held returns the partitions that this node may plan now, with their terms.
@@ -95,8 +107,9 @@ func (k *Keeper) Living() []string {
 func (k *Keeper) Shown() (since time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d, ok := k.machine.Shown(k.now())
-	return k.base.Add(d), ok
+	now := k.now()
+	d, ok := k.machine.Shown(now)
+	return time.Now().Add(d - now), ok
 }
 
 // Refused makes the keeper look at once, because a claim was refused.
@@ -116,7 +129,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var broken bool
 	for event := Event(Tick{}); ; {
-		err := k.handle(ctx, event)
+		err := k.Handle(ctx, event)
 		if ctx.Err() != nil {
 			return k.stop(context.WithoutCancel(ctx))
 		}
@@ -146,7 +159,7 @@ func (k *Keeper) stop(ctx context.Context) error {
 	tick := time.NewTicker(LookEvery / 5)
 	defer tick.Stop()
 	for event := Event(Stop{}); ; event = (Tick{}) {
-		err := k.handle(ctx, event)
+		err := k.Handle(ctx, event)
 		k.mu.Lock()
 		done := k.machine.Stopped()
 		k.mu.Unlock()
@@ -162,7 +175,7 @@ func (k *Keeper) stop(ctx context.Context) error {
 	}
 }
 
-func (k *Keeper) now() time.Duration { return time.Since(k.base) }
+func (k *Keeper) now() time.Duration { return k.opt.Elapsed() }
 
 func (k *Keeper) step(event Event) []Effect {
 	k.mu.Lock()
@@ -173,9 +186,9 @@ func (k *Keeper) step(event Event) []Effect {
 	return k.machine.Step(k.now(), event)
 }
 
-// handle steps through an event and all that follows from it. It ends at the
+// Handle is one round of Run: it steps through an event and all that follows from it. It ends at the
 // first error: the next tick begins with a fresh look.
-func (k *Keeper) handle(ctx context.Context, event Event) error {
+func (k *Keeper) Handle(ctx context.Context, event Event) error {
 	for queue := k.step(event); len(queue) > 0; queue = queue[1:] {
 		answer, err := k.do(ctx, queue[0])
 		if err != nil {
@@ -224,7 +237,7 @@ func (k *Keeper) do(ctx context.Context, effect Effect) (Event, error) {
 // adopt reads beside the loop: renewals do not wait for it.
 func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 	ctx = context.WithoutCancel(ctx)
-	k.adopts.Go(func() {
+	k.opt.Beside(func() {
 		ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 		defer cancel()
 		found, err := k.opt.Store.ListPlanned(ctx, store.ListPlannedParams{
