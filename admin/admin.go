@@ -11,11 +11,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -189,8 +191,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		NewID: a.ids.Next, Plan: schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
 	})
+	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
-		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
+		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 	})
 	k := &sink{completer: a.completer}
 	a.gateway = gateway.New(gateway.Options{
@@ -204,7 +207,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: a.store, Fleet: fleet{a.gateway}, Later: a.timer.Add,
-		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Ended: a.completer.Ended,
+		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
