@@ -54,6 +54,7 @@ type Admin struct {
 
 	httpListener, executorListener net.Listener
 	firstLogin                     *Login
+	clusterID, historyPath         string // fixed by openHistory
 }
 
 // Login is a user name with a password that is shown once.
@@ -158,7 +159,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	a.store.UseIDs(a.ids)
 	a.members = &membership{
 		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
-		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) },
+		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, beatNow: make(chan struct{}, 1),
 	}
 	return a.openClock(ctx)
 }
@@ -168,6 +169,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	clusterID, err := a.store.ClusterValue(ctx, "cluster_id", hexID())
 	if err != nil {
 		return fmt.Errorf("read cluster id: %w", err)
+	}
+	if err := a.openHistory(ctx, clusterID); err != nil {
+		return err
 	}
 	if a.auth, err = auth.New(ctx, auth.Options{Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log}); err != nil {
 		return err
@@ -183,6 +187,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
 		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.store.GiveBackOffers,
+		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
@@ -195,7 +200,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.completer = completer.New(completer.Options{
 		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 	})
-	k := &sink{completer: a.completer}
+	k := &sink{completer: a.completer, reached: a.members.nudge}
 	a.gateway = gateway.New(gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
@@ -228,6 +233,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		}
 		return 0
 	})
+	a.metrics.gauge("carillon_history_held", "1 while firing is held because the database has lost commits.", a.rolledBack)
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil

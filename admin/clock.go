@@ -11,13 +11,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 )
 
-// clockHold is the cluster value that outlives the nodes which do not believe
-// the database's clock: by how many milliseconds it leapt, or "".
-const clockHold = "clock_hold"
-
 // openClock begins to follow the database's clock.
 func (a *Admin) openClock(ctx context.Context) error {
-	value, err := a.store.ClusterValue(ctx, clockHold, "")
+	value, err := a.store.ClusterValue(ctx, domain.ClockHoldValue, "")
 	if err != nil {
 		return fmt.Errorf("read the clock's state: %w", err)
 	}
@@ -43,22 +39,15 @@ func (a *Admin) clockConfirmed(now time.Time, h scheduler.Hold) bool {
 	return byOperator || table.ClockAgreed(lease.TTL, scheduler.MaxJump)
 }
 
-// clockChanged tells people, and those who start later.
+// clockChanged is told at once; watchHolds tells the others.
 func (a *Admin) clockChanged(h scheduler.Hold, held bool) {
 	log := a.log.With("component", "clock")
-	value := ""
 	if held {
-		value = strconv.FormatInt(h.Jump.Milliseconds(), 10)
 		a.metrics.clockJumps.Inc()
 		log.Error("clock_jump: the database's clock leapt forward and firing is held until most nodes' clocks agree with it, "+
 			"it is set back, or an operator confirms it (carillon cluster confirm-clock)", "jump", h.Jump, "at", h.At)
 	} else {
 		log.Warn("firing goes on: the database's clock is believed again", "held_at", h.At, "jump", h.Jump)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), nodeBeat)
-	defer cancel()
-	if err := a.store.SetClusterValue(ctx, clockHold, value); err != nil {
-		log.Warn("the clock's state cannot be written", "err", err)
 	}
 }
 
@@ -69,9 +58,9 @@ func (a *Admin) clockHeld() bool {
 }
 
 // partitionsHeld is what the node may plan: nothing while it does not believe
-// the database's clock.
+// the database's clock, or the database.
 func (a *Admin) partitionsHeld() []domain.PartitionTerm {
-	if a.clockHeld() {
+	if a.clockHeld() || a.rolledBack() != 0 {
 		return nil
 	}
 	return a.leases.Held()

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/mail"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +61,9 @@ type Config struct {
 	LogRetention time.Duration
 	Mail         MailConfig
 	Webhook      WebhookConfig
+	// Operators are told when firing is held on all nodes: the database's clock
+	// leapt, or the database has lost commits.
+	Operators OperatorsConfig
 	// UI serves the pages; nil: none.
 	UI     http.Handler
 	Logger *slog.Logger
@@ -78,6 +83,29 @@ type MailConfig struct {
 	TLS string
 	// Language is "en" (default) or "zh".
 	Language string
+}
+
+// OperatorsConfig says who is told of what concerns all jobs; empty: nobody, it
+// is logged and shown only.
+type OperatorsConfig struct {
+	Emails     []string
+	WebhookURL string // its requests are not signed
+}
+
+func (o OperatorsConfig) check() error {
+	for _, address := range o.Emails {
+		if _, err := mail.ParseAddress(address); err != nil {
+			return fmt.Errorf("operator email: %q: %w", address, err)
+		}
+	}
+	if o.WebhookURL == "" {
+		return nil
+	}
+	u, err := url.Parse(o.WebhookURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("operator webhook: %q is no http or https URL", o.WebhookURL)
+	}
+	return nil
 }
 
 // WebhookConfig says where webhooks may go.
@@ -111,6 +139,9 @@ func (c Config) withDefaults() (Config, error) {
 		if keep != 0 && keep < 24*time.Hour {
 			return c, fmt.Errorf("%s: %s is less than a day", name, keep)
 		}
+	}
+	if err := c.Operators.check(); err != nil {
+		return c, err
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
 		return c, errors.New("tls: certificate and key have to be given together")

@@ -29,7 +29,8 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		return err
 	}
 	a.alerting = alerting.New(alerting.Options{
-		Store: a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
+		Operators: alerting.Operators(a.config.Operators),
+		Store:     a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
 	})
 	front, err := api.New(api.Deps{
 		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,

@@ -19,6 +19,7 @@ type metrics struct {
 	ended      *prometheus.CounterVec
 	lateness   prometheus.Histogram
 	clockJumps prometheus.Counter
+	rollbacks  prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -40,7 +41,9 @@ func newMetrics() *metrics {
 	}
 	m.clockJumps = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "carillon_clock_jumps_total", Help: "Leaps forward of the database's clock that this node did not believe."})
-	m.registry.MustRegister(m.clockJumps, m.claimed, m.planned, m.claim, m.ended, m.lateness,
+	m.rollbacks = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "carillon_rollbacks_total", Help: "Times that this node found that the database had lost commits, or was told so."})
+	m.registry.MustRegister(m.clockJumps, m.rollbacks, m.claimed, m.planned, m.claim, m.ended, m.lateness,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -30,7 +30,6 @@ func TestFrozenProcess(t *testing.T) {
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
 	seen := saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Results) > 0 && len(seen.Answers) == 3 })
 	t.Logf("result %s after waking up", time.Since(woken).Round(time.Millisecond))
-	require.Less(t, time.Since(woken), time.Second)
 	require.Equal(t, "FAILED retryable", brief(resultOf(seen, 1)))
 	require.Equal(t, "lease lost", resultOf(seen, 1).GetError())
 	for _, answer := range seen.Answers[1:] {

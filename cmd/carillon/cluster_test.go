@@ -16,12 +16,21 @@ func (s *fakeServer) clusterRoutes(mux *http.ServeMux) {
 			"database":{"kind":"mariadb","version":"10.11.19-MariaDB","role":"primary","readOnly":false,"latencyMs":0.42,
 				"findings":[{"code":"not_durable","fatal":false,"message":"innodb_flush_log_at_trx_commit is 2"}]},
 			"clock":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","jumpMs":300000},
+			"history":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","reason":"its history ends at 0:5, and it was at 0:9 before","epoch":"0"},
 			"nodes":[
 				{"id":"1","name":"a","bootId":"b1","version":"1.0","state":"live","connected":true,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":120,"clockSkewMs":-3,"sessions":2,"partitions":32},
 				{"id":"2","name":"b","bootId":"b2","version":"1.0","state":"live","connected":false,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":1700,"partitions":1,"planningLagMs":2500}],
 			"partitions":[
 				{"id":0,"state":"held","nodeName":"a","term":"3","until":"2026-11-21T04:00:02.000Z","nextFireAt":"2026-11-21T04:00:30.000Z"},
 				{"id":1,"state":"free","nodeName":"","term":"0"}]}`)
+	})
+	s.route(mux, "POST /cluster/accept-history", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		if s.accepted {
+			refuse(w, 409, "conflict", "no node has found that the database lost anything")
+			return
+		}
+		s.accepted = true
+		fmt.Fprint(w, `{"epoch":"1"}`)
 	})
 	s.route(mux, "POST /cluster/confirm-clock", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"confirmedAt":"2026-11-21T04:00:00.000Z"}`)
@@ -42,6 +51,16 @@ func TestCluster(t *testing.T) {
 	require.Contains(t, r.stderr, "innodb_flush_log_at_trx_commit is 2")
 	require.Contains(t, r.stderr, "leapt by 5 m")
 	require.Contains(t, r.stderr, "1 of 2 partitions are planned by nobody")
+
+	require.Contains(t, r.stderr, "its history ends at 0:5")
+
+	r = term.run("cluster", "accept-history")
+	require.Equal(t, 2, r.code, "nobody there to ask")
+	r = term.run("cluster", "accept-history", "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "epoch 1 begins")
+	r = term.run("cluster", "accept-history", "--yes", "-o", "json")
+	require.Equal(t, 5, r.code, r.stderr)
 
 	r = term.run("cluster", "-o", "wide")
 	require.Equal(t, 0, r.code, r.stderr)

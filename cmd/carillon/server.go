@@ -84,6 +84,8 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("mail-password-file", "", "file with the password at the SMTP server")
 	f.String("mail-tls", "starttls", "starttls, tls or none")
 	f.String("alert-language", "en", "language of alerts: en or zh")
+	f.StringSlice("operator-email", nil, "who is told when firing is held on all nodes, for example ops@example.com")
+	f.String("operator-webhook", "", "URL that is told of it too, unsigned")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
@@ -122,6 +124,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		RunRetention:  k.Duration("run-retention"),
 		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
 	}
+	config.Operators = admin.OperatorsConfig{Emails: k.Strings("operator-email"), WebhookURL: k.String("operator-webhook")}
 	if config.Mail, err = mailConfig(k); err != nil {
 		return admin.Config{}, err
 	}

@@ -7,12 +7,22 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
+// Operators are who is told of what concerns the platform; its webhooks are
+// not signed.
+type Operators struct {
+	Emails     []string
+	WebhookURL string
+}
+
 // expand decides who is told of an event: the job's owner and its further
-// addresses by mail, its URL by webhook. It is pure; the store calls it inside
-// a transaction, perhaps twice, and fills in ids and times.
-func expand(c store.AlertContext) []domain.Delivery {
-	alert := c.Job.Spec.Alert
-	if !wanted(c.Event.Kind, alert) {
+// addresses by mail, its URL by webhook; the operators of what is not about a
+// job. It is pure; the store calls it inside a transaction, perhaps twice, and
+// fills in ids and times.
+func (o Operators) expand(c store.AlertContext) []domain.Delivery {
+	alert, owner := c.Job.Spec.Alert, c.Job.Spec.Owner.Email
+	if c.Event.Kind.Platform() {
+		alert, owner = domain.Alert{Emails: o.Emails, WebhookURL: o.WebhookURL}, ""
+	} else if !wanted(c.Event.Kind, alert) {
 		return nil
 	}
 	var out []domain.Delivery
@@ -22,7 +32,7 @@ func expand(c store.AlertContext) []domain.Delivery {
 		})
 	}
 	seen := map[string]bool{}
-	for _, address := range append([]string{c.Job.Spec.Owner.Email}, alert.Emails...) {
+	for _, address := range append([]string{owner}, alert.Emails...) {
 		address = strings.TrimSpace(address)
 		// Strictly, the part before the @ may depend on its case; in practice
 		// one mailbox written in two ways is told once.

@@ -89,7 +89,7 @@ func (n *Notice) Zone() *time.Location {
 // engine; empty when nobody said anything.
 func (n *Notice) ErrorText() string {
 	if n.Execution == nil {
-		return ""
+		return n.Event.Detail
 	}
 	text, why := n.Execution.Error, n.Execution.Message
 	switch {

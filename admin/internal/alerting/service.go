@@ -42,6 +42,8 @@ type Options struct {
 	// Senders are the channels that are configured. A delivery for any other
 	// channel fails with that reason.
 	Senders []Sender
+	// Operators are told of what concerns the platform; none: it is logged only.
+	Operators Operators
 	// BaseURL begins the links, such as https://carillon.example.com.
 	BaseURL string
 	// PollInterval is how often the outbox is looked at without a nudge; 0 = 2 s.
@@ -138,7 +140,7 @@ func (s *Service) held() int { return s.waiting + s.sending }
 
 // pump moves events to deliveries and deliveries into the lanes.
 func (s *Service) pump(ctx context.Context) {
-	n, err := s.opt.Store.ExpandAlertEvents(ctx, expandBatch, expand)
+	n, err := s.opt.Store.ExpandAlertEvents(ctx, expandBatch, s.opt.Operators.expand)
 	if err != nil {
 		s.storeFailed(ctx, "expand alert events", err)
 		return

@@ -42,6 +42,8 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertRunLost:     {"Outcome unknown: %s", "执行结果未知：%s"},
 	domain.AlertNoExecutor:  {"No executor online: %s", "没有在线的执行器：%s"},
 	domain.AlertTest:        {"Test message: %s", "测试消息：%s"},
+	domain.AlertClockJump:   {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
+	domain.AlertRollback:    {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
 }
 
 // Title is one line: what happened, to which job.
@@ -49,6 +51,9 @@ func (n *Notice) Title(l Language) string {
 	t, ok := titles[n.Event.Kind]
 	if !ok {
 		t = text{"Alert: %s", "告警：%s"}
+	}
+	if n.Event.Kind.Platform() {
+		return fmt.Sprintf(t.in(l), "")
 	}
 	return fmt.Sprintf(t.in(l), n.JobName())
 }
@@ -83,6 +88,16 @@ func (n *Notice) Summary(l Language) string {
 			"The job is due, but no instance of executor %s is online to run it.",
 			"任务已到触发时间，但执行器 %s 没有任何实例在线，无法执行。",
 		}.in(l), n.executorName())
+	case domain.AlertClockJump:
+		return text{
+			"No job is started on any node until most nodes' own clocks agree with the database's, it is set back, or an operator confirms it: carillon cluster confirm-clock.",
+			"在多数节点的时钟与数据库一致、数据库时钟被调回、或运维人员执行 carillon cluster confirm-clock 确认之前，所有节点都不会启动任务。",
+		}.in(l)
+	case domain.AlertRollback:
+		return text{
+			"It is older than what the nodes have seen: a backup was put back, or a replica took over that lagged behind. No job is started on any node until an operator decides: put a newer copy in place, and then say carillon cluster accept-history.",
+			"数据库比各节点见过的状态更旧：可能恢复了备份，或切换到了滞后的副本。在运维人员处理之前，所有节点都不会启动任务：如有更新的副本请先恢复，然后执行 carillon cluster accept-history。",
+		}.in(l)
 	case domain.AlertTest:
 		return text{
 			"Somebody asked for this message to see whether alerts arrive. Nothing happened.",

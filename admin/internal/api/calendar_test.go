@@ -90,6 +90,11 @@ func TestJobsWithCalendars(t *testing.T) {
 	// Four that run, and the first four that do not: two holidays, a weekend.
 	require.Equal(t, []string{"09-30", "-10-01", "-10-02", "-10-03", "-10-04", "10-05", "10-06", "10-07"}, days)
 	require.Contains(t, fires.Fires[1].Excluded, "国庆节")
+	require.Equal(t, &Exclusion{
+		Calendar: CalendarRef{ID: c.ID, Name: "cn", Version: 1}, Kind: "holiday", Date: "2026-10-01", Name: "国庆节",
+	}, fires.Fires[1].Exclusion)
+	require.Equal(t, "weekend", fires.Fires[3].Exclusion.Kind)
+	require.Nil(t, fires.Fires[0].Exclusion)
 	preview := into[Preview](w.call("acme/viewer", "POST", "/schedules/preview", map[string]any{"schedule": daily, "n": 4, "from": "2026-09-30T00:00:00Z"}).is(200))
 	require.Equal(t, fires.Fires, preview.Fires)
 

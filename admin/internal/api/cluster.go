@@ -16,6 +16,7 @@ type Cluster struct {
 	Now        string             `json:"now" format:"date-time" doc:"The database's clock, which decides"`
 	Database   ClusterDatabase    `json:"database"`
 	Clock      ClusterClock       `json:"clock"`
+	History    ClusterHistory     `json:"history"`
 	Nodes      []ClusterNode      `json:"nodes" doc:"By id; those that were heard of in the last minute"`
 	Partitions []ClusterPartition `json:"partitions" doc:"All 64, by number"`
 }
@@ -42,6 +43,19 @@ type ClusterClock struct {
 	Held   bool    `json:"held" doc:"The database's clock leapt forward and firing is held"`
 	HeldAt *string `json:"heldAt" format:"date-time" doc:"The time that was believed last"`
 	JumpMs int64   `json:"jumpMs" doc:"How far the database's clock leapt"`
+}
+
+// ClusterHistory says whether the database is still the one that this node knows.
+type ClusterHistory struct {
+	Held   bool    `json:"held" doc:"The database has lost what it had committed, and firing is held"`
+	HeldAt *string `json:"heldAt" format:"date-time" doc:"When this node found out, by its own clock"`
+	Reason string  `json:"reason" doc:"How it found out"`
+	Epoch  string  `json:"epoch" doc:"Grows when an operator accepts a database that has lost something"`
+}
+
+// AcceptedHistory is the answer to an acceptance.
+type AcceptedHistory struct {
+	Epoch string `json:"epoch" doc:"The epoch that begins with it"`
 }
 
 // ClusterNode is one admin process.
@@ -89,6 +103,7 @@ type ConfirmedClock struct {
 const nodeSilentAfter = 3 * time.Second
 
 func (a *API) registerCluster() {
+	a.registerAcceptHistory()
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/cluster", id: "get-cluster", tag: "system",
 		summary: "Nodes, partitions, clock and database of the engine",
@@ -105,6 +120,23 @@ func (a *API) registerCluster() {
 		}
 		a.log.Warn("an operator confirmed the database's clock", "user", id.Name, "at", now)
 		return &struct{ Body ConfirmedClock }{ConfirmedClock{instant(now)}}, nil
+	})
+}
+
+func (a *API) registerAcceptHistory() {
+	register(a, platformAdmin, operation{
+		method: http.MethodPost, path: base + "/cluster/accept-history", id: "accept-history", tag: "system",
+		summary: "Say that the database is right as it is, though it has lost commits",
+		description: "After a backup was put back, or a replica was promoted that lagged behind, firing is held. " +
+			"This makes all nodes go on with what the database says now: fire times that it does not know to have run count as due or missed. " +
+			"409 when no node has found that anything was lost.",
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body AcceptedHistory }, error) {
+		h, err := a.deps.Store.AcceptHistory(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a.log.Warn("an operator accepted the database as it is", "user", id.Name, "epoch", h.Epoch)
+		return &struct{ Body AcceptedHistory }{AcceptedHistory{strconv.FormatInt(h.Epoch, 10)}}, nil
 	})
 }
 
@@ -125,6 +157,10 @@ func (a *API) cluster(ctx context.Context, _ auth.Identity, _ *struct{}) (*struc
 	out.Database = databaseOf(db)
 	if at, jump, held := a.deps.ClockHeld(); held {
 		out.Clock = ClusterClock{Held: true, HeldAt: instantOrNull(at), JumpMs: jump.Milliseconds()}
+	}
+	out.History.Epoch = strconv.FormatInt(table.History.Epoch, 10)
+	if r, held := a.deps.Store.RolledBack(); held {
+		out.History.Held, out.History.HeldAt, out.History.Reason = true, instantOrNull(r.At), r.Reason()
 	}
 	return &struct{ Body Cluster }{out}, nil
 }

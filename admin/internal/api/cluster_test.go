@@ -48,6 +48,16 @@ func TestCluster(t *testing.T) {
 	require.Nil(t, c.Partitions[1].NodeID)
 	require.Nil(t, c.Partitions[1].Until)
 
+	require.Equal(t, ClusterHistory{Epoch: "0"}, c.History)
+	w.call("acme/admin", "POST", "/cluster/accept-history", nil).problem(403, "permission_denied")
+	w.call("platform", "POST", "/cluster/accept-history", nil).problem(409, "conflict")
+	w.store.RememberHistory(domain.History{Mark: 1 << 40})
+	c = into[Cluster](w.call("acme/viewer", "GET", "/cluster", nil).is(200))
+	require.True(t, c.History.Held)
+	require.Contains(t, c.History.Reason, "it was at 0:1099511627776")
+	require.Equal(t, AcceptedHistory{Epoch: "1"}, into[AcceptedHistory](w.call("platform", "POST", "/cluster/accept-history", nil).is(200)))
+	require.Equal(t, ClusterHistory{Epoch: "1"}, into[Cluster](w.call("acme/viewer", "GET", "/cluster", nil).is(200)).History)
+
 	held = true
 	c = into[Cluster](w.call("acme/viewer", "GET", "/cluster", nil).is(200))
 	require.True(t, c.Clock.Held)

@@ -87,9 +87,21 @@ func firesOf(spec *domain.ScheduleSpec, s *schedule.Schedule, from time.Time, n 
 			f.RunAt = instant(o.RunAt)
 		}
 		if o.Excluded != nil {
-			f.Excluded = timing.ExcludedText(spec, *o.Excluded)
+			f.Excluded, f.Exclusion = timing.ExcludedText(spec, *o.Excluded), exclusionOf(spec, *o.Excluded)
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+func exclusionOf(spec *domain.ScheduleSpec, e schedule.Exclusion) *Exclusion {
+	u := spec.Calendars[e.Calendar]
+	out := &Exclusion{
+		Calendar: CalendarRef{ID: u.ID.String(), Name: u.Content.Name, Version: u.Version},
+		Kind:     string(e.Kind), Date: e.Date, Name: timing.ExclusionName(spec, e),
+	}
+	if e.Kind == schedule.ExcludedBlackout {
+		out.Until = instant(e.To)
 	}
 	return out
 }

@@ -20,6 +20,9 @@ type Explanation struct {
 	Steps     []ExplanationStep  `json:"steps" doc:"What happened, by time"`
 	Instances []InstanceVerdict  `json:"instances" doc:"Those of the executor: at the last offer, or now for a run that waits"`
 	Stamps    *ExplanationStamps `json:"stamps" doc:"null without a run"`
+	// Before and After lead from one question about a job to the next.
+	Before *string `json:"before" format:"date-time" doc:"The schedule's fire time before the instant asked about; null: none, or a run was asked about"`
+	After  *string `json:"after" format:"date-time" doc:"And the one after it"`
 }
 
 // ExplanationStamps are the milestones of a run; those of its last attempt.
@@ -105,7 +108,7 @@ func explanationOf(e explain.Explanation) Explanation {
 	return out
 }
 
-// explainFire looks for the run first; only without one the schedule is asked.
+// explainFire speaks of the run, if there is one; else of what the schedule says.
 func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobInput) (*struct{ Body Explanation }, error) {
 	var r reader
 	at := r.instant("query.at", &in.At)
@@ -116,16 +119,33 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 	if err != nil {
 		return nil, err
 	}
+	out := &struct{ Body Explanation }{}
 	v, err := a.deps.Store.FindOccurrence(ctx, id.Tenant, jobID, at)
-	if err == nil {
-		return a.explainRun(ctx, v)
-	}
-	if !domain.Is(err, domain.CodeNotFound) {
+	ran := err == nil
+	if ran {
+		if out, err = a.explainRun(ctx, v); err != nil {
+			return nil, err
+		}
+	} else if !domain.Is(err, domain.CodeNotFound) {
 		return nil, err
 	}
+	f, err := a.fireTime(ctx, id, jobID, at)
+	switch {
+	case ran && domain.Is(err, domain.CodeNotFound):
+		return out, nil // the run has outlived its job
+	case err != nil:
+		return nil, err
+	case !ran:
+		out.Body = explanationOf(f.Explain())
+	}
+	out.Body.Before, out.Body.After = instantOrNull(f.Before), instantOrNull(f.After)
+	return out, nil
+}
+
+func (a *API) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID, at time.Time) (explain.FireTime, error) {
 	job, err := a.deps.Store.FindJob(ctx, id.Tenant, jobID)
 	if err != nil {
-		return nil, err
+		return explain.FireTime{}, err
 	}
 	f := explain.FireTime{
 		At: at, Now: a.deps.Now(), CreatedAt: job.CreatedAt, State: job.State, PauseNote: job.PauseNote,
@@ -133,10 +153,7 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 	if a.deps.RunRetention > 0 {
 		f.KeptSince = f.Now.Add(-a.deps.RunRetention)
 	}
-	if err := a.askSchedule(ctx, id, job, &f); err != nil {
-		return nil, err
-	}
-	return &struct{ Body Explanation }{explanationOf(f.Explain())}, nil
+	return f, a.askSchedule(ctx, id, job, &f)
 }
 
 // explainRevisions is how far back the revision in force is looked for.
@@ -161,6 +178,9 @@ func (a *API) askSchedule(ctx context.Context, id auth.Identity, job store.JobVi
 	}
 	next, ok := compiled.Next(f.At.Add(-time.Millisecond))
 	f.Planned = ok && next.Equal(f.At)
+	if e, out := compiled.Excluded(f.At); out {
+		f.Calendar = spec.Schedule.Calendars[e.Calendar].Content.Name
+	}
 	if before, ok := compiled.Prev(f.At.Add(-time.Millisecond)); ok {
 		f.Before = before
 	}

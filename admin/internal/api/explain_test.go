@@ -50,6 +50,8 @@ func TestExplainFire(t *testing.T) {
 	require.Empty(t, ahead.Steps)
 	off := ask(tomorrow.Add(time.Minute).Format(time.RFC3339))
 	require.Contains(t, off.Summary.En, "before it, it fires at "+tomorrow.Format("2006-01-02T15:04:05.000Z"))
+	require.Equal(t, tomorrow.Format("2006-01-02T15:04:05.000Z"), *off.Before)
+	require.Equal(t, tomorrow.Add(24*time.Hour).Format("2006-01-02T15:04:05.000Z"), *off.After)
 	require.Contains(t, ask("2001-01-01T02:00:00Z").Summary.En, "did not exist yet")
 
 	w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/explain", nil).problem(422, "validation_failed")

@@ -185,10 +185,8 @@ func TestLogIsFollowed(t *testing.T) {
 		t.Fatalf("answered without a line: %s", text)
 	case <-time.After(400 * time.Millisecond): // more than one poll
 	}
-	start := time.Now()
 	w.write(e, 1, "here it is")
-	require.Contains(t, <-got, "here it is")
-	require.Less(t, time.Since(start), 5*time.Second)
+	require.Contains(t, <-got, "here it is", "a request that is not woken ends without a line")
 
 	// With nothing to tell it answers when the wait is over.
 	res, err := get(t.Context(), "after=1&wait=300ms")

@@ -73,6 +73,7 @@ var statuses = map[domain.Code]struct {
 	domain.CodeStaleFence:       {http.StatusConflict, domain.CodeConflict},
 	domain.CodeStaleTerm:        {http.StatusConflict, domain.CodeConflict},
 	domain.CodeClockJump:        {http.StatusServiceUnavailable, domain.CodeUnavailable},
+	domain.CodeRolledBack:       {http.StatusServiceUnavailable, domain.CodeUnavailable},
 	domain.CodeExecutorOffline:  {http.StatusConflict, domain.CodeExecutorOffline},
 	domain.CodeRevisionMismatch: {http.StatusPreconditionFailed, domain.CodeRevisionMismatch},
 	domain.CodeInvalid:          {http.StatusUnprocessableEntity, domain.CodeInvalid},

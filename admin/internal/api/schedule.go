@@ -17,6 +17,17 @@ type Fire struct {
 	RunAt    string `json:"runAt,omitempty" format:"date-time" doc:"When the run starts, where jitter puts it off"`
 	Note     string `json:"note,omitempty" enum:"dst_gap,dst_overlap" doc:"A clock change moved it, or it falls into an hour that comes twice"`
 	Excluded string `json:"excluded,omitempty" doc:"Why a calendar keeps it from running; absent: it runs"`
+	// Exclusion says the same in parts, for those who speak another language.
+	Exclusion *Exclusion `json:"exclusion,omitempty" doc:"The same in parts"`
+}
+
+// Exclusion is what of a calendar keeps a fire time from running.
+type Exclusion struct {
+	Calendar CalendarRef `json:"calendar"`
+	Kind     string      `json:"kind" enum:"holiday,weekend,blackout"`
+	Date     string      `json:"date,omitempty" doc:"Of a holiday or weekend, in the calendar's zone"`
+	Until    string      `json:"until,omitempty" format:"date-time" doc:"End of a blackout"`
+	Name     string      `json:"name,omitempty" doc:"What the calendar calls the day or the window"`
 }
 
 // NextFires are the fire times to come.

@@ -147,6 +147,19 @@ func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 // healthz says that the process answers, whatever the database does.
 func (a *API) healthz(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 
+// held is why firing is held on this node; empty: it is not.
+func (a *API) held() string {
+	if a.deps.Store != nil {
+		if _, held := a.deps.Store.RolledBack(); held {
+			return string(domain.CodeRolledBack)
+		}
+	}
+	if _, _, held := a.deps.ClockHeld(); held {
+		return string(domain.CodeClockJump)
+	}
+	return ""
+}
+
 // readyTimeout bounds a readiness check.
 const readyTimeout = 2 * time.Second
 
@@ -160,5 +173,9 @@ func (a *API) readyz(c *gin.Context) {
 			"this node cannot serve now; its log has the reason"))
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"status": "ready"})
+	answer := gin.H{"status": "ready"}
+	if held := a.held(); held != "" {
+		answer["held"] = held // it serves, and an operator needs it for that
+	}
+	c.JSON(http.StatusOK, answer)
 }

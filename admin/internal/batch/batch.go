@@ -90,6 +90,20 @@ func (q *Queue[T]) wake() {
 	}
 }
 
+// Worker is a Queue of any kind of items.
+type Worker interface {
+	Run(ctx context.Context)
+	// Flush hands over what waits, a batch at a time, until nothing does. It is
+	// for those who work the queue themselves instead of calling Run (the
+	// simulator); they call it from at most Workers places at once.
+	Flush(ctx context.Context)
+	Workers() int
+	Len() int
+}
+
+// Workers returns how many flushes may be under way at once.
+func (q *Queue[T]) Workers() int { return q.workers }
+
 // Len returns the number of items that wait.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
@@ -109,7 +123,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 					return
 				case <-q.waiting:
 				}
-				q.drain(ctx)
+				q.Flush(ctx)
 			}
 		})
 	}
@@ -119,13 +133,14 @@ func (q *Queue[T]) Run(ctx context.Context) {
 		f.unbind() // nobody would come back for what has no place now
 	}
 	q.mu.Unlock()
-	q.drain(context.WithoutCancel(ctx))
+	q.Flush(context.WithoutCancel(ctx))
 	q.mu.Lock()
 	q.closed, q.items = true, &fifo[T]{}
 	q.mu.Unlock()
 }
 
-func (q *Queue[T]) drain(ctx context.Context) {
+// Flush hands over what waits, a batch at a time, until nothing does.
+func (q *Queue[T]) Flush(ctx context.Context) {
 	for {
 		q.mu.Lock()
 		items, done := q.items.take(q.max)

@@ -42,6 +42,8 @@ type Options struct {
 	Floods *batch.Floods
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
+	// After calls f in d, from anywhere; nil: by a timer of the runtime.
+	After func(d time.Duration, f func())
 }
 
 // Completer stores results. Create it with New, run it with Run.
@@ -57,6 +59,9 @@ type Completer struct {
 func New(opt Options) *Completer {
 	if opt.Ended == nil {
 		opt.Ended = func([]domain.Execution) {}
+	}
+	if opt.After == nil {
+		opt.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
 	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
@@ -76,6 +81,9 @@ func (c *Completer) Run(ctx context.Context) {
 	wg.Go(func() { c.runStarts(ctx) })
 	wg.Wait()
 }
+
+// Results is the queue that Run works off.
+func (c *Completer) Results() batch.Worker { return c.results }
 
 // Finished takes results. It never blocks.
 func (c *Completer) Finished(results ...Result) { c.results.Add(results...) }
@@ -98,12 +106,12 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 		c.again(results)
 		return
 	}
-	acks := map[Acker][]Ack{}
+	var acks batch.Groups[Acker, Ack]
 	ended := make([]domain.Execution, 0, len(finished))
 	var later []domain.Execution
 	for i, f := range finished {
 		r := results[i]
-		acks[r.From] = append(acks[r.From], Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code})
+		acks.Add(r.From, Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code})
 		later = append(later, f.Woken...)
 		if f.Code != store.FinishStored {
 			continue
@@ -113,8 +121,8 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 			later = append(later, f.Execution) // a retry
 		}
 	}
-	for from, list := range acks {
-		from.SendAcks(list)
+	for _, g := range acks {
+		g.Key.SendAcks(g.Items)
 	}
 	c.opt.Later(later...)
 	c.Ended(ended)
@@ -140,6 +148,6 @@ func (c *Completer) again(results []Result) {
 		}
 	}
 	if len(live) > 0 {
-		time.AfterFunc(retryAfter, func() { c.results.Add(live...) })
+		c.opt.After(retryAfter, func() { c.results.Add(live...) })
 	}
 }

@@ -1,7 +1,9 @@
 package completer
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,9 +11,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// startEvery is the age at which a start is worth a write of its own. Most
+// StartEvery is the age at which a start is worth a write of its own. Most
 // attempts end sooner, and the result brings the start time along.
-const startEvery = time.Second
+const StartEvery = time.Second
 
 type startKey struct {
 	id    domain.ExecutionID
@@ -45,7 +47,7 @@ func (s *starts) forget(id domain.ExecutionID, fence int64) {
 	delete(s.old, startKey{id, fence})
 }
 
-// turn returns the old generation and makes the young one old.
+// turn returns the old generation, by id, and makes the young one old.
 func (s *starts) turn() []store.Start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,6 +56,7 @@ func (s *starts) turn() []store.Start {
 		out = append(out, start)
 	}
 	s.old, s.young = s.young, nil
+	slices.SortFunc(out, func(a, b store.Start) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Fence, b.Fence)) })
 	return out
 }
 
@@ -71,7 +74,7 @@ func (s *starts) keep(list []store.Start) {
 }
 
 func (c *Completer) runStarts(ctx context.Context) {
-	tick := time.NewTicker(startEvery)
+	tick := time.NewTicker(StartEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -79,11 +82,19 @@ func (c *Completer) runStarts(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if due := c.starts.turn(); len(due) > 0 {
-			if err := c.opt.Store.RecordStarts(ctx, due); err != nil {
-				c.starts.keep(due)
-				c.log.Debug("starts could not be written", "count", len(due), "err", err)
-			}
-		}
+		c.WriteStarts(ctx)
+	}
+}
+
+// WriteStarts is one round of Run: it writes the starts of attempts that have
+// run for a while.
+func (c *Completer) WriteStarts(ctx context.Context) {
+	due := c.starts.turn()
+	if len(due) == 0 {
+		return
+	}
+	if err := c.opt.Store.RecordStarts(ctx, due); err != nil {
+		c.starts.keep(due)
+		c.log.Debug("starts could not be written", "count", len(due), "err", err)
 	}
 }

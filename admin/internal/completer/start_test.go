@@ -55,9 +55,9 @@ func TestAnAttemptThatEndsInItsSecondGenerationIsNotWritten(t *testing.T) {
 		var writes atomic.Int32
 		r.store.starts = func([]store.Start) error { writes.Add(1); return nil }
 		e := r.running(r.Job(nil))
-		time.Sleep(startEvery - time.Millisecond)
+		time.Sleep(StartEvery - time.Millisecond)
 		r.started(e)
-		time.Sleep(startEvery) // one tick has passed: it is old now
+		time.Sleep(StartEvery) // one tick has passed: it is old now
 		r.report(&session{}, e, domain.OutcomeSucceeded)
 		synctest.Wait()
 		time.Sleep(time.Minute)
@@ -80,7 +80,7 @@ func TestAStartThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.True(t, r.Find(e.ID).StartedAt.IsZero())
 		down.Store(false)
-		time.Sleep(2 * startEvery)
+		time.Sleep(2 * StartEvery)
 		synctest.Wait()
 		require.False(t, r.Find(e.ID).StartedAt.IsZero())
 	})

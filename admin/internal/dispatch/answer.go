@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -63,21 +64,19 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 		d.log.Warn("offers could not be granted", "count", len(answers), "err", err)
 		return
 	}
-	out := map[Target][]Grant{}
+	var out batch.Groups[Target, Grant]
 	freed := map[domain.ExecutorID]int{}
 	for i, r := range results {
 		a := answers[i]
-		out[a.From] = append(out[a.From], Grant{ID: a.ID, Fence: a.Fence, Granted: r.Granted})
+		out.Add(a.From, Grant{ID: a.ID, Fence: a.Fence, Granted: r.Granted})
 		if !r.Granted {
 			freed[r.Execution.Executor]++
 		}
 	}
-	for t, grants := range out {
-		t.SendGrants(grants)
+	for _, g := range out {
+		g.Key.SendGrants(g.Items)
 	}
-	for executor, n := range freed { // sending a refusal gave its room back
-		d.Room(executor, n)
-	}
+	d.rooms(freed) // sending a refusal gave its room back
 }
 
 // giveBack is the flush of refused offers.

@@ -68,6 +68,9 @@ type Options struct {
 	Floods *batch.Floods
 	// Ended is called for executions that an offer ended (discarded); may be nil.
 	Ended func([]domain.Execution)
+	// Random is a source of random numbers, safe for concurrent use; nil: the
+	// runtime's. All that is left to chance is taken from it.
+	Random func() uint64
 }
 
 // Dispatcher sends due executions out. Create it with New, run it with Run.
@@ -101,6 +104,9 @@ func New(opt Options) *Dispatcher {
 	if opt.Ended == nil {
 		opt.Ended = func([]domain.Execution) {}
 	}
+	if opt.Random == nil {
+		opt.Random = rand.Uint64
+	}
 	d := &Dispatcher{
 		opt: opt, log: opt.Logger.With("component", "dispatch"),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
@@ -127,13 +133,22 @@ func New(opt Options) *Dispatcher {
 func (d *Dispatcher) Run(ctx context.Context) {
 	d.stop = ctx.Done()
 	var wg sync.WaitGroup
-	for _, q := range d.due {
+	for _, q := range d.Queues() {
 		wg.Go(func() { q.Run(ctx) })
 	}
-	wg.Go(func() { d.answers.Run(ctx) })
-	wg.Go(func() { d.backs.Run(ctx) })
-	wg.Go(func() { d.admits.Run(ctx) })
 	wg.Wait()
+}
+
+// Queues are all that Run works off.
+func (d *Dispatcher) Queues() []batch.Worker {
+	return append(workers(d.due[:]), d.answers, d.backs, d.admits)
+}
+
+func workers(queues []*batch.Queue[domain.Execution]) (out []batch.Worker) {
+	for _, q := range queues {
+		out = append(out, q)
+	}
+	return out
 }
 
 // Fire takes executions that are due. It never blocks.
@@ -215,9 +230,9 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 	for i, t := range targets {
 		free[i] = t.Free()
 	}
-	turn, random := uint64(0), rand.Uint64()
+	turn, random := uint64(0), d.opt.Random()
 	if spec.Routing == domain.RouteRoundRobin {
-		turn = d.turns.take(e.JobID)
+		turn = d.turns.take(e.JobID, random)
 	}
 	for wished := wish(&e, targets, free); ; wished = -1 {
 		at := wished
@@ -275,7 +290,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		return
 	}
 	d.noOffer.over(d.log)
-	out := map[Target][]store.OfferResult{}
+	var out batch.Groups[Target, store.OfferResult]
 	freed := d.owed.take()
 	if freed == nil {
 		freed = map[domain.ExecutorID]int{}
@@ -303,14 +318,12 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 			c.target.Release(c.execution.ID, reserved)
 			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence) // a full instance refuses by itself
 		}
-		out[c.target] = append(out[c.target], r)
+		out.Add(c.target, r)
 	}
-	for t, rs := range out {
-		t.SendOffers(rs)
+	for _, g := range out {
+		g.Key.SendOffers(g.Items)
 	}
-	for executor, n := range freed { // the other worker may have met a full house
-		d.Room(executor, n)
-	}
+	d.rooms(freed) // the other worker may have met a full house
 	d.Freed(stayed)
 	if len(ended) > 0 {
 		d.opt.Ended(ended)
@@ -318,8 +331,8 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 }
 
 // retryPause spreads the next try after a database error.
-func retryPause() time.Duration {
-	return 300*time.Millisecond + rand.N(400*time.Millisecond)
+func (d *Dispatcher) retryPause() time.Duration {
+	return 300*time.Millisecond + time.Duration(d.opt.Random()%uint64(400*time.Millisecond))
 }
 
 func (d *Dispatcher) postpone(t *trouble, err error, executions ...domain.Execution) {
@@ -328,26 +341,43 @@ func (d *Dispatcher) postpone(t *trouble, err error, executions ...domain.Execut
 	}
 	t.met(d.log, err, len(executions))
 	for i := range executions {
-		executions[i].NotBefore = d.opt.Now().Add(retryPause())
+		executions[i].NotBefore = d.opt.Now().Add(d.retryPause())
 	}
 	d.opt.Later(executions...)
+}
+
+// Repeat is Resend for executions without their specs.
+func (d *Dispatcher) Repeat(ctx context.Context, offered []domain.Execution) {
+	var offers []store.OfferResult
+	for _, e := range offered {
+		if d.opt.Fleet.TargetOf(e.Instance) == nil {
+			continue
+		}
+		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
+		if err != nil {
+			d.log.Warn("one-step offers are left to the sweep", "err", err)
+			break
+		}
+		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec})
+	}
+	d.Resend(offers)
 }
 
 // Resend sends one-step offers again whose start nobody has reported, if this
 // node serves their instances. The rows name instance and fence already, so
 // that an instance which has one of them says so and does nothing else.
 func (d *Dispatcher) Resend(offers []store.OfferResult) {
-	out := map[Target][]store.OfferResult{}
+	var out batch.Groups[Target, store.OfferResult]
 	for _, o := range offers {
 		if t := d.opt.Fleet.TargetOf(o.Execution.Instance); t != nil {
 			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
 				_ = t.Reserve(o.Execution.ID, o.Execution.Fence) // a full instance refuses by itself
 			}
-			out[t] = append(out[t], o)
+			out.Add(t, o)
 		}
 	}
-	for t, list := range out {
-		t.SendOffers(list)
+	for _, g := range out {
+		g.Key.SendOffers(g.Items)
 	}
 }
 

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"math/rand/v2"
 	"sync"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -40,7 +39,9 @@ type turns struct {
 // nothing but one uneven turn.
 const maxTurns = 100_000
 
-func (t *turns) take(job domain.JobID) uint64 {
+// take returns a job's turn; the first one begins at random: many jobs do not
+// all begin at the first instance.
+func (t *turns) take(job domain.JobID, random uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.next == nil || len(t.next) > maxTurns {
@@ -48,7 +49,7 @@ func (t *turns) take(job domain.JobID) uint64 {
 	}
 	turn, ok := t.next[job]
 	if !ok {
-		turn = rand.Uint64() >> 1 // many jobs do not all begin at the first instance
+		turn = random >> 1
 	}
 	t.next[job] = turn + 1
 	return turn

@@ -33,9 +33,9 @@ func TestPick(t *testing.T) {
 
 func TestRoundRobinTurnsAreConsecutivePerJob(t *testing.T) {
 	var tr turns
-	a, b := tr.take(1), tr.take(2)
+	a, b := tr.take(1, 77), tr.take(2, 5)
 	for i := uint64(1); i < 5; i++ {
-		require.Equal(t, a+i, tr.take(1))
-		require.Equal(t, b+i, tr.take(2))
+		require.Equal(t, a+i, tr.take(1, 9))
+		require.Equal(t, b+i, tr.take(2, 9))
 	}
 }

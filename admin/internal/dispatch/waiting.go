@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -73,11 +74,13 @@ func (r *waitingRoom) add(w waiter) {
 	lines[to] = slices.Insert(lines[to], at, &e)
 }
 
-// of returns the lines of an executor in which somebody waits.
+// of returns the lines of an executor in which somebody waits, by handler.
 func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.lines[executor]))
+	return slices.SortedFunc(maps.Keys(r.lines[executor]), func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.handler, b.handler))
+	})
 }
 
 // take removes up to n waiters of a line, the first ones.
@@ -106,9 +109,17 @@ func (r *waitingRoom) take(from line, n int) []domain.Execution {
 
 // How long another node leaves a waiter alone.
 const (
-	waitBusy    = 10 * time.Second // instances are here, but full
-	waitOffline = 3 * time.Second  // no instance here; another node may have one
+	waitBusy = 10 * time.Second // instances are here, but full
+	// No instance is here: another node that has one takes the execution at
+	// its next look at strays. If nobody has one, the pauses grow.
+	waitOfflineMin = 250 * time.Millisecond
+	waitOfflineMax = 3 * time.Second
 )
+
+// waitOffline is the pause of an execution that has waited so long.
+func waitOffline(waited time.Duration) time.Duration {
+	return min(max(waited, waitOfflineMin), waitOfflineMax)
+}
 
 // wait puts executions into the waiting room and tells the database.
 func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
@@ -123,7 +134,8 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 			Message: "every instance that serves the handler is full", For: waitBusy,
 		}
 		if w.online == 0 {
-			waits[i].Message, waits[i].For = "no instance that serves the handler is connected", waitOffline
+			waits[i].Message = "no instance that serves the handler is connected"
+			waits[i].For = waitOffline(d.opt.Now().Sub(w.since()))
 		}
 	}
 	covered, err := d.opt.Store.RecordWaits(ctx, waits)
@@ -156,6 +168,13 @@ func (d *Dispatcher) recheck(waiters []waiter) {
 func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
 	for _, l := range d.waiting.of(executor) {
 		d.release(l, n)
+	}
+}
+
+// rooms is Room for several executors, in the order of their ids.
+func (d *Dispatcher) rooms(freed map[domain.ExecutorID]int) {
+	for _, executor := range slices.Sorted(maps.Keys(freed)) {
+		d.Room(executor, freed[executor])
 	}
 }
 

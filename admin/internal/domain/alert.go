@@ -11,7 +11,14 @@ const (
 	AlertRunLost     AlertKind = "run_lost"
 	AlertNoExecutor  AlertKind = "no_executor"
 	AlertTest        AlertKind = "test"
+	// These are about the platform and not about a job: TenantID and JobID are
+	// 0, and the operators are told.
+	AlertClockJump AlertKind = "clock_jump"
+	AlertRollback  AlertKind = "db_rollback"
 )
+
+// Platform reports whether an event is one for the operators.
+func (k AlertKind) Platform() bool { return k == AlertClockJump || k == AlertRollback }
 
 // AlertEvent is one thing to tell, written in the same transaction as the
 // change it tells about. Alerting turns it into deliveries.
@@ -26,6 +33,8 @@ type AlertEvent struct {
 	// DedupeKey makes the event unique: a second insert with the same key is
 	// ignored. For a run it is kind, execution and fence.
 	DedupeKey string
+	// Detail says what happened, in English, where the kind does not tell all.
+	Detail    string
 	CreatedAt time.Time
 }
 

@@ -35,6 +35,9 @@ const (
 	CodeStaleTerm Code = "stale_term"
 	// CodeClockJump: the database's clock says more than is believed of it.
 	CodeClockJump Code = "clock_jump"
+	// CodeRolledBack: the database has lost what it had committed, and nothing
+	// is started until an operator has decided.
+	CodeRolledBack Code = "db_rollback"
 )
 
 // Error is the one error type that crosses rooms. Anything else is a fault of

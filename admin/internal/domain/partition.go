@@ -30,7 +30,15 @@ type PartitionTable struct {
 	// ClockConfirmedAt is when, by the database's clock, an operator last said
 	// that this clock is right; zero = never.
 	ClockConfirmedAt time.Time
+	History          History
+	// Doubted is the farthest history that a node knows which found the
+	// database rolled back; zero = none did, or an operator has decided.
+	Doubted History
 }
+
+// ClockHoldValue is the cluster value that outlives the nodes which do not
+// believe the database's clock: by how many milliseconds it leapt, or "".
+const ClockHoldValue = "clock_hold"
 
 // ClockAgreed reports whether the database's clock is right by the vote of
 // most nodes: those whose last sign of life, by this clock, is younger than

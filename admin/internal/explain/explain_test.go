@@ -152,6 +152,7 @@ func TestFireTimesWithoutARun(t *testing.T) {
 		"The schedule fires at this instant, but runs that old have been deleted.":                                                              func(f *FireTime) { f.KeptSince = at(1) },
 		"The job is paused: it fires no more until it is resumed (stock-taking).":                                                               func(f *FireTime) { f.State, f.PauseNote = domain.JobPaused, "stock-taking" },
 		"It lies ahead: its run is written a few seconds before.":                                                                               func(f *FireTime) { f.Now = at(-1) },
+		`It lies ahead, and it will not run: the calendar "cn" excludes it.`:                                                                    func(f *FireTime) { f.Now, f.Calendar = at(-1), "cn" },
 		"The schedule fires at this instant, and there is no run of it: the job was paused then, or its schedule was changed around that time.": func(*FireTime) {},
 	} {
 		f := base

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -16,6 +17,8 @@ type FireTime struct {
 	PauseNote string
 	// Planned: the revision that was in force fires at that instant.
 	Planned bool
+	// Calendar is the name of the one that keeps it from running; "": none.
+	Calendar string
 	// Before and After are its neighbouring fire times; zero: none, or not known.
 	Before, After time.Time
 	// KeptSince is the instant before which ended runs have been deleted.
@@ -42,6 +45,9 @@ func (f FireTime) summary() Text {
 			t.Zh += "（" + f.PauseNote + "）"
 		}
 		return Text{t.En + ".", t.Zh + "。"}
+	case f.At.After(f.Now) && f.Calendar != "":
+		return Text{fmt.Sprintf("It lies ahead, and it will not run: the calendar %q excludes it.", f.Calendar),
+			fmt.Sprintf("该时刻尚未到来，届时也不会运行：日历“%s”排除了它。", f.Calendar)}
 	case f.At.After(f.Now):
 		return Text{"It lies ahead: its run is written a few seconds before.", "该时刻尚未到来，运行记录会在触发前几秒生成。"}
 	default:

@@ -30,8 +30,10 @@ type Options struct {
 	BootID string
 	// Horizon is how far ahead of their time executions are planned.
 	Horizon time.Duration
-	// Adopt takes executions that a dead node had planned.
-	Adopt func(...domain.Execution)
+	// Adopt takes executions that a dead node had planned, Resend one-step
+	// offers of its that nobody has reported to have started.
+	Adopt  func(...domain.Execution)
+	Resend func(ctx context.Context, offered []domain.Execution)
 	// GiveBack returns offers (store.Executions.GiveBackOffers).
 	GiveBack func(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error)
 	// Gained is called when partitions were taken: there is something to plan.
@@ -39,6 +41,11 @@ type Options struct {
 	// ClockHeld says that this node does not believe the database's clock; nil: never.
 	ClockHeld func() bool
 	Logger    *slog.Logger
+	// Elapsed is the time that has passed on this node since any fixed
+	// instant, monotonic; nil: since the construction. Beside runs f beside
+	// the caller; nil: in a goroutine, for which Run waits.
+	Elapsed func() time.Duration
+	Beside  func(f func())
 }
 
 // Keeper keeps a node's leases. Its methods are safe for concurrent use.
@@ -46,7 +53,6 @@ type Keeper struct {
 	// fixed after construction
 	opt     Options
 	log     *slog.Logger
-	base    time.Time // monotonic origin of the machine's clock
 	refused chan struct{}
 
 	mu      sync.Mutex
@@ -60,10 +66,18 @@ func NewKeeper(opt Options) *Keeper {
 	if opt.ClockHeld == nil {
 		opt.ClockHeld = func() bool { return false }
 	}
-	return &Keeper{
-		opt: opt, log: opt.Logger.With("component", "lease"), base: time.Now(), refused: make(chan struct{}, 1),
+	if opt.Elapsed == nil {
+		base := time.Now() // with monotonic reading
+		opt.Elapsed = func() time.Duration { return time.Since(base) }
+	}
+	k := &Keeper{
+		opt: opt, log: opt.Logger.With("component", "lease"), refused: make(chan struct{}, 1),
 		machine: New(Config{Node: opt.Node, BootID: opt.BootID}),
 	}
+	if opt.Beside == nil {
+		k.opt.Beside = k.adopts.Go
+	}
+	return k
 }
 
 // Held returns the partitions that this node may plan now, with their terms.
@@ -97,7 +111,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var broken bool
 	for event := Event(Tick{}); ; {
-		err := k.handle(ctx, event)
+		err := k.Handle(ctx, event)
 		if ctx.Err() != nil {
 			return k.stop(context.WithoutCancel(ctx))
 		}
@@ -127,7 +141,7 @@ func (k *Keeper) stop(ctx context.Context) error {
 	tick := time.NewTicker(LookEvery / 5)
 	defer tick.Stop()
 	for event := Event(Stop{}); ; event = (Tick{}) {
-		err := k.handle(ctx, event)
+		err := k.Handle(ctx, event)
 		k.mu.Lock()
 		done := k.machine.Stopped()
 		k.mu.Unlock()
@@ -143,7 +157,7 @@ func (k *Keeper) stop(ctx context.Context) error {
 	}
 }
 
-func (k *Keeper) now() time.Duration { return time.Since(k.base) }
+func (k *Keeper) now() time.Duration { return k.opt.Elapsed() }
 
 func (k *Keeper) step(event Event) []Effect {
 	k.mu.Lock()
@@ -154,9 +168,9 @@ func (k *Keeper) step(event Event) []Effect {
 	return k.machine.Step(k.now(), event)
 }
 
-// handle steps through an event and all that follows from it. It ends at the
+// Handle is one round of Run: it steps through an event and all that follows from it. It ends at the
 // first error: the next tick begins with a fresh look.
-func (k *Keeper) handle(ctx context.Context, event Event) error {
+func (k *Keeper) Handle(ctx context.Context, event Event) error {
 	for queue := k.step(event); len(queue) > 0; queue = queue[1:] {
 		answer, err := k.do(ctx, queue[0])
 		if err != nil {
@@ -205,7 +219,7 @@ func (k *Keeper) do(ctx context.Context, effect Effect) (Event, error) {
 // adopt reads beside the loop: renewals do not wait for it.
 func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 	ctx = context.WithoutCancel(ctx)
-	k.adopts.Go(func() {
+	k.opt.Beside(func() {
 		ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 		defer cancel()
 		found, err := k.opt.Store.ListPlanned(ctx, store.ListPlannedParams{
@@ -223,18 +237,27 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 	})
 }
 
-// takeBack gives the offers among them back, and returns all that is due.
+// takeBack gives the offers among them back, sends those that were grants
+// again, and returns all that is due.
 func (k *Keeper) takeBack(ctx context.Context, found []domain.Execution) (due []domain.Execution, err error) {
 	var offers []store.GiveBack
+	var oneStep []domain.Execution
 	for _, e := range found {
-		if e.State == domain.Due {
+		switch e.State {
+		case domain.Due, domain.RetryWait:
 			due = append(due, e)
+			continue
+		case domain.Running:
+			oneStep = append(oneStep, e)
 			continue
 		}
 		offers = append(offers, store.GiveBack{
 			Tenant: e.TenantID, ID: e.ID, Fence: e.Fence, Instance: e.Instance,
 			Reason: domain.ReasonOfferExpired, Message: "the node that offered it is gone",
 		})
+	}
+	if len(oneStep) > 0 {
+		k.opt.Resend(ctx, oneStep)
 	}
 	if len(offers) == 0 {
 		return due, nil

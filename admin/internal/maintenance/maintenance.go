@@ -104,16 +104,22 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 	housekeeping.Start()
 	var wg sync.WaitGroup
-	wg.Go(func() { s.every(ctx, "sweep executions", sweepEvery, s.sweep) })
-	wg.Go(func() { s.every(ctx, "sweep stray executions", strayEvery, s.sweepStrays) })
-	wg.Go(func() { s.every(ctx, "admit waiting executions", admitEvery, s.admit) })
-	wg.Go(func() { s.every(ctx, "expire instances", instanceEvery, s.expireInstances) })
-	wg.Go(func() { s.every(ctx, "rearm fixed delays", delayEvery, s.rearmDelays) })
-	for _, c := range s.opt.Chores {
+	for _, c := range s.Rounds() {
 		wg.Go(func() { s.every(ctx, c.Name, c.Every, c.Do) })
 	}
 	wg.Wait()
 	return housekeeping.Shutdown()
+}
+
+// Rounds are all that Run does, each at once and then every so often.
+func (s *Sweeper) Rounds() []Chore {
+	return append([]Chore{
+		{"sweep executions", sweepEvery, s.sweep},
+		{"sweep stray executions", strayEvery, s.sweepStrays},
+		{"admit waiting executions", admitEvery, s.admit},
+		{"expire instances", instanceEvery, s.expireInstances},
+		{"rearm fixed delays", delayEvery, s.rearmDelays},
+	}, s.opt.Chores...)
 }
 
 // every runs f at once and then at each tick; an error is told when it changes.

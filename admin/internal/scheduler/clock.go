@@ -21,8 +21,7 @@ import (
 // still until it is clear who is right (hold.go). Safe for concurrent use.
 type Clock struct {
 	opt    ClockOptions
-	base   time.Time    // local, with monotonic reading
-	offset atomic.Int64 // nanoseconds to add to the time since base, as Unix nanoseconds
+	offset atomic.Int64 // nanoseconds to add to the elapsed time, as Unix nanoseconds
 
 	mu      sync.Mutex
 	samples [clockSamples]int64 // guarded by mu
@@ -45,11 +44,15 @@ type ClockOptions struct {
 	Confirmed func(now time.Time, h Hold) bool
 	// Changed is told of each hold and of its end; may be nil.
 	Changed func(h Hold, held bool)
+	// Elapsed is the time that has passed on this node since any fixed
+	// instant, monotonic; nil: since the construction.
+	Elapsed func() time.Duration
 }
 
 const (
 	clockSamples = 30
-	clockEvery   = time.Second
+	// ClockEvery is the pace of samples.
+	ClockEvery = time.Second
 )
 
 // NewClock returns a clock that has taken its first samples.
@@ -60,7 +63,11 @@ func NewClock(ctx context.Context, opt ClockOptions) (*Clock, error) {
 	if opt.Changed == nil {
 		opt.Changed = func(Hold, bool) {}
 	}
-	c := &Clock{opt: opt, base: time.Now()}
+	if opt.Elapsed == nil {
+		base := time.Now() // with monotonic reading
+		opt.Elapsed = func() time.Duration { return time.Since(base) }
+	}
+	c := &Clock{opt: opt}
 	for range 3 {
 		now, local, err := c.ask(ctx)
 		if err != nil {
@@ -78,24 +85,28 @@ func (c *Clock) Now() time.Time {
 	if at := c.stands.Load(); at != 0 {
 		return time.Unix(0, at).UTC()
 	}
-	return time.Unix(0, c.offset.Load()+int64(time.Since(c.base))).UTC()
+	return time.Unix(0, c.offset.Load()+int64(c.opt.Elapsed())).UTC()
 }
 
 // Run keeps the clock in step until ctx ends.
 func (c *Clock) Run(ctx context.Context) {
-	tick := time.NewTicker(clockEvery)
+	tick := time.NewTicker(ClockEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// A missed sample does no harm: the local clock drifts by
-			// microseconds in a second.
-			if now, local, err := c.ask(ctx); err == nil {
-				c.judge(now, local)
-			}
+			c.Sample(ctx)
 		}
+	}
+}
+
+// Sample is one round of Run. A missed one does no harm: the local clock drifts
+// by microseconds in a second.
+func (c *Clock) Sample(ctx context.Context) {
+	if now, local, err := c.ask(ctx); err == nil {
+		c.judge(now, local)
 	}
 }
 
@@ -104,11 +115,11 @@ func (c *Clock) ask(ctx context.Context) (now time.Time, local time.Duration, er
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	now, err = c.opt.Source.Now(ctx)
-	return now, time.Since(c.base), err
+	return now, c.opt.Elapsed(), err
 }
 
 // learnLocked takes one sample: the database said now, and local had passed
-// since base when the answer was here.
+// when the answer was here.
 func (c *Clock) learnLocked(now time.Time, local time.Duration) {
 	c.samples[c.next] = now.UnixNano() - int64(local)
 	c.next = (c.next + 1) % clockSamples

@@ -65,14 +65,14 @@ func TestALeapForwardHoldsTheClock(t *testing.T) {
 		r.after(time.Minute)
 		require.Zero(t, r.error())
 		r.db.set(MaxJump)
-		r.after(2 * clockEvery)
+		r.after(2 * ClockEvery)
 		require.Equal(t, MaxJump, r.error(), "what is below the threshold is followed")
 		_, held := r.clock.Held()
 		require.False(t, held)
 
 		r.db.set(5 * time.Minute)
 		require.Equal(t, 2*MaxJump, time.Until(r.clock.Latest()), "and before it is noticed, what lies beyond is refused")
-		r.after(clockEvery)
+		r.after(ClockEvery)
 		h, held := r.clock.Held()
 		require.True(t, held)
 		require.Equal(t, 5*time.Minute-MaxJump, h.Jump)
@@ -85,7 +85,7 @@ func TestALeapForwardHoldsTheClock(t *testing.T) {
 		r.mu.Lock()
 		r.right = true
 		r.mu.Unlock()
-		r.after(clockEvery)
+		r.after(ClockEvery)
 		require.Equal(t, 5*time.Minute, r.error())
 		require.Equal(t, []bool{true, false}, r.told)
 		r.after(time.Hour)
@@ -100,7 +100,7 @@ func TestAConfirmedLeapIsHeldForAWhile(t *testing.T) {
 		r.after(holdAtLeast)
 		_, held := r.clock.Held()
 		require.True(t, held, "everybody has to renew first")
-		r.after(2 * clockEvery)
+		r.after(2 * ClockEvery)
 		require.Equal(t, time.Hour, r.error())
 	})
 }
@@ -112,7 +112,7 @@ func TestALeapThatIsTakenBackIsForgotten(t *testing.T) {
 		_, held := r.clock.Held()
 		require.True(t, held)
 		r.db.set(0)
-		r.after(clockEvery)
+		r.after(ClockEvery)
 		_, held = r.clock.Held()
 		require.False(t, held)
 		require.Zero(t, r.error())
@@ -122,7 +122,7 @@ func TestALeapThatIsTakenBackIsForgotten(t *testing.T) {
 func TestAClockThatWasDoubtedIsDoubtedAfterARestart(t *testing.T) {
 	withClock(t, time.Hour, func(r *clockRig) {
 		require.Zero(t, r.error())
-		r.after(2 * clockEvery)
+		r.after(2 * ClockEvery)
 		_, held := r.clock.Held()
 		require.True(t, held)
 		require.LessOrEqual(t, r.error(), time.Duration(0))
@@ -132,9 +132,9 @@ func TestAClockThatWasDoubtedIsDoubtedAfterARestart(t *testing.T) {
 func TestAClockSetBackIsFollowedLater(t *testing.T) {
 	withClock(t, 0, func(r *clockRig) {
 		r.db.set(-5 * time.Minute)
-		r.after(clockSamples * clockEvery / 2)
+		r.after(clockSamples * ClockEvery / 2)
 		require.Zero(t, r.error())
-		r.after(clockSamples * clockEvery)
+		r.after(clockSamples * ClockEvery)
 		require.Equal(t, -5*time.Minute, r.error())
 	})
 }

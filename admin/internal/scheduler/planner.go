@@ -98,7 +98,7 @@ func (p *Planner) Run(ctx context.Context) {
 	defer tick.Stop()
 	broken := false
 	for {
-		err := p.claimAll(ctx)
+		err := p.Claim(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -126,8 +126,8 @@ func (p *Planner) Lag() time.Duration {
 	return max(0, time.Since(time.Unix(0, p.done.Load()))-LookAhead)
 }
 
-// claimAll claims until nothing is due inside the horizon.
-func (p *Planner) claimAll(ctx context.Context) error {
+// Claim is one round of Run: it claims until nothing is due inside the horizon.
+func (p *Planner) Claim(ctx context.Context) error {
 	for ctx.Err() == nil {
 		held := p.held() // asked each time: trust may end while there is much to do
 		if len(held) == 0 {

@@ -103,7 +103,7 @@ func TestClaimingGoesOnWhileSomethingIsDue(t *testing.T) {
 	p := plannerWith(nil)
 	source := &claims{answers: []store.ClaimedTriggers{full, behind, last}}
 	p.store, p.out = source, func(e []domain.Execution) { out = append(out, e...) }
-	require.NoError(t, p.claimAll(t.Context()))
+	require.NoError(t, p.Claim(t.Context()))
 	require.Equal(t, 3, source.calls)
 	require.Equal(t, []domain.Execution{due}, out, "missed ones do not go on")
 }
@@ -117,7 +117,7 @@ func TestLagGrowsWhilePlanningDoesNotEnd(t *testing.T) {
 		require.Zero(t, p.Lag())
 		time.Sleep(LookAhead + time.Minute)
 		require.Equal(t, time.Minute, p.Lag())
-		require.NoError(t, p.claimAll(t.Context()))
+		require.NoError(t, p.Claim(t.Context()))
 		require.Zero(t, p.Lag())
 	})
 }

@@ -76,7 +76,7 @@ func (t *Timer) Run(ctx context.Context) {
 	sleep := time.NewTimer(0)
 	defer sleep.Stop()
 	for {
-		due, wait := t.due()
+		due, wait := t.Due()
 		if len(due) > 0 {
 			t.fire(due)
 			continue
@@ -95,8 +95,8 @@ func (t *Timer) Run(ctx context.Context) {
 // followed.
 const maxSleep = time.Second
 
-// due takes what has come due, or says how long to sleep.
-func (t *Timer) due() (due []domain.Execution, wait time.Duration) {
+// Due is one round of Run: it takes what has come due, or says how long to sleep.
+func (t *Timer) Due() (due []domain.Execution, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now().UnixNano()

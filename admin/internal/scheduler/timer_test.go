@@ -83,12 +83,13 @@ func TestTimerHoldsAnExecutionOnce(t *testing.T) {
 
 func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Clock{base: time.Now()}
+		base := time.Now()
+		c := &Clock{opt: ClockOptions{Elapsed: func() time.Duration { return time.Since(base) }}}
 		database := func() time.Time { return time.Now().Add(42 * time.Minute) } // far off
 		for _, roundTrip := range []time.Duration{80, 3, 40, 9} {
 			asked := database().Truncate(time.Millisecond)
 			time.Sleep(roundTrip * time.Millisecond)
-			c.learnLocked(asked, time.Since(c.base))
+			c.learnLocked(asked, c.opt.Elapsed())
 			require.False(t, c.Now().After(database()))
 		}
 		behind := database().Sub(c.Now())
@@ -100,11 +101,12 @@ func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
 
 func TestClockFollowsADatabaseThatWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Clock{base: time.Now()}
-		c.learnLocked(time.Now(), time.Since(c.base))
+		base := time.Now()
+		c := &Clock{opt: ClockOptions{Elapsed: func() time.Duration { return time.Since(base) }}}
+		c.learnLocked(time.Now(), c.opt.Elapsed())
 		for range clockSamples {
 			time.Sleep(time.Second)
-			c.learnLocked(time.Now().Add(-5*time.Minute), time.Since(c.base))
+			c.learnLocked(time.Now().Add(-5*time.Minute), c.opt.Elapsed())
 		}
 		require.Equal(t, time.Now().Add(-5*time.Minute).UnixNano(), c.Now().UnixNano())
 	})

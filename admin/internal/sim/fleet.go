@@ -51,8 +51,12 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 			continue
 		}
 		i.GoneAt, i.Running = now, 0
-		if i.LeaseUntil.After(now) {
-			i.LeaseUntil = now
+		until := now
+		if p.OwedComplete {
+			until = now.Add(-domain.LeaseMargin - time.Millisecond)
+		}
+		if i.LeaseUntil.After(until) {
+			i.LeaseUntil = until
 		}
 		ended = append(ended, i.ID)
 	}
@@ -60,7 +64,7 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 		e := d.find(id)
 		if e.State.OnInstance() && slices.Contains(ended, e.Instance) {
 			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-				e.WakeAt = now.Add(p.Grace)
+				e.WakeAt = now.Add(p.GraceOf(id))
 				return domain.Effects{}, nil
 			})
 		}
@@ -149,7 +153,9 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	until := d.clock().Add(p.Horizon + domain.PickupGrace)
 	for _, id := range d.living() {
 		e := d.find(id)
-		planned := e.State == domain.Due && e.Fence == 0 && e.Reason == "" || e.State == domain.Offered && slices.Contains(p.OfferedBy, e.Node)
+		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit
+		offered := e.State == domain.Offered || e.State == domain.Running && e.Idempotent && e.StartedAt.IsZero()
+		planned = planned || offered && slices.Contains(p.OfferedBy, e.Node)
 		if planned && slices.Contains(p.Partitions, e.Partition) && !e.WakeAt.After(until) {
 			out = append(out, *e)
 		}

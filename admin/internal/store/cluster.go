@@ -28,6 +28,10 @@ type Cluster interface {
 	ClusterValue(ctx context.Context, key, initial string) (string, error)
 	// SetClusterValue replaces the value under key.
 	SetClusterValue(ctx context.Context, key, value string) error
+	// HoldClock notes under domain.ClockHoldValue by how much the database's
+	// clock leapt, for nodes that start later, and records the alert with it,
+	// unless another node has.
+	HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error
 	// ConfirmClock notes, by the database's clock, that an operator says this
 	// clock is right (PartitionTable.ClockConfirmedAt).
 	ConfirmClock(ctx context.Context) (time.Time, error)

@@ -26,6 +26,7 @@ import "context"
 // Store is everything the admin asks of its database.
 type Store interface {
 	Cluster
+	History
 	Accounts
 	Fleet
 	Jobs

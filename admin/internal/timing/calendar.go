@@ -69,11 +69,25 @@ func ExcludedText(spec *domain.ScheduleSpec, e schedule.Exclusion) string {
 	text := fmt.Sprintf("the calendar %q (version %d) ", u.Content.Name, u.Version)
 	switch e.Kind {
 	case schedule.ExcludedHoliday:
-		return text + "has a holiday on " + e.Date + named(nameOfDay(u.Content.Holidays, e.Date))
+		text += "has a holiday on " + e.Date
 	case schedule.ExcludedWeekend:
-		return text + "has a weekend on " + e.Date
+		text += "has a weekend on " + e.Date
 	default:
-		return text + "has a blackout until " + e.To.UTC().Format(time.RFC3339) + named(nameOfBlackout(u.Content.Blackouts, e))
+		text += "has a blackout until " + e.To.UTC().Format(time.RFC3339)
+	}
+	return text + named(ExclusionName(spec, e))
+}
+
+// ExclusionName is what the calendar calls the day or the window; "" without a name.
+func ExclusionName(spec *domain.ScheduleSpec, e schedule.Exclusion) string {
+	content := spec.Calendars[e.Calendar].Content
+	switch e.Kind {
+	case schedule.ExcludedHoliday:
+		return nameOfDay(content.Holidays, e.Date)
+	case schedule.ExcludedWeekend:
+		return ""
+	default:
+		return nameOfBlackout(content.Blackouts, e)
 	}
 }
 

@@ -27,20 +27,23 @@ type words struct {
 	never           string // the handler did not start
 	openRun, openJo string
 	footer          string
+	platformFooter  string
 }
 
 var english = words{
 	job: "Job", tenant: "Tenant", executor: "Executor", run: "Run", due: "Due", started: "Started", ended: "Ended",
 	attempt: "Attempt", instance: "Instance", attemptOf: "%d of %d", never: "not started",
 	openRun: "Open the run", openJo: "Open the job",
-	footer: "Sent by Carillon because you own this job or are listed in its alerts.",
+	footer:         "Sent by Carillon because you own this job or are listed in its alerts.",
+	platformFooter: "Sent by Carillon because you are listed as one of its operators.",
 }
 
 var chinese = words{
 	job: "任务", tenant: "租户", executor: "执行器", run: "执行编号", due: "计划时间", started: "开始时间", ended: "结束时间",
 	attempt: "尝试次数", instance: "实例", attemptOf: "第 %d 次，共 %d 次", never: "未开始",
 	openRun: "查看本次执行", openJo: "查看任务",
-	footer: "您是该任务的负责人或告警接收人，因此收到 Carillon（编钟）发出的这封邮件。",
+	footer:         "您是该任务的负责人或告警接收人，因此收到 Carillon（编钟）发出的这封邮件。",
+	platformFooter: "您是 Carillon（编钟）的运维人员，因此收到这封邮件。",
 }
 
 func wordsOf(l alerting.Language) words {
@@ -63,6 +66,9 @@ func newContent(n *alerting.Notice, language alerting.Language) content {
 	if c.Link == "" {
 		c.Link, c.LinkText = n.JobURL, w.openJo
 	}
+	if n.Event.Kind.Platform() {
+		c.Footer = w.platformFooter
+	}
 	c.Subject = shorten("[Carillon] "+c.Title, maxSubject)
 	c.Facts = facts(n, w)
 	return c
@@ -76,7 +82,9 @@ func facts(n *alerting.Notice, w words) []fact {
 			out = append(out, fact{label, value})
 		}
 	}
-	add(w.job, n.JobName())
+	if !n.Event.Kind.Platform() {
+		add(w.job, n.JobName())
+	}
 	add(w.tenant, n.Tenant.Name)
 	executor := n.Executor.Name
 	if handler := n.Job.Spec.Handler; handler != "" && executor != "" {
@@ -85,7 +93,7 @@ func facts(n *alerting.Notice, w words) []fact {
 	add(w.executor, executor)
 	e := n.Execution
 	if e == nil {
-		if n.Event.Kind == domain.AlertNoExecutor {
+		if n.Event.Kind == domain.AlertNoExecutor || n.Event.Kind.Platform() {
 			add(w.due, instant(n.Event.CreatedAt, zone))
 		}
 		return out

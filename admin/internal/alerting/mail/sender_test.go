@@ -239,7 +239,7 @@ func TestServersThatNeverEnd(t *testing.T) {
 			began := time.Now()
 			err = s.Send(t.Context(), notice())
 			require.True(t, unreachable(err), "%v", err)
-			require.Less(t, time.Since(began), 3*time.Second)
+			require.Less(t, time.Since(began), time.Minute, "the server goes on for ever")
 		})
 	}
 }

@@ -52,6 +52,9 @@ func (s *Store) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bo
 	var b *batch
 	err = s.runChecked(ctx, "admit waiting executions", s.landed(&b), func(t *txn) error {
 		b, woken, again = nil, nil, false
+		if err := t.guard(); err != nil {
+			return err
+		}
 		limits, err := lockLimits(t, keys, skipLocked)
 		if err != nil || len(limits) == 0 {
 			return err

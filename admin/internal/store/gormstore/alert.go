@@ -21,6 +21,7 @@ type alertEventRow struct {
 	DedupeKey   string `gorm:"column:dedupe_key"`
 	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
 	ExpandedAt  int64  `gorm:"column:expanded_at"`
+	Detail      string `gorm:"column:detail"`
 }
 
 func (alertEventRow) TableName() string { return "alert_events" }
@@ -28,7 +29,7 @@ func (alertEventRow) TableName() string { return "alert_events" }
 func (r alertEventRow) event() domain.AlertEvent {
 	return domain.AlertEvent{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
-		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, CreatedAt: instant(r.CreatedAt),
+		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, CreatedAt: instant(r.CreatedAt),
 	}
 }
 
@@ -71,7 +72,7 @@ func (s *Store) RecordAlerts(ctx context.Context, events []domain.AlertEvent) er
 		for i, e := range events {
 			rows[i] = alertEventRow{
 				ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, CreatedAt: millis(e.CreatedAt),
+				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: clip(e.Detail, messageSize), CreatedAt: millis(e.CreatedAt),
 			}
 			if rows[i].CreatedAt == 0 {
 				rows[i].CreatedAt = millis(now)

@@ -36,6 +36,9 @@ func (s *Store) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams
 		var runs []domain.Execution
 		// Repeating it changes nothing more: what was written counts as taken.
 		err := s.runRepeatable(ctx, "drive backfill", func(t *txn) (err error) {
+			if err := t.guard(); err != nil {
+				return err
+			}
 			runs, err = t.driveBackfill(id, p)
 			return err
 		})

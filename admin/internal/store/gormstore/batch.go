@@ -80,6 +80,9 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	var b *batch
 	o.known = !o.skipLocked
 	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
+		if err = t.guard(); err != nil {
+			return err
+		}
 		if b, err = newBatch(t, ids, o); err == nil {
 			err = move(b)
 		}
@@ -100,6 +103,7 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	for _, m := range b.moves {
 		s.flights.remember(cmp.Or(m.after, m.before))
 	}
+	s.past.note(b.moves)
 	return nil
 }
 

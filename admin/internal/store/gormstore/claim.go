@@ -154,6 +154,9 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 	var planned []*executionRow
 	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
 	err := s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
+		if err := t.guard(); err != nil {
+			return err
+		}
 		triggers, now, err := lockDueTriggers(t, due, p.Horizon)
 		if err == nil {
 			err = believe(now, p.Latest)

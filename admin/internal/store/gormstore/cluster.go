@@ -209,6 +209,28 @@ func (s *Store) ConfirmClock(ctx context.Context) (now time.Time, err error) {
 	return now, err
 }
 
+// HoldClock keys the alert by the last time that was believed.
+func (s *Store) HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error {
+	id, err := s.id()
+	if err != nil {
+		return err
+	}
+	return s.runRepeatable(ctx, "hold clock", func(t *txn) error {
+		var held clusterValueRow
+		if err := t.db.Clauses(t.locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil || held.Value != "" {
+			return err
+		}
+		if err := t.setClusterValue(domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10)); err != nil {
+			return err
+		}
+		at := millis(alert.CreatedAt)
+		return insertAlerts(t, []alertEventRow{{
+			ID: id, Kind: string(alert.Kind), Detail: clip(alert.Detail, messageSize), CreatedAt: at,
+			DedupeKey: string(alert.Kind) + ":" + strconv.FormatInt(at, 10),
+		}})
+	})
+}
+
 func (s *Store) SaveSigningKey(ctx context.Context, k domain.SigningKey) error {
 	return s.runRepeatable(ctx, "save signing key", func(t *txn) error {
 		row := signingKeyRow{ID: k.ID, PublicKey: k.PublicKey, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt)}

@@ -236,7 +236,10 @@ func writeJSONString(b *bytes.Buffer, s string) {
 }
 
 // mysqlConnector sets up each new connection before anybody uses it.
-type mysqlConnector struct{ driver.Connector }
+type mysqlConnector struct {
+	driver.Connector
+	past *past
+}
 
 // Connect adds what a DSN cannot say for both MySQL 8 and MariaDB 10.11, whose
 // variables for the isolation level have different names.
@@ -255,6 +258,10 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, fmt.Errorf("set isolation level: %w", err)
 	}
 	if err := limitIdle(ctx, execer); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	if err := c.past.meet(ctx, conn); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -317,7 +324,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 
 // openMySQL makes one pool for reading and writing, and one connection for the
 // leases, which must not queue behind anything else.
-func openMySQL(o Options) (write, leases *sql.DB, err error) {
+func openMySQL(o Options, past *past) (write, leases *sql.DB, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return nil, nil, err
@@ -329,11 +336,11 @@ func openMySQL(o Options) (write, leases *sql.DB, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare MySQL connections: %w", err)
 	}
-	db := sql.OpenDB(o.connector(mysqlConnector{connector}))
+	db := sql.OpenDB(o.connector(mysqlConnector{connector, past}))
 	db.SetMaxOpenConns(o.MaxOpenConns)
 	db.SetMaxIdleConns(o.MaxOpenConns)
 	db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
-	leases = sql.OpenDB(mysqlConnector{connector})
+	leases = sql.OpenDB(mysqlConnector{connector, past})
 	leases.SetMaxOpenConns(1)
 	return db, leases, nil
 }

@@ -223,7 +223,7 @@ func (s *Store) LeaveInstance(ctx context.Context, tenant domain.TenantID, id do
 		if len(known) == 0 {
 			return notFound("instance", id)
 		}
-		_, err = t.endInstances(known, reason, domain.LeaseMargin)
+		_, err = t.endInstances(known, ending{reason: reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
 		return err
 	})
 }
@@ -237,16 +237,26 @@ func (s *Store) SupersedeBoots(ctx context.Context, p store.SupersedeBootsParams
 		err := t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND boot_id IN ?", int64(p.Tenant), int64(p.Executor), p.BootIDs).
 			Order("id").Find(&known).Error
 		if err == nil {
-			ended, err = t.endInstances(known, "superseded by a new boot", p.Grace)
+			ended, err = t.endInstances(known, ending{reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
 		}
 		return err
 	})
 	return ended, err
 }
 
+// ending says how instances end.
+type ending struct {
+	reason string
+	// dead: the process is proven to be gone, so that nothing has to be waited
+	// for after the end of its lease.
+	dead bool
+	// grace is when an execution of it has to be looked at.
+	grace func(domain.ExecutionID) time.Duration
+}
+
 // endInstances ends the leases of locked instances and lets their executions
-// be looked at after grace.
-func (t *txn) endInstances(rows []instanceRow, reason string, grace time.Duration) (ended []domain.InstanceID, err error) {
+// be looked at.
+func (t *txn) endInstances(rows []instanceRow, how ending) (ended []domain.InstanceID, err error) {
 	rows = slices.DeleteFunc(rows, func(r instanceRow) bool { return r.GoneAt != 0 })
 	if len(rows) == 0 {
 		return nil, nil
@@ -255,19 +265,23 @@ func (t *txn) endInstances(rows []instanceRow, reason string, grace time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	until := now
+	if how.dead {
+		until = now.Add(-domain.LeaseMargin - time.Millisecond) // so that the margin has passed
+	}
 	for _, r := range rows {
 		ended = append(ended, domain.InstanceID(r.ID))
 		_, err := t.exec(t.ctx, "UPDATE instances SET lease_until = ?, gone_at = ?, gone_reason = ?, running = 0 WHERE id = ? AND tenant_id = ?",
-			min(r.LeaseUntil, millis(now)), millis(now), clip(reason, nameSize), r.ID, r.TenantID)
+			min(r.LeaseUntil, millis(until)), millis(now), clip(how.reason, nameSize), r.ID, r.TenantID)
 		if err != nil {
 			return nil, err
 		}
 	}
-	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, grace)
+	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, how.grace)
 }
 
 // wakeInstances finds the executions among the tenant's living ones.
-func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace time.Duration) error {
+func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace func(domain.ExecutionID) time.Duration) error {
 	var ids []domain.ExecutionID
 	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
@@ -285,7 +299,7 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 	}
 	for _, m := range b.moves {
 		if m.e.State.OnInstance() && slices.Contains(instances, m.e.Instance) {
-			m.e.WakeAt = b.now.Add(grace)
+			m.e.WakeAt = b.now.Add(grace(m.e.ID))
 		}
 	}
 	return b.save()
@@ -294,6 +308,9 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 // ExpireInstances waits as long after a lease's end as the sweep does.
 func (s *Store) ExpireInstances(ctx context.Context, limit int, latest time.Time) (out []domain.Instance, err error) {
 	err = s.runRepeatable(ctx, "expire instances", func(t *txn) error {
+		if err := t.guard(); err != nil {
+			return err
+		}
 		now, err := t.clock()
 		if err == nil {
 			err = believe(now, latest)

@@ -19,20 +19,29 @@ func (s *Store) ReadPartitions(ctx context.Context) (table domain.PartitionTable
 	if s.read != s.write {
 		pool = s.read // SQLite: readers do not wait for the writer
 	}
-	table, err = s.readPartitions(ctx, pool)
-	return table, translate("read partitions", err)
+	believed := s.past.marks()
+	if table, err = s.readPartitions(ctx, pool); err != nil {
+		return table, translate("read partitions", err)
+	}
+	s.past.judge(believed, table.History, table.Doubted, 0)
+	return table, nil
 }
 
 func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.PartitionTable, err error) {
 	err = query(ctx, q, func(rows *sql.Rows) error {
 		var l domain.PartitionLease
-		var now, confirmed, until int64
-		err := rows.Scan(&now, &confirmed, &l.Partition, &l.Node, &l.BootID, &l.Term, &until)
+		var now, confirmed, until, mark int64
+		var epoch, doubt string
+		err := rows.Scan(&now, &confirmed, &epoch, &doubt, &mark, &l.Partition, &l.Node, &l.BootID, &l.Term, &until)
+		if err != nil {
+			return err
+		}
 		table.Now, table.ClockConfirmedAt, l.Until = instant(now), instant(confirmed), instant(until)
 		table.Leases = append(table.Leases, l)
+		table.History, table.Doubted, err = historyOf(epoch, doubt, mark)
 		return err
-	}, "SELECT "+s.d.clockNow()+", COALESCE((SELECT CAST(value AS SIGNED) FROM cluster_values WHERE name = '"+clockConfirmed+"'), 0),"+
-		" part, node_id, boot_id, term, lease_until FROM partition_leases ORDER BY part")
+	}, "SELECT "+s.d.clockNow()+", COALESCE((SELECT CAST(value AS SIGNED) FROM cluster_values WHERE name = '"+clockConfirmed+"'), 0), "+
+		historyColumns()+", part, node_id, boot_id, term, lease_until FROM partition_leases ORDER BY part")
 	if err != nil {
 		return table, err
 	}
@@ -57,6 +66,7 @@ func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.Par
 // RenewPartitions makes its writes and reads one transaction, so that a node's
 // sign of life and its leases end together.
 func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsParams) (table domain.PartitionTable, err error) {
+	believed := s.past.marks()
 	err = s.leaseTx(ctx, "renew partitions", func(t *txn) error {
 		if err := t.d.connect(t, p.BootID); err != nil {
 			return fmt.Errorf("show the session: %w", err)
@@ -71,9 +81,14 @@ func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsPara
 				return err
 			}
 		}
-		table, err = s.readPartitions(t.ctx, t.tx)
+		if table, err = s.readPartitions(t.ctx, t.tx); err == nil {
+			s.past.judge(believed, table.History, table.Doubted, 0) // before the commit, which revives leases
+		}
 		return err
 	})
+	if err == nil {
+		s.past.remember(table.History) // what it had read is durable with it
+	}
 	return table, err
 }
 
@@ -81,12 +96,12 @@ func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsPara
 // database's; that is too little by the time that the message took to come.
 func (t *txn) noteState(p store.RenewPartitionsParams) error {
 	args := []any{millis(p.Wall), flag(p.ClockHeld), p.BootID, int64(p.Node)}
-	found, err := t.exec(t.ctx, "UPDATE node_states SET renewed_at = "+t.d.clock()+", skew = ? - "+t.d.clock()+
+	found, err := t.exec(t.ctx, "UPDATE node_states SET beats = beats + 1, renewed_at = "+t.d.clock()+", skew = ? - "+t.d.clock()+
 		", held = ?, boot_id = ? WHERE node_id = ?", args...)
 	if err != nil || found > 0 {
 		return err
 	}
-	_, err = t.exec(t.ctx, "INSERT INTO node_states (renewed_at, skew, held, boot_id, node_id) VALUES ("+
+	_, err = t.exec(t.ctx, "INSERT INTO node_states (beats, renewed_at, skew, held, boot_id, node_id) VALUES (1, "+
 		t.d.clock()+", ? - "+t.d.clock()+", ?, ?, ?)", args...)
 	return err
 }
@@ -177,9 +192,10 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	until := s.d.clockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
-	which := fmt.Sprintf("state = %d AND fence = 0 AND reason = ''", domain.Due)
+	which := fmt.Sprintf("state IN (%d, %d) AND reason NOT IN ('%s', '%s')", domain.Due, domain.RetryWait, domain.ReasonWaitSlot, domain.ReasonWaitLimit)
 	if len(p.OfferedBy) > 0 {
-		which = fmt.Sprintf("(%s OR state = %d AND node_id IN (%s))", which, domain.Offered, idList(p.OfferedBy))
+		which = fmt.Sprintf("(%s OR (state = %d OR state = %d AND idempotent = 1 AND started_at = 0) AND node_id IN (%s))",
+			which, domain.Offered, domain.Running, idList(p.OfferedBy))
 	}
 	list := make([]string, len(p.Partitions))
 	for i, part := range p.Partitions {

@@ -59,6 +59,7 @@ type Store struct {
 	limits      limitCache
 	flights     *flights
 	clock       *estimate
+	past        *past
 	due         foundDue
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
@@ -86,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func OpenReader(o Options) (*Store, error) { return connect(o) }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, past: newPast()}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -99,7 +100,7 @@ func connect(o Options) (*Store, error) {
 	case "mysql":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
 		s.d, dialector = mysqlDialect{}, mysqlGorm
-		s.write, s.leases, err = openMySQL(o)
+		s.write, s.leases, err = openMySQL(o, s.past)
 		s.read = s.write
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)

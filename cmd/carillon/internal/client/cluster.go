@@ -25,6 +25,12 @@ type Cluster struct {
 		HeldAt *time.Time `json:"heldAt"`
 		JumpMs int64      `json:"jumpMs"`
 	} `json:"clock"`
+	History struct {
+		Held   bool       `json:"held"`
+		HeldAt *time.Time `json:"heldAt"`
+		Reason string     `json:"reason"`
+		Epoch  string     `json:"epoch"`
+	} `json:"history"`
 	Nodes      []ClusterNode      `json:"nodes"`
 	Partitions []ClusterPartition `json:"partitions"`
 }
@@ -74,5 +80,16 @@ type ConfirmedClock struct {
 // ConfirmClock says that the database's clock is right.
 func (c *Client) ConfirmClock(ctx context.Context) (d Doc[ConfirmedClock], err error) {
 	_, err = c.do(ctx, request{method: http.MethodPost, path: "/cluster/confirm-clock"}, &d)
+	return d, err
+}
+
+// AcceptedHistory is the epoch that begins when a database is accepted as it is.
+type AcceptedHistory struct {
+	Epoch string `json:"epoch"`
+}
+
+// AcceptHistory says that the database is right though it has lost commits.
+func (c *Client) AcceptHistory(ctx context.Context) (d Doc[AcceptedHistory], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/cluster/accept-history"}, &d)
 	return d, err
 }

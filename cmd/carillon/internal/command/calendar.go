@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,125 +224,11 @@ func (a *App) calendarVersions() *cobra.Command {
 }
 
 func (a *App) calendarDelete() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "delete CALENDAR", Aliases: []string{"rm"}, Short: "Delete a calendar that no job uses", Args: cobra.ExactArgs(1),
+	return a.deleteCommand("calendar", &cobra.Command{
+		Use: "delete CALENDAR", Short: "Delete a calendar that no job uses",
 		Example: "  carillon calendar delete old-holidays --yes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
-				return err
-			}
-			c, err := findCalendar(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
-			if !yes {
-				if err := a.confirm("Delete calendar " + output.Clean(c.Value.Name) + "?"); err != nil {
-					return err
-				}
-			}
-			if err := s.DeleteCalendar(cmd.Context(), c.Value.ID); err != nil {
-				return err
-			}
-			a.say("Deleted calendar %s.", output.Clean(c.Value.Name))
-			return nil
-		},
-	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
-}
-
-// backfillView shows backfills.
-func backfillView() output.View[client.Backfill] {
-	return output.View[client.Backfill]{
-		Name: func(b client.Backfill) string { return b.ID },
-		Columns: []output.Column[client.Backfill]{
-			{Title: "ID", Value: func(b client.Backfill) string { return b.ID }},
-			{Title: "STATE", Value: func(b client.Backfill) string { return b.State }},
-			{Title: "FROM", Value: func(b client.Backfill) string { return output.Stamp(b.From) }, Drop: 2},
-			{Title: "TO", Value: func(b client.Backfill) string { return output.Stamp(b.To) }, Drop: 2},
-			{Title: "FIRES", Value: func(b client.Backfill) string { return strconv.Itoa(b.Planned) }, Right: true},
-			{Title: "CREATED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Created) }, Right: true},
-			{Title: "SKIPPED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Skipped) }, Right: true, Drop: 1},
-			{Title: "SUCCEEDED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Succeeded) }, Right: true},
-			{Title: "FAILED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Failed) }, Right: true},
-		},
-	}
-}
-
-func (a *App) jobBackfill() *cobra.Command {
-	var r client.BackfillRequest
-	var list bool
-	var cancel string
-	cmd := &cobra.Command{
-		Use: "backfill JOB", Short: "Run a job for the fire times of a past range", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
-		Long: `Runs a job for the fire times of a past range; each run gets its fire time as
-logical date. With --dry-run nothing is done: the fire times that would run are
-printed, one per line, or none.`,
-		Example: "  carillon job backfill close-day --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run\n" +
-			"  carillon job backfill close-day --list\n  carillon job backfill close-day --cancel 117554306365788160",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
-				return err
-			}
-			job, err := findJob(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
-			switch {
-			case list:
-				all, err := s.Backfills(cmd.Context(), job.Value.ID, 0)
-				if err != nil {
-					return err
-				}
-				return output.List(s.Printer, backfillView(), all)
-			case cancel != "":
-				b, err := s.CancelBackfill(cmd.Context(), cancel)
-				if err != nil {
-					return err
-				}
-				return output.One(s.Printer, backfillView(), b)
-			case r.From == "" || r.To == "":
-				return usagef("name the range with --from and --to, as instants such as 2026-03-01T00:00:00Z")
-			}
-			b, err := s.Backfill(cmd.Context(), job.Value.ID, r)
-			if err != nil {
-				return err
-			}
-			if r.DryRun && s.Format == output.Table {
-				return a.dryRun(b.Value)
-			}
-			return output.One(s.Printer, backfillView(), b)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&r.From, "from", "", "first instant, RFC 3339")
-	flags.StringVar(&r.To, "to", "", "end, not included, RFC 3339; not later than now")
-	flags.StringVar(&r.Scope, "scope", "", "missing, unsuccessful or all (default: missing)")
-	flags.IntVar(&r.Concurrency, "concurrency", 0, "runs under way at once (default: 1)")
-	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
-	flags.StringVar(&r.Note, "note", "", "why; shown beside the runs")
-	flags.BoolVar(&list, "list", false, "list the job's backfills instead")
-	flags.StringVar(&cancel, "cancel", "", "write no more runs of the backfill with this id")
-	return cmd
-}
-
-// dryRun prints what a backfill would run.
-func (a *App) dryRun(b client.Backfill) error {
-	a.say("%d fire times in the range, %d would run, %d need not.", b.Planned, b.Created, b.Skipped)
-	for _, f := range b.Fires {
-		if _, err := fmt.Fprintln(a.out, output.Clean(f.Zoned)); err != nil {
-			return err
-		}
-	}
-	switch {
-	case b.Created == 0:
-		_, err := fmt.Fprintln(a.out, "none")
-		return err
-	case b.Created > len(b.Fires):
-		a.say("… and %d more.", b.Created-len(b.Fires))
-	}
-	return nil
+	}, func(ctx context.Context, s *session, word string) (string, func() error, error) {
+		c, err := findCalendar(ctx, s, word)
+		return c.Value.Name, func() error { return s.DeleteCalendar(ctx, c.Value.ID) }, err
+	})
 }

@@ -32,7 +32,7 @@ func (a *App) clusterCommand() *cobra.Command {
 			return a.printCluster(s.Printer, doc.Value)
 		},
 	}
-	cmd.AddCommand(a.confirmClock())
+	cmd.AddCommand(a.confirmClock(), a.acceptHistory())
 	return a.serverFlags(cmd)
 }
 
@@ -46,6 +46,9 @@ func (a *App) printCluster(p *output.Printer, c client.Cluster) error {
 	}
 	if c.Clock.Held {
 		a.say("warning: clock_jump: the database's clock leapt by %s; firing is held (carillon cluster confirm-clock)", milliseconds(c.Clock.JumpMs))
+	}
+	if c.History.Held {
+		a.say("warning: db_rollback: the database has lost commits: %s; firing is held (carillon cluster accept-history)", output.Clean(c.History.Reason))
 	}
 	held := 0
 	for _, part := range c.Partitions {
@@ -130,4 +133,39 @@ func (a *App) confirmClock() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func (a *App) acceptHistory() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "accept-history", Short: "Say that the database is right as it is, after it lost commits", Args: cobra.NoArgs,
+		Long: "After a backup was put back, or a replica was promoted that lagged behind, firing is held.\n" +
+			"If there is a newer copy, put it in place first. This makes all nodes go on with what the\n" +
+			"database says now: fire times that it does not know to have run count as due or missed, and\n" +
+			"runs can be repeated. Pause what must not be repeated before. docs/reliability.md has the steps.",
+		Example: "  carillon cluster accept-history\n  carillon cluster accept-history --yes",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if !yes {
+				err = a.confirm("Let all nodes go on with this database, which has lost commits?")
+			}
+			if err != nil {
+				return err
+			}
+			doc, err := s.AcceptHistory(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if done, err := output.Machine(s.Printer, doc); done {
+				return err
+			}
+			a.say("Accepted: epoch %s begins, and firing goes on.", output.Clean(doc.Value.Epoch))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
 }

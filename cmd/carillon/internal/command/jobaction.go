@@ -78,31 +78,39 @@ func (a *App) eachJob(cmd *cobra.Command, names []string, act func(*session, cli
 }
 
 func (a *App) jobDelete() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "delete JOB", Aliases: []string{"rm"}, Short: "Delete a job; its runs can still be read",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+	return a.deleteCommand("job", &cobra.Command{
+		Use: "delete JOB", Short: "Delete a job; its runs can still be read", ValidArgsFunction: a.completeJobs,
 		Example: "  carillon job delete close-day\n  carillon job delete close-day --yes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
+	}, func(ctx context.Context, s *session, word string) (string, func() error, error) {
+		job, err := findJob(ctx, s, word)
+		return job.Value.Name, func() error { return s.DeleteJob(ctx, job.Value.ID) }, err
+	})
+}
+
+// deleteCommand completes a command that finds an object by what its argument
+// says, asks, and deletes it.
+func (a *App) deleteCommand(noun string, cmd *cobra.Command, find func(context.Context, *session, string) (name string, remove func() error, err error)) *cobra.Command {
+	var yes bool
+	cmd.Aliases, cmd.Args = []string{"rm"}, cobra.ExactArgs(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.connect()
+		if err != nil {
+			return err
+		}
+		name, remove, err := find(cmd.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		if !yes {
+			if err := a.confirm("Delete " + noun + " " + output.Clean(name) + "?"); err != nil {
 				return err
 			}
-			job, err := findJob(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
-			if !yes {
-				if err := a.confirm("Delete job " + output.Clean(job.Value.Name) + "?"); err != nil {
-					return err
-				}
-			}
-			if err := s.DeleteJob(cmd.Context(), job.Value.ID); err != nil {
-				return err
-			}
-			a.say("Deleted job %s.", output.Clean(job.Value.Name))
-			return nil
-		},
+		}
+		if err := remove(); err != nil {
+			return err
+		}
+		a.say("Deleted %s %s.", noun, output.Clean(name))
+		return nil
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -1,0 +1,327 @@
+package gormstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Cluster values of the history.
+const (
+	historyEpoch = "history_epoch" // a number; missing = 0
+	historyDoubt = "history_doubt" // domain.History of who found a rollback; missing = nobody
+)
+
+const (
+	// maxWitnesses is how many of the last commits are looked for after a
+	// reconnect. Commits that ran side by side may have been lost in any order.
+	maxWitnesses = 64
+	// witnessAge bounds how old a commit is that is looked for, and how old its
+	// execution was then: retention deletes no run that is younger than a day.
+	witnessAge = 11 * time.Hour
+)
+
+// past is what this process knows of the database's past. Only what is durable
+// counts: others' commits are visible a moment before they are on disk, so a
+// mark is taken from a transaction that read it and then committed itself.
+type past struct {
+	mu        sync.Mutex
+	known     domain.History   // guarded by mu
+	held      *domain.Rollback // guarded by mu
+	witnesses map[int]witness  // guarded by mu: a ring
+	next      int              // guarded by mu: of the ring
+}
+
+// witness is one move of an execution whose commit was answered.
+type witness struct {
+	id      domain.ExecutionID
+	version int64
+	at      time.Time
+}
+
+func newPast() *past { return &past{witnesses: map[int]witness{}} }
+
+// remember takes what is durable.
+func (p *past) remember(h domain.History) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held != nil || !p.known.Before(h) {
+		return
+	}
+	if h.Epoch > p.known.Epoch {
+		clear(p.witnesses) // an operator has accepted that they may be gone
+	}
+	p.known = h
+}
+
+// note remembers the last of the moves of a transaction that was committed.
+func (p *past) note(moves map[domain.ExecutionID]*move) {
+	now := time.Now()
+	var last witness
+	for _, m := range moves {
+		// Until it is offered, an edit of its job may delete an execution.
+		if m.after != nil && m.after.fence > 0 && now.Sub(domain.IDTime(m.after.id)) < witnessAge {
+			last = witness{domain.ExecutionID(m.after.id), m.after.version, now}
+		}
+	}
+	if last.id == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.witnesses[p.next] = last
+	p.next = (p.next + 1) % maxWitnesses
+}
+
+// belief is what a look at the database is compared with; it is taken before
+// the statement is sent.
+type belief struct {
+	known     domain.History
+	witnesses []witness
+}
+
+// marks is the belief without witnesses, which are for new connections.
+func (p *past) marks() belief {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return belief{known: p.known}
+}
+
+func (p *past) belief() belief {
+	b := p.marks()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, w := range p.witnesses {
+		if time.Since(w.at) > witnessAge {
+			delete(p.witnesses, i)
+			continue
+		}
+		b.witnesses = append(b.witnesses, w)
+	}
+	return b
+}
+
+// judge compares what the database says with what was believed.
+func (p *past) judge(b belief, found, doubted domain.History, lost int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held != nil {
+		if found.Epoch > p.held.Seen.Epoch { // accepted
+			p.held, p.known = nil, found
+			clear(p.witnesses)
+		}
+		return
+	}
+	if found.Epoch > b.known.Epoch {
+		lost = 0 // accepted, and this node has not noticed that anything was lost
+	}
+	told := doubted != domain.History{} && doubted.Epoch >= found.Epoch
+	if lost == 0 && !told && !found.Before(b.known) {
+		return
+	}
+	seen := b.known
+	if seen.Before(doubted) {
+		seen = doubted
+	}
+	p.held = &domain.Rollback{Seen: seen, Found: found, Lost: lost, Told: told && lost == 0 && !found.Before(b.known), At: time.Now()}
+}
+
+func (p *past) rolledBack() (r domain.Rollback, held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil {
+		return r, false
+	}
+	return *p.held, true
+}
+
+// refuse is what transactions that could start something hear.
+func (p *past) refuse() error {
+	if r, held := p.rolledBack(); held {
+		return domain.Errorf(domain.CodeRolledBack, "the database has lost commits: %s; an operator has to decide (carillon cluster accept-history)", r.Reason())
+	}
+	return nil
+}
+
+// historyColumns are the epoch, the doubt and the mark.
+func historyColumns() string {
+	value := func(name, otherwise string) string {
+		return "COALESCE((SELECT value FROM cluster_values WHERE name = '" + name + "'), '" + otherwise + "')"
+	}
+	return value(historyEpoch, "0") + ", " + value(historyDoubt, "") +
+		", COALESCE((SELECT SUM(beats) FROM node_states), 0) + COALESCE((SELECT SUM(term) FROM partition_leases), 0)"
+}
+
+func historyOf(epoch, doubt string, mark int64) (found, doubted domain.History, err error) {
+	found.Mark = mark
+	if found.Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
+		return found, doubted, fmt.Errorf("read the history's epoch: %w", err)
+	}
+	return found, domain.ParseHistory(doubt), nil
+}
+
+// witnessed is a condition for executions that have moved at least as far as
+// the witnesses say.
+func witnessed(list []witness) string {
+	terms := make([]string, len(list))
+	for i, w := range list {
+		terms[i] = fmt.Sprintf("id = %d AND version >= %d", w.id, w.version)
+	}
+	return strings.Join(terms, " OR ")
+}
+
+// distinct leaves of each execution the witness that went farthest.
+func distinct(list []witness) []witness {
+	farthest := map[domain.ExecutionID]witness{}
+	for _, w := range list {
+		if w.version >= farthest[w.id].version {
+			farthest[w.id] = w
+		}
+	}
+	out := make([]witness, 0, len(farthest))
+	for _, w := range farthest {
+		out = append(out, w)
+	}
+	return out
+}
+
+// guard begins every transaction that could start something. On MySQL the
+// connection was looked at when it was made; a file has no connections that end.
+func (t *txn) guard() error {
+	if b := t.s.past.marks(); t.d.name() == "sqlite" && b.known != (domain.History{}) {
+		found, doubted, err := t.history()
+		if err != nil {
+			return err
+		}
+		t.s.past.judge(b, found, doubted, 0)
+	}
+	return t.s.past.refuse()
+}
+
+// meet compares a new connection's database with what was known, before
+// anything is done with it.
+func (p *past) meet(ctx context.Context, conn driver.Conn) error {
+	b := p.belief()
+	if b.known == (domain.History{}) && len(b.witnesses) == 0 {
+		return nil // a new node knows nothing; the tables may not exist yet
+	}
+	row, err := rawRow(ctx, conn, "SELECT "+historyColumns())
+	if err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	mark, err := strconv.ParseInt(row[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	found, doubted, err := historyOf(row[0], row[1], mark)
+	if err != nil {
+		return err
+	}
+	lost := 0
+	if list := distinct(b.witnesses); len(list) > 0 {
+		row, err := rawRow(ctx, conn, "SELECT COUNT(*) FROM executions FORCE INDEX (PRIMARY) WHERE "+witnessed(list))
+		if err != nil {
+			return fmt.Errorf("look for the last commits: %w", err)
+		}
+		there, err := strconv.Atoi(row[0])
+		if err != nil {
+			return fmt.Errorf("look for the last commits: %w", err)
+		}
+		lost = len(list) - there
+	}
+	p.judge(b, found, doubted, lost)
+	return nil
+}
+
+// rawRow reads one row on a connection that no pool has yet.
+func rawRow(ctx context.Context, conn driver.Conn, statement string) (out []string, err error) {
+	queryer, ok := conn.(driver.QueryerContext)
+	if !ok {
+		return nil, fmt.Errorf("the driver cannot ask directly")
+	}
+	rows, err := queryer.QueryContext(ctx, statement, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, rows.Close()) }()
+	values := make([]driver.Value, len(rows.Columns()))
+	if err := rows.Next(values); err != nil {
+		return nil, err
+	}
+	for _, v := range values {
+		if raw, ok := v.([]byte); ok {
+			v = string(raw)
+		}
+		out = append(out, fmt.Sprint(v))
+	}
+	return out, nil
+}
+
+// RememberHistory, KnownHistory and RolledBack do not ask the database.
+func (s *Store) RememberHistory(h domain.History) { s.past.remember(h) }
+
+// KnownHistory is store.History's.
+func (s *Store) KnownHistory() domain.History { return s.past.marks().known }
+
+// RolledBack is store.History's.
+func (s *Store) RolledBack() (domain.Rollback, bool) { return s.past.rolledBack() }
+
+// DoubtHistory keeps the farthest history that anybody knows.
+func (s *Store) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
+	err := s.runRepeatable(ctx, "doubt history", func(t *txn) error {
+		_, doubted, err := t.history()
+		if err != nil {
+			return err
+		}
+		if doubted.Before(r.Seen) || doubted == (domain.History{}) {
+			return t.setClusterValue(historyDoubt, r.Seen.String())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Its key names the epoch: however many nodes find out, people hear once.
+	alert.DedupeKey = string(alert.Kind) + ":" + strconv.FormatInt(r.Seen.Epoch, 10)
+	return s.RecordAlerts(ctx, []domain.AlertEvent{alert})
+}
+
+// AcceptHistory makes an epoch that is later than any that is known of.
+func (s *Store) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
+	err = s.runRepeatable(ctx, "accept history", func(t *txn) error {
+		found, doubted, err := t.history()
+		if err != nil {
+			return err
+		}
+		held, is := s.past.rolledBack()
+		if !is && doubted == (domain.History{}) {
+			return domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
+		}
+		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.past.marks().known.Epoch) + 1
+		accepted = found
+		if _, err := t.exec(t.ctx, "DELETE FROM cluster_values WHERE name = ?", historyDoubt); err != nil {
+			return err
+		}
+		return t.setClusterValue(historyEpoch, strconv.FormatInt(found.Epoch, 10))
+	})
+	if err == nil {
+		s.past.judge(s.past.marks(), accepted, domain.History{}, 0)
+	}
+	return accepted, err
+}
+
+func (t *txn) history() (found, doubted domain.History, err error) {
+	var epoch, doubt string
+	var mark int64
+	if err = t.tx.QueryRowContext(t.ctx, "SELECT "+historyColumns()).Scan(&epoch, &doubt, &mark); err != nil {
+		return found, doubted, fmt.Errorf("read history: %w", err)
+	}
+	return historyOf(epoch, doubt, mark)
+}
