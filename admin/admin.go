@@ -194,7 +194,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: a.store, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: schedules.Plan,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.waiting,
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
@@ -234,9 +234,29 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return 0
 	})
 	a.metrics.gauge("carillon_history_held", "1 while firing is held because the database has lost commits.", a.rolledBack)
+	a.metrics.gauge("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", func() int {
+		if a.planner.HeldBack() {
+			return 1
+		}
+		return 0
+	})
+	a.metrics.gauge("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", func() (n int) {
+		for _, of := range a.waiting() {
+			n += of
+		}
+		return n
+	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil
+}
+
+// waiting counts what is in memory and not on its way, by tenant.
+func (a *Admin) waiting() map[domain.TenantID]int {
+	n := map[domain.TenantID]int{}
+	a.timer.Waiting(n)
+	a.dispatcher.Waiting(n)
+	return n
 }
 
 // ended hears of every execution that left an attempt on this node.

@@ -139,7 +139,8 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	q.mu.Unlock()
 }
 
-// Flush hands over what waits, a batch at a time, until nothing does.
+// Flush hands over what waits, a batch at a time, until nothing does that has a
+// place now: whoever ends another flush goes on with that.
 func (q *Queue[T]) Flush(ctx context.Context) {
 	for {
 		q.mu.Lock()
