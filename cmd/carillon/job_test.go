@@ -31,6 +31,8 @@ func TestJobList(t *testing.T) {
 	r = term.run("job", "list", "--executor", "shop", "--state", "paused", "-l", "team:pay", "-q", "x", "-n", "7")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "executorId=5&label=team%3Apay&limit=7&q=x&state=paused", server.lastQuery("GET /jobs"))
+	require.Equal(t, 0, term.run("job", "list", "--never-fires", "-n", "1").code)
+	require.Equal(t, "limit=1&neverFires=true", server.lastQuery("GET /jobs"))
 }
 
 // A job can be got, edited and put back; a newer revision is not overwritten.
