@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,8 +217,15 @@ func TestLimits(t *testing.T) {
 	require.EqualValues(t, 500, server.lastBody("PUT /tenants/{id}/limit")["maxRunning"])
 	require.Equal(t, 3, term.run("limit", "tenant", "6", "500").code)
 	for _, wrong := range []string{"0", "-1", "many", "1.5"} {
-		require.Equal(t, 2, term.run("limit", "executor", "shop", "--", wrong).code, wrong)
+		r = term.run("limit", "executor", "shop", "--", wrong)
+		require.Equal(t, 2, r.code, wrong)
+		require.Contains(t, r.stderr, fmt.Sprintf("not %q", wrong))
 	}
+	require.Equal(t, 3, term.run("limit", "executor", "shopp", "5").code)
+	require.Equal(t, 2, term.run("limit", "executor", "shop").code)
+	var list struct{ Items []struct{ Waiting int } }
+	require.NoError(t, json.Unmarshal([]byte(term.run("limit", "list", "-o", "json").stdout), &list))
+	require.Equal(t, 7, list.Items[0].Waiting)
 }
 
 // Completion answers from the server, and is silent when it cannot.
