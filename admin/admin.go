@@ -157,7 +157,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	a.store.UseIDs(a.ids)
 	a.members = &membership{
 		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
-		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) },
+		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, beatNow: make(chan struct{}, 1),
 	}
 	return a.openClock(ctx)
 }
@@ -185,6 +185,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
 		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.store.GiveBackOffers,
+		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
@@ -195,8 +196,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	a.completer = completer.New(completer.Options{
 		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
+		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
-	k := &sink{completer: a.completer}
+	k := &sink{completer: a.completer, reached: a.members.nudge}
 	a.gateway = gateway.New(gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,

@@ -32,7 +32,7 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
 	service.Go(func() error { a.watchHolds(serviceCtx); return nil })
-	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Count) })
+	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
 	queuesCtx, stopQueues := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopQueues()

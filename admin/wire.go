@@ -74,7 +74,7 @@ func (t target) SendCancel(e domain.Execution) {
 func (t target) SendAcks(acks []completer.Ack) {
 	out := make([]*proto.ResultAck, len(acks))
 	for i, a := range acks {
-		out[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code)}
+		out[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code), StillRunning: a.StillRunning}
 	}
 	t.s.SendAcks(out)
 }
@@ -102,10 +102,18 @@ func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
 type sink struct {
 	dispatch  *dispatch.Dispatcher
 	completer *completer.Completer
+	reached   func()
 }
 
 func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Free()) }
 func (k *sink) Freed(s *gateway.Session)  { k.dispatch.Room(s.Executor, s.Free()) }
+
+// Doubted takes back what the instance has not answered, and lets the other
+// nodes hear at once how many instances this one reaches.
+func (k *sink) Doubted(s *gateway.Session) {
+	k.Left(s)
+	k.reached()
+}
 
 func (k *sink) Left(s *gateway.Session) {
 	offered := map[domain.ExecutionID]int64{}

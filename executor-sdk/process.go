@@ -152,11 +152,12 @@ func (p *process) Register() *proto.Register {
 	superseded := p.superseded
 	p.mu.Unlock()
 	_, draining := p.runner.Load()
+	owed, complete := p.runner.Inherited()
 	return &proto.Register{
 		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version,
 		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
 		Handlers: p.catalogue, Inventory: p.runner.Inventory(),
-		SupersededBoots: superseded, Draining: draining,
+		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, Draining: draining,
 	}
 }
 

@@ -98,6 +98,13 @@ func TestKilledProcessIsReportedByTheNext(t *testing.T) {
 	next := session(t, admin, 2)
 	require.Equal(t, []string{s.Boot}, next.Register.GetSupersededBoots())
 	require.Empty(t, next.Register.GetInventory())
+	var owed []int64
+	for _, item := range next.Register.GetOwed() {
+		owed = append(owed, item.GetExecutionId())
+		require.Equal(t, proto.AttemptPhase_ATTEMPT_PHASE_DONE, item.GetPhase())
+	}
+	require.Equal(t, []int64{1, 2, 3, 4}, owed, "5 ended with its process, and nobody has to wait for it")
+	require.True(t, next.Register.GetOwedComplete())
 	seen := saw(t, admin, results(2+4))
 	again := seen.Results[2:]
 	got := map[int64]string{}

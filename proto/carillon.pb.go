@@ -773,7 +773,13 @@ type Register struct {
 	// Boots whose journal this process took over (it holds the journal's lock, so they are dead).
 	SupersededBoots []string `protobuf:"bytes,10,rep,name=superseded_boots,json=supersededBoots,proto3" json:"superseded_boots,omitempty"`
 	// Set when the application shuts down soon: send no offers.
-	Draining      bool `protobuf:"varint,11,opt,name=draining,proto3" json:"draining,omitempty"`
+	Draining bool `protobuf:"varint,11,opt,name=draining,proto3" json:"draining,omitempty"`
+	// Attempts of earlier boots whose results follow on the command stream
+	// (without boot_id).
+	Owed []*InventoryItem `protobuf:"bytes,12,rep,name=owed,proto3" json:"owed,omitempty"`
+	// owed names all of them: whatever else the superseded boots ran ended with
+	// them. Unset by older SDKs, and when there are more than MaxOwed.
+	OwedComplete  bool `protobuf:"varint,13,opt,name=owed_complete,json=owedComplete,proto3" json:"owed_complete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -881,6 +887,20 @@ func (x *Register) GetSupersededBoots() []string {
 func (x *Register) GetDraining() bool {
 	if x != nil {
 		return x.Draining
+	}
+	return false
+}
+
+func (x *Register) GetOwed() []*InventoryItem {
+	if x != nil {
+		return x.Owed
+	}
+	return nil
+}
+
+func (x *Register) GetOwedComplete() bool {
+	if x != nil {
+		return x.OwedComplete
 	}
 	return false
 }
@@ -2942,8 +2962,10 @@ type ResultAck struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// stored, duplicate, stale_fence, not_found: all of them end the resending.
-	Code          string `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	// stored, returned, duplicate, stale_fence, not_found: all of them end the resending.
+	Code string `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	// As in the result: which of the two of an attempt is acknowledged.
+	StillRunning  bool `protobuf:"varint,4,opt,name=still_running,json=stillRunning,proto3" json:"still_running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2997,6 +3019,13 @@ func (x *ResultAck) GetCode() string {
 		return x.Code
 	}
 	return ""
+}
+
+func (x *ResultAck) GetStillRunning() bool {
+	if x != nil {
+		return x.StillRunning
+	}
+	return false
 }
 
 type CancelBatch struct {
@@ -3410,7 +3439,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05drain\x18\x04 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x12*\n" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
 	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdictsB\x06\n" +
-	"\x04body\"\xd9\x03\n" +
+	"\x04body\"\xae\x04\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
@@ -3424,7 +3453,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\tinventory\x18\t \x03(\v2\x1a.carillon.v1.InventoryItemR\tinventory\x12)\n" +
 	"\x10superseded_boots\x18\n" +
 	" \x03(\tR\x0fsupersededBoots\x12\x1a\n" +
-	"\bdraining\x18\v \x01(\bR\bdraining\x1a9\n" +
+	"\bdraining\x18\v \x01(\bR\bdraining\x12.\n" +
+	"\x04owed\x18\f \x03(\v2\x1a.carillon.v1.InventoryItemR\x04owed\x12#\n" +
+	"\rowed_complete\x18\r \x01(\bR\fowedComplete\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
@@ -3605,11 +3636,12 @@ const file_carillon_proto_rawDesc = "" +
 	"\rstill_running\x18\f \x01(\bR\fstillRunning\x12\x17\n" +
 	"\aboot_id\x18\r \x01(\tR\x06bootId\"<\n" +
 	"\x0eResultAckBatch\x12*\n" +
-	"\x04acks\x18\x01 \x03(\v2\x16.carillon.v1.ResultAckR\x04acks\"X\n" +
+	"\x04acks\x18\x01 \x03(\v2\x16.carillon.v1.ResultAckR\x04acks\"}\n" +
 	"\tResultAck\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x12\n" +
-	"\x04code\x18\x03 \x01(\tR\x04code\"<\n" +
+	"\x04code\x18\x03 \x01(\tR\x04code\x12#\n" +
+	"\rstill_running\x18\x04 \x01(\bR\fstillRunning\"<\n" +
 	"\vCancelBatch\x12-\n" +
 	"\acancels\x18\x01 \x03(\v2\x13.carillon.v1.CancelR\acancels\"s\n" +
 	"\x06Cancel\x12!\n" +
@@ -3735,38 +3767,39 @@ var file_carillon_proto_depIdxs = []int32{
 	43, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	10, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
 	12, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	11, // 15: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	1,  // 16: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	16, // 17: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	18, // 18: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	17, // 19: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	12, // 20: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	16, // 21: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 22: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	19, // 23: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	25, // 24: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	29, // 25: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	35, // 26: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	37, // 27: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	27, // 28: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	31, // 29: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	33, // 30: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	26, // 31: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	28, // 32: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	30, // 33: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	32, // 34: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	34, // 35: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 36: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	36, // 37: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	38, // 38: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	40, // 39: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	41, // 40: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 41: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	12, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	11, // 16: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
+	1,  // 17: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	16, // 18: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	18, // 19: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	17, // 20: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	12, // 21: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	16, // 22: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 23: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	19, // 24: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	25, // 25: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	29, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	35, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	37, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	27, // 29: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	31, // 30: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	33, // 31: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	26, // 32: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	28, // 33: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	30, // 34: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	32, // 35: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	34, // 36: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 37: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	36, // 38: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	38, // 39: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	40, // 40: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	41, // 41: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	6,  // 42: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }

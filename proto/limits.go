@@ -31,6 +31,8 @@ const (
 	MaxLogLine = 64 << 10
 	// MaxBatch bounds the items in one batch frame.
 	MaxBatch = 500
+	// MaxOwed bounds the attempts that Register.owed names.
+	MaxOwed = 2000
 	// MaxHandlers bounds the handlers that one instance registers.
 	MaxHandlers = 1000
 	// MaxName bounds names of handlers, jobs, executors, instances and labels, in bytes.

@@ -24,13 +24,13 @@ type Options struct {
 	Databases []string
 	// Scenarios to run, in order; empty: all.
 	Scenarios []string
-	// Quick measures a selection for a short while: about three minutes.
+	// Quick measures a selection for a short while: about five minutes.
 	Quick bool
 	// Window is how long rates are measured, after the warm-up; 0 = 20 s
 	// (steady: 60 s), quick 8 s.
 	Window time.Duration
 	// Jobs are the numbers of enabled jobs of scale and idle; empty: 10 k,
-	// 100 k and 1 M for scale, 100 k for idle (quick: 10 k).
+	// 100 k and 1 M for scale, 100 k and 1 M for idle (quick: 10 k).
 	Jobs []int
 	// Admins are the numbers of nodes of scale; empty: 1, 2, 4. SQLite takes
 	// the first one.
@@ -40,6 +40,13 @@ type Options struct {
 	// Profiles is a folder for pprof profiles of the processes, taken while
 	// rates are measured; empty: none.
 	Profiles string
+	// Budget is how long each part of a scenario may take before it is given
+	// up and the next one begins; 0 = three times what is usual for it, at
+	// least two minutes.
+	Budget time.Duration
+	// Save gets the report as far as it is, after each part; an error ends the
+	// run. It may be nil.
+	Save func(*Report) error
 	// Say tells what goes on.
 	Say func(format string, args ...any)
 	// Version of the binary.
@@ -50,8 +57,9 @@ type Options struct {
 type bench struct {
 	o      Options
 	report *Report
-	keep   bool                // data and logs, because something went wrong
 	floors map[floorKey]*floor // measured in this run
+	// carried are the rates that throughput measured, where scale begins.
+	carried map[floorKey]float64
 	// steadyFloors are those of few runs at a time, by database.
 	steadyFloors map[string]*Spread
 }
@@ -62,10 +70,10 @@ type floorKey struct {
 
 // scenario is one name of --scenario.
 type scenario struct {
-	name string
-	says string
-	long bool // not part of a quick run, unless it is named
-	run  func(*bench, context.Context) error
+	name  string
+	says  string
+	long  bool // not part of a quick run, unless it is named
+	parts func(*bench) []part
 }
 
 func scenarios() []scenario {
@@ -91,18 +99,15 @@ func Scenarios() (names, says []string) {
 // Run measures. The report is there even when an error is: with what was
 // measured before.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	b := &bench{o: o, floors: map[floorKey]*floor{}, steadyFloors: map[string]*Spread{}}
+	b := &bench{o: o, floors: map[floorKey]*floor{}, carried: map[floorKey]float64{}, steadyFloors: map[string]*Spread{}}
 	b.report = &Report{StartedAt: time.Now().UTC().Truncate(time.Second), Quick: o.Quick, Machine: thisMachine(o.Version)}
 	defer func() { b.report.Took = seconds(time.Since(b.report.StartedAt)) }()
 	chosen, err := b.prepare(ctx)
 	if err != nil {
 		return b.report, err
 	}
-	for _, s := range chosen {
-		b.o.Say("%s: %s", s.name, s.says)
-		if err := s.run(b, ctx); err != nil {
-			return b.report, fmt.Errorf("%s: %w", s.name, err)
-		}
+	if err := b.runAll(ctx, b.plan(chosen)); err != nil {
+		return b.report, err
 	}
 	return b.report, b.report.Err()
 }
@@ -152,19 +157,6 @@ func (b *bench) prepare(ctx context.Context) (chosen []scenario, err error) {
 	return chosen, nil
 }
 
-// add keeps a result and tells it at once.
-func (b *bench) add(r Result, err error) error {
-	if err != nil {
-		b.keep = true
-		if r.Failed == "" {
-			r.Failed = err.Error()
-		}
-	}
-	b.report.Results = append(b.report.Results, r)
-	b.o.Say("  %s", r.line())
-	return err
-}
-
 // databases are those to measure: the first one only, or all.
 func (o *Options) databases(first bool) []string {
 	if first {
@@ -185,11 +177,19 @@ func (b *bench) window(usual time.Duration) time.Duration {
 	}
 }
 
+// quickOr is the usual time of a part.
+func (b *bench) quickOr(quick, usual time.Duration) time.Duration {
+	if b.o.Quick {
+		return quick
+	}
+	return usual
+}
+
 // floorOf measures the floor of a database and a kind of handler, once a run.
 func (b *bench) floorOf(ctx context.Context, kind, handler string) (*floor, error) {
 	key := floorKey{kind, handler}
 	if b.floors[key] == nil {
-		n := 60_000
+		n := 40_000
 		if b.o.Quick {
 			n = 20_000
 		}

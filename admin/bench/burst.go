@@ -12,21 +12,23 @@ import (
 const burstRounds = 3
 
 // burst makes many jobs due on the same second, again and again.
-func (b *bench) burst(ctx context.Context) error {
+func (b *bench) burst() (parts []part) {
 	sizes := []int{1000, 5000, 20_000}
 	if b.o.Quick {
 		sizes = sizes[:1]
 	}
 	for _, kind := range b.o.databases(b.o.Quick) {
 		for _, n := range sizes {
-			r := Result{Scenario: "burst", Variant: fmt.Sprintf("%d on one second", n), Database: kind, Admins: 1, Jobs: n}
-			err := b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.burst(ctx, n, &r) })
-			if err := b.add(r, err); err != nil {
-				return err
-			}
+			parts = append(parts, part{
+				result: Result{Scenario: "burst", Variant: fmt.Sprintf("%d on one second", n), Database: kind, Admins: 1, Jobs: n},
+				usual:  35*time.Second + time.Duration(n)*2500*time.Microsecond,
+				run: func(ctx context.Context, r *Result) error {
+					return b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.burst(ctx, n, r) })
+				},
+			})
 		}
 	}
-	return nil
+	return parts
 }
 
 // burst measures one size on a fleet.
@@ -73,7 +75,7 @@ func (f *fleet) burst(ctx context.Context, n int, r *Result) error {
 	r.Fires, r.Lateness = seen.judge(grid{every: every, from: first, to: to, exact: burstRounds * n})
 	if err := r.Fires.broken(); err != nil {
 		r.Failed = err.Error()
-		f.b.keep = true
+		f.keep = true
 	}
 	return nil
 }

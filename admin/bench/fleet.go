@@ -33,6 +33,7 @@ type fleet struct {
 	// processes in the order of the path; the database last, if it can be seen
 	processes []watched
 	profiles  []profiled
+	keep      bool // data and logs, because something went wrong
 }
 
 type watched struct {
@@ -75,7 +76,7 @@ func (b *bench) withFleet(ctx context.Context, kind string, admins int, do func(
 		return err
 	}
 	defer func() {
-		b.keep = b.keep || err != nil
+		f.keep = f.keep || err != nil && ctx.Err() == nil
 		err = joinClose(err, f.close)
 	}()
 	return do(f)
@@ -263,7 +264,7 @@ func (f *fleet) close() error {
 	if f.db != nil {
 		errs = append(errs, f.db.drop())
 	}
-	if f.dir != "" && !f.b.keep {
+	if f.dir != "" && !f.keep {
 		errs = append(errs, os.RemoveAll(f.dir))
 	}
 	return errors.Join(errs...)

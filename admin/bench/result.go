@@ -47,6 +47,8 @@ type Result struct {
 	Jobs   int     `json:"jobs,omitempty"`
 	Rows   int     `json:"rows,omitempty"`
 	Window Seconds `json:"windowSeconds,omitempty"`
+	// Took is the whole part, with starting, loading and judging.
+	Took Seconds `json:"tookSeconds,omitempty"`
 
 	Throughput *Throughput `json:"throughput,omitempty"`
 	Fires      *Fires      `json:"fires,omitempty"`

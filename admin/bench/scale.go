@@ -14,16 +14,35 @@ import (
 // scale measures steady load and throughput while one thing at a time grows.
 // The first variant, one node and nothing else in the tables, is what the
 // others are to be compared with.
-func (b *bench) scale(ctx context.Context) error {
-	kind := b.o.Databases[0]
-	nodes := b.o.Admins
+func (b *bench) scale() (parts []part) {
+	nodes, jobs, rows := b.scaleSizes()
+	for _, n := range nodes {
+		variant := fmt.Sprintf("admin nodes: %d", n)
+		parts = append(parts, b.scaleOf(variant, n, 0, nil))
+	}
+	for _, n := range jobs {
+		fill := func(ctx context.Context, f *fleet, r *Result) error { return f.loadIdle(ctx, n, r) }
+		parts = append(parts, b.scaleOf(fmt.Sprintf("%d enabled jobs", n), 1, time.Duration(n)*loadJob, fill))
+	}
+	fill := func(ctx context.Context, f *fleet, r *Result) error { return f.loadRows(ctx, rows, r) }
+	return append(parts, b.scaleOf(fmt.Sprintf("%d finished runs", rows), 1, time.Duration(rows)*loadRow, fill))
+}
+
+// What loading one job, and one finished run, usually takes.
+const (
+	loadJob = 90 * time.Microsecond
+	loadRow = 28 * time.Microsecond
+)
+
+// scaleSizes are what options and the database leave of the usual sizes.
+func (b *bench) scaleSizes() (nodes, jobs []int, rows int) {
+	nodes, jobs, rows = b.o.Admins, b.o.Jobs, b.o.Rows
 	if len(nodes) == 0 {
 		nodes = []int{1, 2, 4}
 	}
-	if kind == SQLite {
+	if b.o.Databases[0] == SQLite {
 		nodes = nodes[:1] // one node is all that a file of its own can serve
 	}
-	jobs, rows := b.o.Jobs, b.o.Rows
 	if len(jobs) == 0 {
 		jobs = []int{10_000, 100_000, 1_000_000}
 	}
@@ -36,38 +55,38 @@ func (b *bench) scale(ctx context.Context) error {
 			rows = 200_000
 		}
 	}
-	for _, n := range nodes {
-		if err := b.scaleOf(ctx, kind, fmt.Sprintf("admin nodes: %d", n), n, nil); err != nil {
-			return err
-		}
-	}
-	for _, n := range jobs {
-		fill := func(f *fleet, r *Result) error { return f.loadIdle(ctx, n, r) }
-		if err := b.scaleOf(ctx, kind, fmt.Sprintf("%d enabled jobs", n), 1, fill); err != nil {
-			return err
-		}
-	}
-	fill := func(f *fleet, r *Result) error { return f.loadRows(ctx, rows, r) }
-	return b.scaleOf(ctx, kind, fmt.Sprintf("%d finished runs", rows), 1, fill)
+	return nodes, jobs, rows
 }
 
-// scaleOf measures both on one fleet.
-func (b *bench) scaleOf(ctx context.Context, kind, variant string, admins int, fill func(*fleet, *Result) error) error {
-	steady := Result{Scenario: "scale", Variant: variant + ", steady", Database: kind, Admins: admins}
-	throughput := Result{Scenario: "scale", Variant: variant + ", throughput", Database: kind, Admins: admins}
-	return b.withFleet(ctx, kind, admins, func(f *fleet) error {
-		if fill != nil {
-			if err := fill(f, &steady); err != nil {
-				return b.add(steady, err)
+// scaleOf measures both on one fleet: two results.
+func (b *bench) scaleOf(variant string, admins int, filling time.Duration, fill func(context.Context, *fleet, *Result) error) part {
+	kind := b.o.Databases[0]
+	run := func(ctx context.Context, r *Result) error {
+		return b.withFleet(ctx, kind, admins, func(f *fleet) error {
+			if fill != nil {
+				if err := fill(ctx, f, r); err != nil {
+					return err
+				}
 			}
-			throughput.Jobs, throughput.Rows = steady.Jobs, steady.Rows
-		}
-		if err := b.add(steady, f.steady(ctx, &steady)); err != nil {
-			return err
-		}
-		return b.add(throughput, f.throughput(ctx, handlerOnce, &throughput))
-	})
+			steady := *r
+			steady.Variant = variant + ", steady"
+			began := time.Now()
+			err := f.steady(ctx, scaleWindow, &steady)
+			steady.Took = seconds(time.Since(began))
+			b.add(steady, err)
+			r.Notes = nil // told with the first
+			return f.throughput(ctx, handlerOnce, r)
+		})
+	}
+	return part{
+		result: Result{Scenario: "scale", Variant: variant + ", throughput", Database: kind, Admins: admins},
+		usual:  filling + b.quickOr(45*time.Second, 95*time.Second),
+		run:    run,
+	}
 }
+
+// scaleWindow is shorter than steady's own: there are seven of them.
+const scaleWindow = 20 * time.Second
 
 // loadIdle fills in enabled jobs that fire once a day, the first of them in an
 // hour.

@@ -11,19 +11,21 @@ import (
 const steadyRate = 1000
 
 // steady measures lateness and price of a load that is no effort.
-func (b *bench) steady(ctx context.Context) error {
+func (b *bench) steady() (parts []part) {
 	for _, kind := range b.o.databases(b.o.Quick) {
-		r := Result{Scenario: "steady", Variant: fmt.Sprintf("%d fires/s", steadyRate), Database: kind, Admins: 1}
-		err := b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.steady(ctx, &r) })
-		if err := b.add(r, err); err != nil {
-			return err
-		}
+		parts = append(parts, part{
+			result: Result{Scenario: "steady", Variant: fmt.Sprintf("%d fires/s", steadyRate), Database: kind, Admins: 1},
+			usual:  b.window(time.Minute) + 25*time.Second,
+			run: func(ctx context.Context, r *Result) error {
+				return b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.steady(ctx, time.Minute, r) })
+			},
+		})
 	}
-	return nil
+	return parts
 }
 
-// steady measures the rate on a fleet.
-func (f *fleet) steady(ctx context.Context, r *Result) (err error) {
+// steady measures the rate on a fleet, for a window that options may change.
+func (f *fleet) steady(ctx context.Context, window time.Duration, r *Result) (err error) {
 	if r.FloorLateness, err = f.b.steadyFloor(ctx, f.db.kind); err != nil {
 		return err
 	}
@@ -37,7 +39,7 @@ func (f *fleet) steady(ctx context.Context, r *Result) (err error) {
 		return err
 	}
 	from := first.Add(warmUp)
-	to := from.Add(f.b.window(time.Minute))
+	to := from.Add(f.b.window(window))
 	if err := pauseUntil(ctx, from); err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (f *fleet) steady(ctx context.Context, r *Result) (err error) {
 	perFire(r.Processes, r.Fires.Started)
 	if err := r.Fires.broken(); err != nil {
 		r.Failed = err.Error()
-		f.b.keep = true
+		f.keep = true
 	}
 	return nil
 }

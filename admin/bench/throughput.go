@@ -11,22 +11,25 @@ import (
 )
 
 // throughput measures what is sustained when a little more is due than can be
-// done: first it looks for about how much that is, then it measures.
-func (b *bench) throughput(ctx context.Context) error {
-	handlers := []string{handlerOnce, handlerIdempotent}
-	if b.o.Quick {
-		handlers = handlers[:1]
-	}
+// done: first it looks for about how much that is, then it measures. The
+// embedded database has one figure, of the handlers that cost it more.
+func (b *bench) throughput() (parts []part) {
 	for _, kind := range b.o.Databases {
+		handlers := []string{handlerOnce, handlerIdempotent}
+		if b.o.Quick || kind == SQLite {
+			handlers = handlers[:1]
+		}
 		for _, handler := range handlers {
-			r := Result{Scenario: "throughput", Variant: variantOf(handler), Database: kind, Admins: 1}
-			err := b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.throughput(ctx, handler, &r) })
-			if err := b.add(r, err); err != nil {
-				return err
-			}
+			parts = append(parts, part{
+				result: Result{Scenario: "throughput", Variant: variantOf(handler), Database: kind, Admins: 1},
+				usual:  b.quickOr(70*time.Second, 160*time.Second),
+				run: func(ctx context.Context, r *Result) error {
+					return b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.throughput(ctx, handler, r) })
+				},
+			})
 		}
 	}
-	return nil
+	return parts
 }
 
 func variantOf(handler string) string {
@@ -46,6 +49,8 @@ const (
 	probeFor = 4 * time.Second
 	// overload is what is due beyond what was found possible.
 	overload = 1.10
+	// sustainTries bounds how often more is offered.
+	sustainTries = 2
 )
 
 // throughput measures one kind of handler on a fleet.
@@ -61,25 +66,34 @@ func (f *fleet) throughput(ctx context.Context, handler string, r *Result) error
 		return err
 	}
 	r.Jobs += len(l.jobs)
-	rate, err := l.search(ctx, floor.perSecond()*0.3)
-	if err != nil {
-		return err
+	key := floorKey{f.db.kind, handler}
+	rate := min(len(l.jobs), int(f.b.carried[key]*overload))
+	if rate == 0 {
+		if rate, err = l.search(ctx, floor.perSecond()*0.3); err != nil {
+			return err
+		}
 	}
-	for try := 0; ; try++ {
+	for try := 1; ; try++ {
 		if err := l.sustain(ctx, rate, r); err != nil {
 			return err
 		}
 		t := r.Throughput
 		t.Floor, t.FloorPercent, t.FloorStages = floor.perSecond(), 100*t.PerSecond/floor.perSecond(), floor.stages()
+		f.b.carried[key] = max(f.b.carried[key], t.PerSecond)
+		if t.PerSecond < 0.97*t.Offered || t.Offered >= float64(len(l.jobs)) {
+			break
+		}
 		// Everything that was due was done: it could have been more.
-		if t.PerSecond < 0.97*t.Offered || try == 3 || t.Offered >= float64(len(l.jobs)) {
-			if t.FloorPercent > 100 {
-				r.note(f.b, "above its floor: the machine was busier with other work when that was measured; measure again when it is quiet")
-			}
-			return nil
+		if try == sustainTries {
+			r.note(f.b, "all that was offered was done: it carries more than this")
+			break
 		}
 		rate = min(len(l.jobs), int(t.Offered*1.25))
 	}
+	if r.Throughput.FloorPercent > 100 {
+		r.note(f.b, "above its floor: the machine was busier with other work when that was measured; measure again when it is quiet")
+	}
+	return nil
 }
 
 // load is jobs that fire once a second, of which any number can be active.
@@ -202,7 +216,7 @@ func (l *load) sustain(ctx context.Context, n int, r *Result) error {
 	perFire(r.Processes, done)
 	if err := r.Fires.broken(); err != nil {
 		r.Failed = err.Error()
-		f.b.keep = true
+		f.keep = true
 	}
 	return nil
 }

@@ -30,12 +30,17 @@ type Timer struct {
 }
 
 // timers measures what the scheduler's timer could be made of.
-func (b *bench) timers(ctx context.Context) error {
+func (b *bench) timers() []part {
 	r := Result{Scenario: "timers", Variant: "1 M pending"}
 	n, fires := 1_000_000, 100_000
 	if b.o.Quick {
 		n, fires, r.Variant = 200_000, 40_000, "200 k pending"
 	}
+	run := func(ctx context.Context, r *Result) error { return compareTimers(ctx, n, fires, r) }
+	return []part{{result: r, usual: b.quickOr(10*time.Second, 25*time.Second), run: run}}
+}
+
+func compareTimers(ctx context.Context, n, fires int, r *Result) error {
 	for _, one := range []struct {
 		name string
 		open func() timerUnderTest
@@ -46,12 +51,12 @@ func (b *bench) timers(ctx context.Context) error {
 	} {
 		t, err := measureTimer(ctx, one.open, n, fires)
 		if err != nil {
-			return b.add(r, err)
+			return err
 		}
 		t.Structure = one.name
 		r.Timers = append(r.Timers, t)
 	}
-	return b.add(r, nil)
+	return nil
 }
 
 // timerUnderTest is a structure with whatever drives it.

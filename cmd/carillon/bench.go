@@ -66,30 +66,35 @@ Scenarios:
 			o.Say = func(format string, args ...any) {
 				fmt.Fprintf(cmd.ErrOrStderr(), time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 			}
+			if report != "" {
+				o.Save = func(r *bench.Report) error { return keepReport(report, r) }
+				o.Say("the report is kept in %s", report)
+			}
 			result, err := bench.Run(cmd.Context(), o)
 			if err != nil && cmd.Context().Err() == nil { // not by Ctrl-C
 				o.Say("logs and data of what failed are in %s", o.Dir)
 			} else if removeErr := os.RemoveAll(o.Dir); removeErr != nil {
 				err = errors.Join(err, removeErr)
 			}
-			return errors.Join(err, writeBench(cmd.OutOrStdout(), form, report, result, o.Say))
+			return errors.Join(err, writeBench(cmd.OutOrStdout(), form, result))
 		},
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Scenarios, "scenario", nil, "scenarios to measure, comma-separated (default: all)")
-	f.BoolVar(&o.Quick, "quick", false, "a selection, for about three minutes")
+	f.BoolVar(&o.Quick, "quick", false, "a selection, for about five minutes")
+	f.DurationVar(&o.Budget, "budget", 0, "how long one part of a scenario may take before the next begins (default three times the usual, at least 2m)")
 	f.String("mysql", "", "data source name of a server where databases may be made: user:password@tcp(host:port)/ (CARILLON_MYSQL)")
 	f.StringSliceVar(&o.Databases, "database", nil, "mysql, sqlite (default: all that there are)")
 	f.DurationVar(&o.Window, "window", 0, "how long rates are measured (default 20s, steady 1m, quick 8s)")
-	f.IntSliceVar(&o.Jobs, "jobs", nil, "enabled jobs of scale and idle (default 10000,100000,1000000; idle 100000)")
+	f.IntSliceVar(&o.Jobs, "jobs", nil, "enabled jobs of scale and idle (default 10000,100000,1000000; idle 100000,1000000)")
 	f.IntSliceVar(&o.Admins, "admins", nil, "admin nodes of scale (default 1,2,4)")
 	f.IntVar(&o.Rows, "rows", 0, "finished runs in the table of scale (default 10,000,000; quick 200,000)")
 	f.StringVar(&o.Profiles, "profiles", "", "folder for pprof profiles of all processes while rates are measured")
 	f.StringVar(&o.Dir, "dir", "", "where the folder for data is made: the disk that is measured (default: the system's temporary folder)")
-	f.StringVar(&report, "report", "", "file for the report as JSON, beside what is printed")
+	f.StringVar(&report, "report", "", "file for the report as JSON, written after each part, beside what is printed in the end")
 	f.StringVarP(&format, "output", "o", string(output.Table), "table, wide or json")
 	f.BoolVar(&asJSON, "json", false, "the same as -o json")
-	cmd.AddCommand(newBenchExecutorCommand())
+	cmd.AddCommand(newBenchExecutorCommand(), newBenchTableCommand())
 	return cmd
 }
 
@@ -118,21 +123,25 @@ func newBenchExecutorCommand() *cobra.Command {
 	return cmd
 }
 
-// writeBench prints the report, and keeps it as a file when one was named.
-func writeBench(w io.Writer, format output.Format, file string, r *bench.Report, say func(string, ...any)) error {
-	if file != "" {
-		raw, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, append(raw, '\n'), 0o644); err != nil { //nolint:gosec // a report is for everybody
-			return err
-		}
-		say("the report is in %s", file)
+// keepReport writes the report as far as it is. The file is whole at any time:
+// an interruption leaves the last one.
+func keepReport(file string, r *bench.Report) error {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return err
+	}
+	next := file + ".next"
+	if err := os.WriteFile(next, append(raw, '\n'), 0o644); err != nil { //nolint:gosec // a report is for everybody
+		return err
+	}
+	return os.Rename(next, file)
+}
+
+// writeBench prints the report.
+func writeBench(w io.Writer, format output.Format, r *bench.Report) error {
 	if format == output.JSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

@@ -337,6 +337,23 @@ func (d *Dispatcher) postpone(t *trouble, err error, executions ...domain.Execut
 	d.opt.Later(executions...)
 }
 
+// Repeat is Resend for executions without their specs.
+func (d *Dispatcher) Repeat(ctx context.Context, offered []domain.Execution) {
+	var offers []store.OfferResult
+	for _, e := range offered {
+		if d.opt.Fleet.TargetOf(e.Instance) == nil {
+			continue
+		}
+		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
+		if err != nil {
+			d.log.Warn("one-step offers are left to the sweep", "err", err)
+			break
+		}
+		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec})
+	}
+	d.Resend(offers)
+}
+
 // Resend sends one-step offers again whose start nobody has reported, if this
 // node serves their instances. The rows name instance and fence already, so
 // that an instance which has one of them says so and does nothing else.

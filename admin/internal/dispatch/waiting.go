@@ -109,9 +109,17 @@ func (r *waitingRoom) take(from line, n int) []domain.Execution {
 
 // How long another node leaves a waiter alone.
 const (
-	waitBusy    = 10 * time.Second // instances are here, but full
-	waitOffline = 3 * time.Second  // no instance here; another node may have one
+	waitBusy = 10 * time.Second // instances are here, but full
+	// No instance is here: another node that has one takes the execution at
+	// its next look at strays. If nobody has one, the pauses grow.
+	waitOfflineMin = 250 * time.Millisecond
+	waitOfflineMax = 3 * time.Second
 )
+
+// waitOffline is the pause of an execution that has waited so long.
+func waitOffline(waited time.Duration) time.Duration {
+	return min(max(waited, waitOfflineMin), waitOfflineMax)
+}
 
 // wait puts executions into the waiting room and tells the database.
 func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
@@ -126,7 +134,8 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 			Message: "every instance that serves the handler is full", For: waitBusy,
 		}
 		if w.online == 0 {
-			waits[i].Message, waits[i].For = "no instance that serves the handler is connected", waitOffline
+			waits[i].Message = "no instance that serves the handler is connected"
+			waits[i].For = waitOffline(d.opt.Now().Sub(w.since()))
 		}
 	}
 	covered, err := d.opt.Store.RecordWaits(ctx, waits)

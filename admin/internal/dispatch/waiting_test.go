@@ -158,7 +158,7 @@ func TestWithoutAnInstanceOwnersAreToldOncePerJobAndHour(t *testing.T) {
 		waits := r.Find(old.ID)
 		require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
 		require.Contains(t, waits.Message, "no instance")
-		require.Equal(t, time.Now().Add(waitOffline).UnixMilli(), waits.WakeAt.UnixMilli())
+		require.Equal(t, time.Now().Add(waitOfflineMin).UnixMilli(), waits.WakeAt.UnixMilli())
 		time.Sleep(noExecutorAfter - time.Millisecond)
 		r.fire(old)
 		require.Empty(t, r.Alerts(), "a restarting application is no news")
@@ -176,6 +176,22 @@ func TestWithoutAnInstanceOwnersAreToldOncePerJobAndHour(t *testing.T) {
 		require.Len(t, r.Alerts(), 2)
 		refire()
 		require.Empty(t, r.Alerts(), "new runs have not waited yet")
+	})
+}
+
+// TestWaitsForAnInstanceGrow: another node may have one, so that it may look
+// soon; nobody having one is no reason to look all the time.
+func TestWaitsForAnInstanceGrow(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := r.Run(r.Job(nil), time.Now())
+		for waited, want := range map[time.Duration]time.Duration{0: waitOfflineMin, time.Second: time.Second, time.Hour: waitOfflineMax} {
+			require.Equal(t, want, waitOffline(waited))
+		}
+		r.fire(run)
+		first := time.Until(r.Find(run.ID).WakeAt)
+		time.Sleep(time.Second)
+		r.fire(run)
+		require.Greater(t, time.Until(r.Find(run.ID).WakeAt), first)
 	})
 }
 
@@ -234,7 +250,7 @@ func TestAnOutageIsTriedAgainAfterADatabaseError(t *testing.T) {
 		r.fire(run)
 		r.store.heal()
 		require.Empty(t, r.Alerts())
-		time.Sleep(waitOffline)
+		time.Sleep(waitOfflineMax)
 		r.fire(run)
 		require.Len(t, r.Alerts(), 1)
 	})

@@ -10,7 +10,19 @@ import (
 // deadlineConn gives every write a deadline of its own. yamux bounds only the
 // wait for a stream's window; without this a peer that stops reading would
 // hold the session's writer for ever (RELIABILITY section 6).
-type deadlineConn struct{ net.Conn }
+type deadlineConn struct {
+	net.Conn
+	// heard is called after every read that brought something.
+	heard func()
+}
+
+func (c deadlineConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard()
+	}
+	return n, err
+}
 
 func (c deadlineConn) Write(p []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(proto.WriteTimeout)); err != nil {

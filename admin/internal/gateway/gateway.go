@@ -31,6 +31,9 @@ type Sink interface {
 	Left(s *Session)
 	// Freed tells that a session may have room again.
 	Freed(s *Session)
+	// Doubted tells that an instance does not answer: it gets no offers until
+	// Freed tells that it does.
+	Doubted(s *Session)
 }
 
 // Declarer takes job declarations and returns a notice for each one that it
@@ -210,3 +213,14 @@ func (g *Gateway) SessionOf(instance domain.InstanceID) *Session {
 
 // Count returns the number of sessions.
 func (g *Gateway) Count() int { return g.registry.count() }
+
+// Reached returns the number of sessions whose instances answer.
+func (g *Gateway) Reached() int {
+	n := 0
+	for _, s := range g.registry.all() {
+		if !s.doubt.Load() {
+			n++
+		}
+	}
+	return n
+}

@@ -95,13 +95,15 @@ func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsPara
 // recorder is a Sink that passes events on to the test.
 type recorder struct {
 	joined, left, freed chan *Session
+	doubted             chan *Session
 	answers             chan *proto.Answer
 	results             chan *proto.Result
 }
 
-func (r *recorder) Joined(s *Session) { r.joined <- s }
-func (r *recorder) Left(s *Session)   { r.left <- s }
-func (r *recorder) Freed(s *Session)  { r.freed <- s }
+func (r *recorder) Joined(s *Session)  { r.joined <- s }
+func (r *recorder) Left(s *Session)    { r.left <- s }
+func (r *recorder) Freed(s *Session)   { r.freed <- s }
+func (r *recorder) Doubted(s *Session) { r.doubted <- s }
 func (r *recorder) Answered(_ *Session, list []*proto.Answer) {
 	for _, a := range list {
 		r.answers <- a
@@ -132,6 +134,7 @@ func start(t *testing.T) *bench {
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan *Session, 64),
+			doubted: make(chan *Session, 64),
 			answers: make(chan *proto.Answer, 64), results: make(chan *proto.Result, 64),
 		},
 	}
@@ -195,6 +198,11 @@ func (b *bench) joinWith(boot string, register *proto.Register) *peerEnd {
 	b.t.Helper()
 	conn, answer := b.dial(hello(goodToken, boot))
 	require.Nil(b.t, answer.Error)
+	return b.joinOver(conn, answer, register)
+}
+
+func (b *bench) joinOver(conn net.Conn, answer *proto.ServerHello, register *proto.Register) *peerEnd {
+	b.t.Helper()
 	config := yamux.DefaultConfig()
 	config.EnableKeepAlive = false
 	mux, err := yamux.Client(conn, config)
@@ -324,6 +332,11 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 
 	s.SendGrants([]*proto.Grant{{ExecutionId: 100, Fence: 1, Granted: true}})
 	require.True(t, p.nextCommand().GetGrants().Grants[0].Granted)
+	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{
+		Results: []*proto.Result{{ExecutionId: 100, Fence: 1, Outcome: proto.Outcome_OUTCOME_TIMED_OUT, StillRunning: true}},
+	}}})
+	require.True(t, get(t, b.rec.results).StillRunning)
+	require.Equal(t, 1, s.Free(), "its handler still has the slot")
 	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{
 		Results: []*proto.Result{{ExecutionId: 100, Fence: 1, Outcome: proto.Outcome_OUTCOME_SUCCEEDED}},
 	}}})

@@ -70,7 +70,7 @@ func (r *registry) serving(tenant domain.TenantID, executor domain.ExecutorID, h
 	r.mu.RUnlock()
 	out := make([]*Session, 0, len(all))
 	for _, s := range all {
-		if s.Tenant == tenant && s.serves(handler) && !s.isDraining() {
+		if s.Tenant == tenant && s.serves(handler) && !s.isDraining() && !s.doubt.Load() {
 			out = append(out, s)
 		}
 	}

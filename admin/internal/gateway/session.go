@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -32,6 +33,13 @@ type Session struct {
 	mux     *yamux.Session
 	control outbox
 	command outbox
+	began   time.Time
+	stir    chan struct{} // capacity 1: the pulse has to be judged; nobody closes it
+
+	heardAt atomic.Int64 // when the last byte came, in nanoseconds since began
+	doubt   atomic.Bool  // its instance does not answer
+	pinging atomic.Bool
+	pings   sync.WaitGroup
 
 	mu       sync.Mutex
 	slots    int                 // guarded by mu: as last reported
@@ -39,6 +47,7 @@ type Session struct {
 	inflight map[attemptKey]bool // guarded by mu: offered here and not ended; true = in one step
 	draining bool                // guarded by mu
 	lastBeat time.Time           // guarded by mu
+	pulse    pulse               // guarded by mu
 	cause    error               // guarded by mu: why it was closed
 	closed   chan struct{}       // closed once by close
 }
@@ -70,19 +79,16 @@ func muxConfig() *yamux.Config {
 
 // serveSession runs one authenticated connection until it ends.
 func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
-	mux, err := yamux.Server(deadlineConn{conn}, muxConfig())
+	s := newSession(p)
+	mux, err := yamux.Server(deadlineConn{conn, s.hear}, muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
 	}
 	defer mux.Close()
+	s.mux = mux
 	control, command, err := acceptStreams(mux)
 	if err != nil {
 		return err
-	}
-	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
-		mux: mux, inflight: map[attemptKey]bool{}, idempotent: map[string]bool{}, lastBeat: time.Now(),
-		closed: make(chan struct{}),
 	}
 	reader := proto.NewReader(control, proto.MaxFrame)
 	registered, err := g.register(ctx, s, p, control, reader)
@@ -90,6 +96,15 @@ func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) erro
 		return err
 	}
 	return g.runSession(ctx, s, control, command, reader, registered)
+}
+
+func newSession(p *peer) *Session {
+	now := time.Now()
+	return &Session{
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
+		inflight: map[attemptKey]bool{}, idempotent: map[string]bool{}, lastBeat: now,
+		began: now, pulse: pulse{heard: now}, stir: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
 }
 
 // acceptStreams takes the two streams that a session has, in the order in
@@ -159,23 +174,31 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
 		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(),
 	}
+	if len(reg.SupersededBoots) > 0 {
+		g.supersede(ctx, s, reg)
+	}
 	if g.opt.Declarer != nil {
 		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, reg.Handlers)
-	}
-	if len(reg.SupersededBoots) > 0 {
-		g.supersede(ctx, s, reg.SupersededBoots)
 	}
 	return out, nil
 }
 
 // supersedeGrace is how long results from a taken-over journal may take before
-// the attempts of the dead process are judged by their lease.
+// their attempts are judged without them.
 const supersedeGrace = 3 * time.Second
 
-func (g *Gateway) supersede(ctx context.Context, s *Session, boots []string) {
-	ended, err := g.opt.Fleet.SupersedeBoots(ctx, store.SupersedeBootsParams{
-		Tenant: s.Tenant, Executor: s.Executor, BootIDs: boots, Grace: supersedeGrace,
-	})
+// supersede ends the boots whose journal this process holds the lock of: the
+// kernel gives it to nobody while they live. What the journal owes no result
+// for has ended with them.
+func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register) {
+	p := store.SupersedeBootsParams{
+		Tenant: s.Tenant, Executor: s.Executor, BootIDs: reg.SupersededBoots, Grace: supersedeGrace,
+		OwedComplete: reg.OwedComplete && len(reg.Owed) <= proto.MaxOwed,
+	}
+	for _, item := range reg.Owed {
+		p.Owed = append(p.Owed, domain.ExecutionID(item.ExecutionId))
+	}
+	ended, err := g.opt.Fleet.SupersedeBoots(ctx, p)
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
@@ -214,7 +237,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, control, command n
 	run("write commands", s.command.run)
 	run("read control", func() error { return g.readControl(ctx, s, reader) })
 	run("read commands", func() error { return g.readCommands(s, command) })
-	run("watch", func() error { return s.watch(ctx) })
+	run("watch", func() error { return g.watch(ctx, s) })
 	g.opt.Sink.Joined(s)
 
 	<-s.closed
@@ -222,36 +245,10 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, control, command n
 	s.control.stop()
 	s.command.stop()
 	wg.Wait()
+	s.pings.Wait()
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
 	return s.err()
-}
-
-// watch closes the session when the peer is silent for too long, when it opens
-// streams it should not, or when the gateway stops.
-func (s *Session) watch(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return errGatewayStopped
-		case <-s.closed:
-			return nil
-		case <-s.mux.CloseChan():
-			return io.EOF
-		case <-tick.C:
-			if s.mux.NumStreams() > 2 {
-				return errors.New("the executor opened a third stream")
-			}
-			s.mu.Lock()
-			silence := time.Since(s.lastBeat)
-			s.mu.Unlock()
-			if silence > proto.HeartbeatTimeout {
-				return fmt.Errorf("no heartbeat for %s", silence.Round(time.Second))
-			}
-		}
-	}
 }
 
 func (s *Session) close(cause error) {

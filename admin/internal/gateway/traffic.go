@@ -55,6 +55,7 @@ func (s *Session) Granted(execution, fence int64) bool {
 // reserved under the fences they carry.
 func (s *Session) SendOffers(offers []*proto.Offer) {
 	s.mu.Lock()
+	first := s.pulse.offered(time.Now(), len(offers))
 	for _, o := range offers {
 		if k := (attemptKey{o.ExecutionId, o.Fence}); o.Granted {
 			if _, reserved := s.inflight[k]; reserved {
@@ -63,6 +64,9 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 		}
 	}
 	s.mu.Unlock()
+	if first {
+		s.stirUp()
+	}
 	for len(offers) > 0 {
 		n, size := 0, 0
 		for n < len(offers) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
@@ -154,6 +158,9 @@ func (g *Gateway) readCommands(s *Session, stream net.Conn) error {
 }
 
 func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
+	s.mu.Lock()
+	s.pulse.answered(time.Now(), len(answers))
+	s.mu.Unlock()
 	freed := false
 	for _, a := range answers {
 		if !a.Accepted {

@@ -183,12 +183,12 @@ func (m *Machine) free(now time.Duration, t *tenure) bool {
 
 func (m *Machine) steadyFor(now, d time.Duration) bool { return now-m.steady >= d }
 
-// fires says whether a node fires what it has planned: it lives, and is not
-// about to stop.
+// fires says whether a node fires what it has planned: it lives, is not about
+// to stop, and reaches executors if anybody does.
 func (m *Machine) fires(boot string) bool {
 	for i := range m.table.Nodes {
 		if n := &m.table.Nodes[i]; n.BootID == boot {
-			return n.Connected && m.alive(n)
+			return m.alive(n) && !m.silent(boot) && (n.Sessions > 0 || !m.anySessions())
 		}
 	}
 	return false
@@ -203,11 +203,11 @@ func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 	}
 	var parts []int
 	heirs := slices.DeleteFunc(slices.Clone(members), func(o member) bool {
-		return o.boot != m.cfg.BootID && (o.young || m.disconnected(o.boot))
+		return o.boot != m.cfg.BootID && (o.young || m.silent(o.boot))
 	})
 	for p := range m.tenures {
 		row := &m.tenures[p].row
-		if row.BootID != m.cfg.BootID && row.Until.After(m.table.Now) && m.disconnected(row.BootID) {
+		if row.BootID != m.cfg.BootID && row.Until.After(m.table.Now) && m.silent(row.BootID) {
 			parts = append(parts, p)
 		}
 	}
@@ -217,8 +217,8 @@ func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 			out.add(p, t.row)
 		}
 	}
-	for p := range m.tenures { // ours, whose last holder died soon after
-		if t := &m.tenures[p]; t.term != 0 && t.before.BootID != "" && now < t.firesUntil && !m.fires(t.before.BootID) {
+	for p := range m.tenures { // ours, or just given up, whose last holder died soon after
+		if t := &m.tenures[p]; t.before.BootID != "" && now < t.firesUntil && !m.fires(t.before.BootID) {
 			out.add(p, t.before)
 			t.before = domain.PartitionLease{}
 		}
@@ -226,10 +226,12 @@ func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 	return out
 }
 
-func (m *Machine) disconnected(boot string) bool {
+// silent says whether a node seems to be dead: it has no session with the
+// database, or gives no sign of life through it.
+func (m *Machine) silent(boot string) bool {
 	for i := range m.table.Nodes {
-		if m.table.Nodes[i].BootID == boot {
-			return !m.table.Nodes[i].Connected
+		if n := &m.table.Nodes[i]; n.BootID == boot {
+			return !n.Connected || m.table.Now.Sub(n.RenewedAt) > SilentAfter
 		}
 	}
 	return true // off the list

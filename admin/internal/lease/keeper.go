@@ -30,8 +30,10 @@ type Options struct {
 	BootID string
 	// Horizon is how far ahead of their time executions are planned.
 	Horizon time.Duration
-	// Adopt takes executions that a dead node had planned.
-	Adopt func(...domain.Execution)
+	// Adopt takes executions that a dead node had planned, Resend one-step
+	// offers of its that nobody has reported to have started.
+	Adopt  func(...domain.Execution)
+	Resend func(ctx context.Context, offered []domain.Execution)
 	// GiveBack returns offers (store.Executions.GiveBackOffers).
 	GiveBack func(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error)
 	// Gained is called when partitions were taken: there is something to plan.
@@ -235,18 +237,27 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 	})
 }
 
-// takeBack gives the offers among them back, and returns all that is due.
+// takeBack gives the offers among them back, sends those that were grants
+// again, and returns all that is due.
 func (k *Keeper) takeBack(ctx context.Context, found []domain.Execution) (due []domain.Execution, err error) {
 	var offers []store.GiveBack
+	var oneStep []domain.Execution
 	for _, e := range found {
-		if e.State == domain.Due {
+		switch e.State {
+		case domain.Due, domain.RetryWait:
 			due = append(due, e)
+			continue
+		case domain.Running:
+			oneStep = append(oneStep, e)
 			continue
 		}
 		offers = append(offers, store.GiveBack{
 			Tenant: e.TenantID, ID: e.ID, Fence: e.Fence, Instance: e.Instance,
 			Reason: domain.ReasonOfferExpired, Message: "the node that offered it is gone",
 		})
+	}
+	if len(oneStep) > 0 {
+		k.opt.Resend(ctx, oneStep)
 	}
 	if len(offers) == 0 {
 		return due, nil

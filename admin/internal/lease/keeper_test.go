@@ -56,6 +56,7 @@ type running struct {
 	gained atomic.Int32
 	mu     sync.Mutex
 	adopts []domain.Execution // guarded by mu
+	resent []domain.Execution // guarded by mu
 	stop   func()
 }
 
@@ -88,6 +89,11 @@ func inBubble(t *testing.T, test func(t *testing.T, s *gormstore.Store, start fu
 				Store: r.store, Node: self.ID, BootID: name, Horizon: 3 * time.Second, Logger: slog.New(slog.DiscardHandler),
 				Gained:   func() { r.gained.Add(1) },
 				GiveBack: s.GiveBackOffers,
+				Resend: func(_ context.Context, list []domain.Execution) {
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					r.resent = append(r.resent, list...)
+				},
 				Adopt: func(list ...domain.Execution) {
 					r.mu.Lock()
 					defer r.mu.Unlock()
@@ -149,6 +155,11 @@ func TestAKeeperWithoutItsDatabaseTrustsNothing(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		require.Equal(t, store.OfferMade, offered[0].Status)
+		granted, err := s.OfferExecutions(t.Context(), []store.Offer{{
+			Tenant: w.Tenant, ID: w.Run(domain.Job{ID: planned[0].JobID, TenantID: w.Tenant, Executor: w.Executor, Revision: 1, Partition: planned[0].Partition}, time.Now()).ID,
+			Node: one.opt.Node, Instance: offered[0].Execution.Instance, Idempotent: true, Granted: true,
+		}})
+		require.NoError(t, err)
 		one.store.down.Store(true)
 		time.Sleep(TTL - Margin)
 		require.Empty(t, one.Held())
@@ -160,6 +171,8 @@ func TestAKeeperWithoutItsDatabaseTrustsNothing(t *testing.T) {
 		back := adopted[len(planned)]
 		require.Equal(t, offered[0].Execution.ID, back.ID, "its offer is given back")
 		require.Equal(t, domain.Due, w.Find(back.ID).State)
+		require.Len(t, two.resent, 1, "what was offered in one step is sent again")
+		require.Equal(t, granted[0].Execution.ID, two.resent[0].ID)
 
 		one.store.down.Store(false)
 		time.Sleep(RenewEvery + 2*LookEvery)

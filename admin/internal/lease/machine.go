@@ -22,6 +22,11 @@ const (
 	// it believes that others are dead: after a standstill of the database all
 	// leases have run out, and everybody gets the time to renew.
 	Grace = time.Second
+	// SilentAfter is how old a node's last sign of life has to be for others to
+	// fire what it had planned while its lease still lasts: it is frozen, or cut
+	// off from the database, and kept its connection. Two renewals are missing
+	// then, and if it lives all the same, two fire and one offers.
+	SilentAfter = 1250 * time.Millisecond
 	// plansLast is how long a node that gave a partition up goes on firing what
 	// it had planned: as far as planning looks ahead, and the grace of sweeps.
 	plansLast = 3*time.Second + domain.PickupGrace
@@ -84,8 +89,9 @@ type (
 		Leaving bool
 	}
 	// Adopt: fire what was planned in these partitions, because their holder
-	// does not, and give back what the Dead have offered in them. Two nodes that
-	// fire the same execution do no harm: one offers it.
+	// does not, give back what the Dead have offered in them, and send their
+	// one-step offers again. Two nodes that fire the same execution do no harm:
+	// one offers it.
 	Adopt struct {
 		Partitions []int
 		Dead       []domain.NodeID

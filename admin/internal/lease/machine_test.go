@@ -196,8 +196,36 @@ func TestWhatAFormerHolderPlannedIsAdopted(t *testing.T) {
 	}
 }
 
-// TestAFrozenNodeIsReplaced though its session stands; nobody adopts before
-// its leases have run out, and it hears the news before it trusts again.
+// TestWhatWasPlannedTwoHoldersAgoIsAdopted: whoever got a partition from the
+// dead one looks after its plans, also after having passed the partition on.
+func TestWhatWasPlannedTwoHoldersAgoIsAdopted(t *testing.T) {
+	w := newWorld()
+	first := w.join()
+	w.calm(2 * TTL)
+	second := w.join()
+	w.calm(Grace + LookEvery)
+	got := second.machine.Held(w.now)
+	require.Len(t, got, domain.Partitions/2)
+	third := w.join()
+	w.calm(3 * LookEvery)
+	passedOn := 0
+	for _, h := range got {
+		if owners := w.owners(h.Partition); len(owners) == 1 && owners[0] == third {
+			passedOn++
+		}
+	}
+	require.NotZero(t, passedOn)
+	second.adopts, third.adopts = nil, nil
+	w.kill(first)
+	w.calm(Grace + 2*LookEvery)
+	for _, h := range got {
+		require.Contains(t, second.adopts, h.Partition)
+	}
+}
+
+// TestAFrozenNodeIsReplaced though its session stands: what it had planned is
+// fired by others once two renewals are missing, its partitions move when its
+// leases have run out, and it hears the news before it trusts again.
 func TestAFrozenNodeIsReplaced(t *testing.T) {
 	w := newWorld()
 	frozen, other := w.join(), w.join()
@@ -206,11 +234,14 @@ func TestAFrozenNodeIsReplaced(t *testing.T) {
 	require.Equal(t, 32, held)
 	other.adopts = nil
 	frozen.frozen = true
-	w.calm(TTL - RenewEvery)
+	w.calm(SilentAfter - RenewEvery)
 	require.Empty(t, other.adopts)
-	w.calm(RenewEvery + 2*LookEvery)
-	require.Len(t, other.machine.Held(w.now), domain.Partitions)
+	w.calm(RenewEvery + LookEvery)
 	require.Len(t, other.adopts, held)
+	require.Len(t, other.machine.Held(w.now), domain.Partitions-held, "its leases last")
+	w.calm(TTL - SilentAfter + LookEvery)
+	require.Len(t, other.machine.Held(w.now), domain.Partitions)
+	require.Len(t, other.adopts, held, "once")
 	require.Empty(t, frozen.machine.Held(w.now))
 	frozen.frozen = false
 	w.calm(3 * TTL)
@@ -376,6 +407,11 @@ func TestANodeThatNoExecutorReachesPlansNothing(t *testing.T) {
 	two.sessions = 1
 	w.calm(TTL)
 	balanced(t, w)
+	one.adopts, two.adopts = nil, nil
+	one.sessions = 0
+	w.calm(RenewEvery + 2*LookEvery)
+	require.Len(t, two.machine.Held(w.now), domain.Partitions)
+	require.Len(t, two.adopts, domain.Partitions, "it cannot fire what it had planned")
 	one.sessions, two.sessions = 0, 0
 	w.calm(TTL)
 	balanced(t, w)

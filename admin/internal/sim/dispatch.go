@@ -12,7 +12,7 @@ import (
 
 // registered takes a registration: the instance, its inventory, the boots
 // before it; then the session stands.
-func (n *node) registered(s *session, items []*proto.InventoryItem, older []string, reply func(*proto.Registered)) {
+func (n *node) registered(s *session, items []*proto.InventoryItem, older store.SupersedeBootsParams, reply func(*proto.Registered)) {
 	w := n.w
 	id := domain.InstanceID(w.newID())
 	var instance domain.Instance
@@ -30,7 +30,7 @@ func (n *node) registered(s *session, items []*proto.InventoryItem, older []stri
 		s.instance = instance.ID
 		n.settle(s, items, func(verdicts []*proto.InventoryVerdict) {
 			n.tx("supersede", anyCall, func() {
-				w.db.supersede(store.SupersedeBootsParams{Tenant: tenant, Executor: executorID, BootIDs: older, Grace: 3 * time.Second})
+				w.db.supersede(older)
 			}, func(error) {
 				n.joined(s)
 				reply(&proto.Registered{Verdicts: verdicts, LeaseTtlMs: proto.LeaseTTL.Milliseconds()})
@@ -101,6 +101,11 @@ func verdictOf(v domain.Verdict) proto.Verdict {
 // left takes back what was offered to a session that has ended.
 func (n *node) left(s *session) {
 	n.sessions = slices.DeleteFunc(n.sessions, func(o *session) bool { return o == s })
+	n.takeBack(s)
+}
+
+// takeBack gives back what a session was offered, as far as it did not answer.
+func (n *node) takeBack(s *session) {
 	var items []store.GiveBack
 	for _, k := range s.inflight {
 		if !s.oneStep[k] {
@@ -111,7 +116,7 @@ func (n *node) left(s *session) {
 }
 
 func (n *node) heartbeat(s *session, used int, reply func(ok bool)) {
-	s.heard, s.reported = n.w.now, used
+	s.heard, s.reported, s.doubt = n.w.now, used, false
 	s.forget()
 	ok := false
 	n.tx("heartbeat", anyCall, func() {
@@ -152,8 +157,8 @@ func (n *node) offer() {
 		s := n.choose()
 		if s == nil {
 			w := store.Wait{Tenant: tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, For: 10 * time.Second}
-			if len(n.sessions) == 0 {
-				w.For = 3 * time.Second
+			if n.reached() == 0 {
+				w.For = 250 * time.Millisecond
 			}
 			waits = append(waits, w)
 			if !slices.ContainsFunc(n.waiting, func(o domain.Execution) bool { return o.ID == e.ID }) {
@@ -186,7 +191,7 @@ func (n *node) offer() {
 func (n *node) choose() *session {
 	var free []*session
 	for _, s := range n.sessions {
-		if s.free() > 0 {
+		if s.free() > 0 && !s.doubt {
 			free = append(free, s)
 		}
 	}
@@ -338,8 +343,10 @@ func (n *node) results(s *session, list []*proto.Result) {
 	reports := make([]store.AttemptReport, len(list))
 	acks := make([]*proto.ResultAck, len(list))
 	for i, m := range list {
-		s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
-		acks[i] = &proto.ResultAck{ExecutionId: m.GetExecutionId(), Fence: m.GetFence()}
+		if !m.GetStillRunning() {
+			s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
+		}
+		acks[i] = &proto.ResultAck{ExecutionId: m.GetExecutionId(), Fence: m.GetFence(), StillRunning: m.GetStillRunning()}
 		reports[i] = store.AttemptReport{Tenant: tenant, Executor: executorID, Report: gateway.ReportOf(m)}
 	}
 	ack := func() {
@@ -378,7 +385,9 @@ func (n *node) finish(s *session, reports []store.AttemptReport, ack func()) {
 func (n *node) room() {
 	free := 0
 	for _, s := range n.sessions {
-		free += max(s.free(), 0)
+		if !s.doubt {
+			free += max(s.free(), 0)
+		}
 	}
 	for range min(free, len(n.waiting)) {
 		e := n.waiting[0]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/executor-sdk/simulate"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -117,9 +118,14 @@ func (e *executor) dial(i int) {
 	s := e.w.newSession(n, e)
 	s.sentAt = e.w.now
 	inventory := e.machine.Inventory()
-	var older []string
+	older := store.SupersedeBootsParams{Tenant: tenant, Executor: executorID, Grace: 3 * time.Second}
 	for _, l := range e.lives[:len(e.lives)-1] {
-		older = append(older, l.Boot)
+		older.BootIDs = append(older.BootIDs, l.Boot)
+	}
+	owed, complete := e.machine.Inherited()
+	older.OwedComplete = complete
+	for _, item := range owed {
+		older.Owed = append(older.Owed, domain.ExecutionID(item.GetExecutionId()))
 	}
 	sentAt := e.wall()
 	e.dialing[i] = true
@@ -271,6 +277,9 @@ func (e *executor) call(b *simulate.Begin) {
 		takes = long
 	}
 	h.ignores = e.w.faults.hitAt(faultHandler, where+" ignores its context", 0.1)
+	if e.w.faults.hitAt(faultHandler, where+" is stuck", 0.03) {
+		h.ignores, takes = true, 20*time.Second+2*long
+	}
 	e.w.after(&e.actor, takes, func() { e.returns(h, back) })
 	if !b.Deadline.IsZero() {
 		e.w.after(&e.actor, b.Deadline.Sub(e.wall()), func() { e.interrupt(h) })

@@ -15,6 +15,7 @@ func (d *database) register(p store.RegisterInstanceParams) domain.Instance {
 	i.ConnectedAt, i.LastSeenAt, i.LeaseUntil = now, now, now.Add(p.TTL)
 	if id, ok := d.boots[i.BootID]; ok {
 		known := d.instances[id]
+		d.noteLapse(known, now)
 		i.ID, i.ConnectedAt = id, known.ConnectedAt
 		if known.LeaseUntil.After(i.LeaseUntil) {
 			i.LeaseUntil = known.LeaseUntil
@@ -22,6 +23,18 @@ func (d *database) register(p store.RegisterInstanceParams) domain.Instance {
 	}
 	d.instances[i.ID], d.boots[i.BootID] = &i, i.ID
 	return i
+}
+
+// noteLapse counts how often an instance's lease was over: it may be renewed
+// afterwards, but what ran under it has lost its rights.
+func (d *database) noteLapse(i *domain.Instance, now time.Time) {
+	if d.lapsed(i, now) {
+		d.lapses[i.ID]++
+	}
+}
+
+func (d *database) lapsed(i *domain.Instance, now time.Time) bool {
+	return !i.GoneAt.IsZero() || i.LeaseUntil.Before(now)
 }
 
 // renewInstances is RenewInstances.
@@ -32,6 +45,7 @@ func (d *database) renewInstances(list []store.InstanceRenewal, ttl time.Duratio
 		if i == nil || !i.GoneAt.IsZero() {
 			continue
 		}
+		d.noteLapse(i, now)
 		i.Running, i.LastSeenAt = r.Running, now
 		if until := now.Add(ttl); until.After(i.LeaseUntil) {
 			i.LeaseUntil = until
@@ -51,16 +65,21 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 			continue
 		}
 		i.GoneAt, i.Running = now, 0
-		if i.LeaseUntil.After(now) {
-			i.LeaseUntil = now
+		d.noteLapse(i, now)
+		until := now
+		if p.OwedComplete {
+			until = now.Add(-domain.LeaseMargin - time.Millisecond)
+		}
+		if i.LeaseUntil.After(until) {
+			i.LeaseUntil = until
 		}
 		ended = append(ended, i.ID)
 	}
 	for _, id := range d.living() {
 		e := d.find(id)
-		if e.State.OnInstance() && slices.Contains(ended, e.Instance) {
+		if e.OccupiesInstance() && slices.Contains(ended, e.Instance) {
 			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-				e.WakeAt = now.Add(p.Grace)
+				e.WakeAt = now.Add(p.GraceOf(id))
 				return domain.Effects{}, nil
 			})
 		}
@@ -149,7 +168,9 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	until := d.clock().Add(p.Horizon + domain.PickupGrace)
 	for _, id := range d.living() {
 		e := d.find(id)
-		planned := e.State == domain.Due && e.Fence == 0 && e.Reason == "" || e.State == domain.Offered && slices.Contains(p.OfferedBy, e.Node)
+		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit
+		offered := e.State == domain.Offered || e.State == domain.Running && e.Idempotent && e.StartedAt.IsZero()
+		planned = planned || offered && slices.Contains(p.OfferedBy, e.Node)
 		if planned && slices.Contains(p.Partitions, e.Partition) && !e.WakeAt.After(until) {
 			out = append(out, *e)
 		}

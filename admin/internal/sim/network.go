@@ -27,6 +27,7 @@ type session struct {
 	oneStep  map[attemptKey]bool
 	reported int
 	heard    time.Duration // when the last heartbeat came
+	doubt    bool          // that was too long ago for more offers
 
 	// The executor's side.
 	exUp   bool

@@ -62,7 +62,7 @@ func (n *node) starts() {
 	n.w.db.nodes = append(n.w.db.nodes, &nodeRow{
 		status:    domain.NodeStatus{Node: domain.Node{ID: n.id, BootID: n.boot, StartedAt: n.w.dbNow(), HeartbeatAt: n.w.dbNow()}},
 		connected: func() bool { return n.alive && n.life == life },
-		sessions:  func() int { return len(n.sessions) },
+		sessions:  n.reached,
 	})
 	n.readClock()
 	r := n.w.faults.chance("phase " + n.name)
@@ -216,8 +216,12 @@ func (n *node) leaseNext() {
 func (n *node) adopt(found []domain.Execution) {
 	var offers []store.GiveBack
 	for _, e := range found {
-		if e.State == domain.Due {
+		switch e.State {
+		case domain.Due, domain.RetryWait:
 			n.later(e)
+			continue
+		case domain.Running:
+			n.resend([]store.OfferResult{{Execution: e, Spec: &n.w.db.jobs[e.JobID].spec}})
 			continue
 		}
 		offers = append(offers, store.GiveBack{Tenant: tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Reason: domain.ReasonOfferExpired})
@@ -318,11 +322,27 @@ func (n *node) expire() {
 	n.tx("expire", anyCall, func() { n.w.db.expire(n.w.instanceOrder) }, func(error) {})
 }
 
-// watch ends sessions that are silent.
+// watch ends sessions that are silent, and gives no offers to those that may
+// be (gateway.pulse, in short form).
 func (n *node) watch() {
 	for _, s := range slices.Clone(n.sessions) {
-		if n.w.now-s.heard > proto.HeartbeatTimeout {
+		silence := n.w.now - s.heard
+		switch {
+		case silence > proto.HeartbeatTimeout:
 			s.closeNode()
+		case silence > proto.HeartbeatInterval+time.Second && !s.doubt:
+			s.doubt = true
+			n.takeBack(s)
 		}
 	}
+}
+
+// reached is how many sessions answer.
+func (n *node) reached() (count int) {
+	for _, s := range n.sessions {
+		if !s.doubt {
+			count++
+		}
+	}
+	return count
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -25,9 +26,10 @@ type Fleet interface {
 	RenewInstances(ctx context.Context, renewals []InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error)
 	// LeaveInstance ends an instance that stopped cleanly.
 	LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error
-	// SupersedeBoots ends the leases of older boots of the executor at once and
-	// wakes their executions in grace, when the results in the taken-over
-	// journal had time to arrive.
+	// SupersedeBoots ends the leases of older boots of the executor at once,
+	// because their processes are dead. Executions whose results the
+	// taken-over journal may hold wake in Grace, when these had time to arrive,
+	// all others now.
 	SupersedeBoots(ctx context.Context, p SupersedeBootsParams) (ended []domain.InstanceID, err error)
 	// ExpireInstances marks at most limit instances gone whose lease ran out.
 	// Nothing happens when it is later than latest (zero = any), by which time
@@ -76,6 +78,17 @@ type SupersedeBootsParams struct {
 	Executor domain.ExecutorID
 	BootIDs  []string
 	Grace    time.Duration
+	// Owed are the executions whose results follow; with OwedComplete, all.
+	Owed         []domain.ExecutionID
+	OwedComplete bool
+}
+
+// GraceOf is when the execution of a superseded boot has to be judged.
+func (p SupersedeBootsParams) GraceOf(e domain.ExecutionID) time.Duration {
+	if p.OwedComplete && !slices.Contains(p.Owed, e) {
+		return 0
+	}
+	return p.Grace
 }
 
 type ListInstancesParams struct {

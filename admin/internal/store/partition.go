@@ -25,9 +25,10 @@ type Partitions interface {
 	// a claim of this node is verifying at this moment is left out.
 	ReleasePartitions(ctx context.Context, p ReleasePartitionsParams) ([]domain.PartitionTerm, error)
 	// ListPlanned returns what was planned in these partitions for the time
-	// until the database's now + Horizon and was never offered, so that
-	// another node can fire it in time; and what nodes of OfferedBy have
-	// offered and nobody has accepted.
+	// until the database's now + Horizon, is not under way and does not wait
+	// for its turn, so that another node can fire it in time; and what nodes
+	// of OfferedBy have offered and nobody has accepted, or offered in one step
+	// and nobody has reported to have started.
 	ListPlanned(ctx context.Context, p ListPlannedParams) ([]domain.Execution, error)
 	// ListPartitionLags says of each partition, in order, what its next work is.
 	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)
@@ -67,6 +68,7 @@ type ListPlannedParams struct {
 	Horizon    time.Duration
 	Limit      int // per partition
 	// OfferedBy are nodes that are taken for dead. To give their offers back is
-	// safe even if they are not: a grant needs the offer to stand.
+	// safe even if they are not: a grant needs the offer to stand. So it is to
+	// send their one-step offers again: an instance takes a fence once.
 	OfferedBy []domain.NodeID
 }

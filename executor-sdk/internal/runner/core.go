@@ -133,9 +133,12 @@ func (c *Core) Returned(now time.Time, k Key, back Return) []Effect {
 	})
 }
 
-// Inventory and Load are what a registration and a heartbeat tell.
+// Inventory, Inherited and Load are what a registration and a heartbeat tell.
 func (c *Core) Inventory() []*proto.InventoryItem { return c.m.inventory() }
 func (c *Core) Load() (used int)                  { return c.m.used }
+func (c *Core) Inherited() (items []*proto.InventoryItem, all bool) {
+	return c.m.inherited()
+}
 
 // Owed is how many attempts an admin node still has to hear about.
 func (c *Core) Owed() int { return c.m.owed() }

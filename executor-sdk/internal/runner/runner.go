@@ -235,6 +235,14 @@ func (r *Runner) Inventory() []*proto.InventoryItem {
 	return r.machine.inventory()
 }
 
+// Inherited lists the attempts of earlier processes whose results are owed;
+// all says that the list names each of them.
+func (r *Runner) Inherited() (items []*proto.InventoryItem, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.inherited()
+}
+
 // Load returns the slots taken, and whether the Runner drains.
 func (r *Runner) Load() (used int, draining bool) {
 	r.mu.Lock()

@@ -178,6 +178,21 @@ func (m *machine) inventory() []*proto.InventoryItem {
 	return items
 }
 
+// inherited lists what the registration owes for earlier boots; all says that
+// nothing is left out.
+func (m *machine) inherited() (items []*proto.InventoryItem, all bool) {
+	list := m.pick(func(a *attempt) bool { return a.boot != m.boot })
+	if len(list) > proto.MaxOwed {
+		return nil, false
+	}
+	for _, a := range list {
+		item := a.item()
+		item.BootId = ""
+		items = append(items, item)
+	}
+	return items, true
+}
+
 func (a *attempt) item() *proto.InventoryItem {
 	item := &proto.InventoryItem{ExecutionId: a.key.Execution, Fence: a.key.Fence, BootId: a.boot}
 	switch a.phase {

@@ -63,7 +63,7 @@ func (f *Fleet) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.ctx = ctx
 	for _, address := range f.options.Addresses {
-		f.group.Go(func() { f.keep(ctx, &target{address: address}) })
+		f.group.Go(func() { f.keep(ctx, newTarget("", address)) })
 	}
 	f.mu.Unlock()
 	<-ctx.Done()
@@ -161,7 +161,15 @@ func (f *Fleet) forget(link *Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.claimed, link.node)
+	before := len(f.ready)
 	f.ready = slices.DeleteFunc(f.ready, func(l *Link) bool { return l == link })
+	if before > 0 && len(f.ready) == 0 { // alone now: any other node will do
+		for id, t := range f.nodes {
+			if id != link.node {
+				t.poke()
+			}
+		}
+	}
 	if len(f.claimed) == 0 {
 		f.aloneAt = time.Now()
 	}
@@ -191,9 +199,12 @@ func (f *Fleet) setNodes(list []*proto.Node) {
 		listed[n.GetId()] = true
 		if t := f.nodes[n.GetId()]; t != nil {
 			t.address = n.GetAddress()
+			if f.claimed[t.node] == nil {
+				t.poke() // lists come when nodes do: it may be back
+			}
 			continue
 		}
-		t := &target{node: n.GetId(), address: n.GetAddress()}
+		t := newTarget(n.GetId(), n.GetAddress())
 		f.nodes[t.node] = t
 		if f.ctx.Err() == nil {
 			f.group.Go(func() { f.keep(f.ctx, t) })

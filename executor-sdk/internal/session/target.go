@@ -18,6 +18,20 @@ type target struct {
 	answered string // guarded by Fleet.mu: the node that answered last
 	removed  bool   // guarded by Fleet.mu: no longer listed
 	told     string // the failure that was logged last; owned by the target's goroutine
+	// news: there is a reason to try again at once; capacity 1, nobody closes it.
+	news chan struct{}
+}
+
+func newTarget(node, address string) *target {
+	return &target{node: node, address: address, news: make(chan struct{}, 1)}
+}
+
+// poke ends the pause before the next try.
+func (t *target) poke() {
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
 }
 
 // keep tries one target until ctx ends or the node is no longer listed.
@@ -33,12 +47,47 @@ func (f *Fleet) keep(ctx context.Context, t *target) {
 		if !errors.Is(err, errDuplicate) { // then mayDial waits for that session's end
 			f.tell(t, err, pause)
 		}
-		select {
-		case <-ctx.Done():
+		if !f.pause(ctx, t, &b, pause, heeds(err)) {
 			return
-		case <-time.After(pause):
 		}
 	}
+}
+
+// newsSpread is the most that a try waits which news brought about: a thousand
+// executors hear them in one instant.
+const newsSpread = 300 * time.Millisecond
+
+// pause waits, unless there are news: then it begins with the short pauses
+// again. It returns false when ctx has ended.
+func (f *Fleet) pause(ctx context.Context, t *target, b *backoff, d time.Duration, heed bool) bool {
+	news := t.news
+	if !heed {
+		news = nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	case <-news:
+	}
+	b.failures = 0
+	timer.Reset(rand.N(newsSpread))
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// heeds reports whether news may shorten the pause after err: not when the
+// admin said how long it wants to be left alone.
+func heeds(err error) bool {
+	refused, ok := errors.AsType[*RefusedError](err)
+	return !ok || refused.RetryAfter == 0
 }
 
 // alone reports whether no node has a session with us.

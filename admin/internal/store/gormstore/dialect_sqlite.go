@@ -108,12 +108,15 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, erro
 }
 
 // sqliteDSN names the file and sets up each connection to it. FULL costs
-// nothing for batches and survives a power cut.
+// nothing for batches and survives a power cut. The log is copied into the
+// file every 32 MiB: at the default of 4 MiB every full claim would do that in
+// its commit, which took twice as long (13 against 7 ms), for pages that the
+// next claim changes again.
 func sqliteDSN(path string, reader bool) string {
 	q := url.Values{}
 	q.Add("_txlock", "immediate")
 	for _, pragma := range []string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "temp_store(MEMORY)",
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(8192)", "cache_size(-65536)", "temp_store(MEMORY)",
 	} {
 		q.Add("_pragma", pragma)
 	}

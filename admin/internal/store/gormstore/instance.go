@@ -223,7 +223,7 @@ func (s *Store) LeaveInstance(ctx context.Context, tenant domain.TenantID, id do
 		if len(known) == 0 {
 			return notFound("instance", id)
 		}
-		_, err = t.endInstances(known, reason, domain.LeaseMargin)
+		_, err = t.endInstances(known, ending{reason: reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
 		return err
 	})
 }
@@ -237,16 +237,26 @@ func (s *Store) SupersedeBoots(ctx context.Context, p store.SupersedeBootsParams
 		err := t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND boot_id IN ?", int64(p.Tenant), int64(p.Executor), p.BootIDs).
 			Order("id").Find(&known).Error
 		if err == nil {
-			ended, err = t.endInstances(known, "superseded by a new boot", p.Grace)
+			ended, err = t.endInstances(known, ending{reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
 		}
 		return err
 	})
 	return ended, err
 }
 
+// ending says how instances end.
+type ending struct {
+	reason string
+	// dead: the process is proven to be gone, so that nothing has to be waited
+	// for after the end of its lease.
+	dead bool
+	// grace is when an execution of it has to be looked at.
+	grace func(domain.ExecutionID) time.Duration
+}
+
 // endInstances ends the leases of locked instances and lets their executions
-// be looked at after grace.
-func (t *txn) endInstances(rows []instanceRow, reason string, grace time.Duration) (ended []domain.InstanceID, err error) {
+// be looked at.
+func (t *txn) endInstances(rows []instanceRow, how ending) (ended []domain.InstanceID, err error) {
 	rows = slices.DeleteFunc(rows, func(r instanceRow) bool { return r.GoneAt != 0 })
 	if len(rows) == 0 {
 		return nil, nil
@@ -255,27 +265,32 @@ func (t *txn) endInstances(rows []instanceRow, reason string, grace time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	until := now
+	if how.dead {
+		until = now.Add(-domain.LeaseMargin - time.Millisecond) // so that the margin has passed
+	}
 	for _, r := range rows {
 		ended = append(ended, domain.InstanceID(r.ID))
 		_, err := t.exec(t.ctx, "UPDATE instances SET lease_until = ?, gone_at = ?, gone_reason = ?, running = 0 WHERE id = ? AND tenant_id = ?",
-			min(r.LeaseUntil, millis(now)), millis(now), clip(reason, nameSize), r.ID, r.TenantID)
+			min(r.LeaseUntil, millis(until)), millis(now), clip(how.reason, nameSize), r.ID, r.TenantID)
 		if err != nil {
 			return nil, err
 		}
 	}
-	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, grace)
+	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, how.grace)
 }
 
-// wakeInstances finds the executions among the tenant's living ones.
-func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace time.Duration) error {
+// wakeInstances finds the executions among the tenant's living and lingering
+// ones.
+func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace func(domain.ExecutionID) time.Duration) error {
 	var ids []domain.ExecutionID
 	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND phase = %d AND state IN (%d, %d, %d) AND executor_id = %d AND instance_id IN (%s)",
-		t.d.byIndex("ix_executions_phase"), tenant, phaseAlive, domain.Offered, domain.Running, domain.Cancelling, executor, idList(instances)))
+	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND phase IN (%d, %d) AND %s AND executor_id = %d AND instance_id IN (%s)",
+		t.d.byIndex("ix_executions_phase"), tenant, phaseAlive, phaseLingering, occupiesInstance(""), executor, idList(instances)))
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -284,8 +299,8 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 		return err
 	}
 	for _, m := range b.moves {
-		if m.e.State.OnInstance() && slices.Contains(instances, m.e.Instance) {
-			m.e.WakeAt = b.now.Add(grace)
+		if m.e.OccupiesInstance() && slices.Contains(instances, m.e.Instance) {
+			m.e.WakeAt = b.now.Add(grace(m.e.ID))
 		}
 	}
 	return b.save()

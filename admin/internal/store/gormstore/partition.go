@@ -192,9 +192,10 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	until := s.d.clockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
-	which := fmt.Sprintf("state = %d AND fence = 0 AND reason = ''", domain.Due)
+	which := fmt.Sprintf("state IN (%d, %d) AND reason NOT IN ('%s', '%s')", domain.Due, domain.RetryWait, domain.ReasonWaitSlot, domain.ReasonWaitLimit)
 	if len(p.OfferedBy) > 0 {
-		which = fmt.Sprintf("(%s OR state = %d AND node_id IN (%s))", which, domain.Offered, idList(p.OfferedBy))
+		which = fmt.Sprintf("(%s OR (state = %d OR state = %d AND idempotent = 1 AND started_at = 0) AND node_id IN (%s))",
+			which, domain.Offered, domain.Running, idList(p.OfferedBy))
 	}
 	list := make([]string, len(p.Partitions))
 	for i, part := range p.Partitions {

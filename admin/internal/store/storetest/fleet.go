@@ -155,3 +155,22 @@ func testSupersede(t *testing.T, f *fixture) {
 	require.Equal(t, store.FinishStored, f.finish(e, domain.OutcomeSucceeded).Code)
 	require.Equal(t, domain.Succeeded, f.find(e).State)
 }
+
+// testSupersedeProven: with the whole list of what its journal owes, nobody
+// waits for the rest of a dead process.
+func testSupersedeProven(t *testing.T, f *fixture) {
+	old := f.register("old", time.Hour)
+	j := f.job(nil)
+	offered := f.offerTo(old.ID, f.run(j), f.run(j))
+	owed, dead := f.grant(offered[0].Execution), f.grant(offered[1].Execution)
+	_, err := f.s.SupersedeBoots(f.ctx, store.SupersedeBootsParams{
+		Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"old"}, Grace: time.Hour,
+		Owed: []domain.ExecutionID{owed.ID}, OwedComplete: true,
+	})
+	f.ok(err)
+	f.tick()
+	f.sweep()
+	require.Equal(t, domain.Lost, f.find(dead).State)
+	require.Equal(t, domain.Running, f.find(owed).State, "its result is on its way")
+	require.Equal(t, store.FinishStored, f.finish(owed, domain.OutcomeSucceeded).Code)
+}

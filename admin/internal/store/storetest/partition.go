@@ -296,6 +296,15 @@ func testListPlanned(t *testing.T, f *fixture) {
 	require.ElementsMatch(t, []domain.ExecutionID{soon.ID, offered.ID}, identify(got), "node 1 offered it")
 	got = list(store.ListPlannedParams{Partitions: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000, OfferedBy: []domain.NodeID{2}})
 	require.Equal(t, []domain.ExecutionID{soon.ID}, identify(got))
+
+	back, oneStep, started := f.offer(store.OfferMade, f.run(j)), f.oneStep(f.run(j)), f.oneStep(f.run(j))
+	f.ok(f.s.RecordStarts(f.ctx, []store.Start{{Tenant: f.tenant, ID: started.ID, Fence: started.Fence, Instance: started.Instance, StartedAt: f.now()}}))
+	_, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{Tenant: f.tenant, ID: back.ID, Fence: back.Fence, Instance: back.Instance, Reason: domain.ReasonSessionLost}})
+	f.ok(err)
+	got = list(store.ListPlannedParams{Partitions: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000})
+	require.ElementsMatch(t, []domain.ExecutionID{soon.ID, back.ID}, identify(got), "it is due again")
+	got = list(store.ListPlannedParams{Partitions: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000, OfferedBy: []domain.NodeID{1, 3}})
+	require.ElementsMatch(t, []domain.ExecutionID{soon.ID, back.ID, offered.ID, oneStep.ID}, identify(got), "what has started had its offer")
 	require.Empty(t, list(store.ListPlannedParams{Partitions: []int{(j.Partition + 1) % domain.Partitions}, Horizon: time.Hour, Limit: 1000}))
 	require.Empty(t, list(store.ListPlannedParams{}))
 }

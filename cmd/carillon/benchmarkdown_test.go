@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/bench"
+)
+
+func keptReport(t *testing.T, r bench.Report) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.json")
+	raw, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	return path
+}
+
+func throughputReport(perSecond float64) bench.Report {
+	return bench.Report{
+		Machine: bench.Machine{CPU: "Some CPU", Cores: 2, Memory: 23 << 30, OS: "linux/amd64", Go: "go1.26", Version: "v1", SQLite: "3.53"},
+		Results: []bench.Result{{
+			Scenario: "throughput", Variant: "at most once", Database: bench.SQLite, Fires: &bench.Fires{Expected: 100},
+			Throughput: &bench.Throughput{PerSecond: perSecond, Floor: 20_000, FloorPercent: perSecond / 200},
+		}},
+	}
+}
+
+func TestTheTableOfADocumentIsMadeFromTheReport(t *testing.T) {
+	doc := filepath.Join(t.TempDir(), "README.md")
+	require.NoError(t, os.WriteFile(doc, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o600))
+	for _, language := range []string{"zh", "en"} { // the second replaces the first
+		cmd := newBenchTableCommand()
+		cmd.SetArgs([]string{keptReport(t, throughputReport(6250)), "--language", language, "--into", doc})
+		require.NoError(t, cmd.Execute())
+	}
+	raw, err := os.ReadFile(doc)
+	require.NoError(t, err)
+	text := string(raw)
+	require.True(t, strings.HasPrefix(text, "before\n"+tableBegin) && strings.HasSuffix(text, tableEnd+"\nafter\n"), text)
+	require.Contains(t, text, "2 × Some CPU, 23 GiB")
+	require.Contains(t, text,
+		"| throughput, at most once | SQLite | **6,250/s**; 0 of 100 missed, 0 doubled | 20,000/s | 31 % | 5,000/s ✓ | 10,000/s ✗ |")
+	require.NotContains(t, text, "old")
+	require.NotContains(t, text, "吞吐")
+}
+
+func TestLaterReportsReplaceResults(t *testing.T) {
+	r, err := readReports([]string{keptReport(t, throughputReport(1)), keptReport(t, throughputReport(2))})
+	require.NoError(t, err)
+	require.Len(t, r.Results, 1)
+	require.InDelta(t, 2, r.Results[0].Throughput.PerSecond, 0)
+
+	other := throughputReport(3)
+	other.Machine.Cores = 64
+	_, err = readReports([]string{keptReport(t, throughputReport(1)), keptReport(t, other)})
+	require.Error(t, err, "figures of two machines make no table")
+}
+
+func TestBothReadmesHaveATable(t *testing.T) {
+	for _, name := range []string{"README.md", "README.zh-CN.md"} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", name))
+		require.NoError(t, err)
+		require.Less(t, strings.Index(string(raw), tableBegin), strings.Index(string(raw), tableEnd), name)
+		require.Contains(t, string(raw), tableBegin)
+	}
+}
