@@ -82,6 +82,7 @@ func scenarios() []scenario {
 		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", false, (*bench).burst},
 		{"steady", "1,000 fires per second", false, (*bench).steady},
 		{"idle", "many enabled jobs that do not fire", false, (*bench).idle},
+		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch},
 		{"timers", "what the scheduler's timer could be made of", false, (*bench).timers},
 		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},
 	}
@@ -221,6 +222,12 @@ func (r *Result) line() string {
 	}
 	if l := r.FloorLateness; l != nil {
 		fmt.Fprintf(&b, " (floor %.1f, %.1f, %.1f)", l.P50, l.P99, l.Max)
+	}
+	if t := r.RoundTrip; t != nil {
+		fmt.Fprintf(&b, "; there and back p50 %.0f p99 %.0f max %.0f µs", t.P50, t.P99, t.Max)
+		if f := r.FloorRoundTrip; f != nil {
+			fmt.Fprintf(&b, " (floor %.0f, %.0f, %.0f)", f.P50, f.P99, f.Max)
+		}
 	}
 	for _, t := range r.Timers {
 		fmt.Fprintf(&b, "; %s: insert %.0f cancel %.0f pop %.0f fire %.0f ns, %.0f B, late p50 %.2f p99 %.2f max %.2f ms",

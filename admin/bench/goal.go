@@ -38,6 +38,10 @@ func (r *Report) GoalOf(one *Result) (Goal, bool) {
 		return one.burstGoal()
 	case one.Scenario == "idle" && len(one.Processes) > 0:
 		return one.idleGoal()
+	case one.Scenario == "dispatch" && one.RoundTrip != nil:
+		return Goal{"p50 200 µs", "", level(one.RoundTrip.P50 <= 200)}, true
+	case one.Scenario == "dispatch" && one.Throughput != nil:
+		return Goal{"50,000/s", "150,000/s", level(one.Throughput.PerSecond >= 50_000, one.Throughput.PerSecond >= 150_000)}, true
 	case one.Scenario == "scale" && one.Rows >= 10_000_000:
 		return r.rowsGoal(one)
 	}

@@ -54,10 +54,14 @@ type Result struct {
 	Fires      *Fires      `json:"fires,omitempty"`
 	Lateness   *Spread     `json:"latenessMs,omitempty"`
 	// FloorLateness is what the database alone makes of it.
-	FloorLateness *Spread   `json:"floorLatenessMs,omitempty"`
-	Processes     []Process `json:"processes,omitempty"`
-	Timers        []Timer   `json:"timers,omitempty"`
-	Notes         []string  `json:"notes,omitempty"`
+	FloorLateness *Spread `json:"floorLatenessMs,omitempty"`
+	// RoundTrip is from the sending of a command to its result, without a
+	// database; FloorRoundTrip is that of yamux alone.
+	RoundTrip      *Spread   `json:"roundTripMicros,omitempty"`
+	FloorRoundTrip *Spread   `json:"floorRoundTripMicros,omitempty"`
+	Processes      []Process `json:"processes,omitempty"`
+	Timers         []Timer   `json:"timers,omitempty"`
+	Notes          []string  `json:"notes,omitempty"`
 	// Failed says why there are no figures, or why they are not to be trusted.
 	Failed string `json:"failed,omitempty"`
 }
@@ -94,7 +98,7 @@ type Fires struct {
 	Unproven int `json:"unproven"`    // rows that say succeeded and have no start
 }
 
-// Spread is a distribution in milliseconds.
+// Spread is a distribution, in milliseconds where nothing else is said.
 type Spread struct {
 	Count int     `json:"count"`
 	P50   float64 `json:"p50"`

@@ -46,6 +46,28 @@ func TestBenchMeasuresARealFleet(t *testing.T) {
 	require.Empty(t, left, "data of a good run is removed")
 }
 
+// The wire is measured without a database, beside yamux alone; every command
+// was carried out once.
+func TestBenchMeasuresTheWire(t *testing.T) {
+	dir := t.TempDir()
+	report := filepath.Join(dir, "bench.json")
+	cmd := exec.CommandContext(t.Context(), program, "bench", "--database", "sqlite", "--scenario", "dispatch", "--window", "500ms",
+		"--dir", dir, "--report", report)
+	var said strings.Builder
+	cmd.Stderr = &said
+	require.NoError(t, cmd.Run(), said.String())
+	r, err := readReports([]string{report})
+	require.NoError(t, err)
+	require.Len(t, r.Results, 2)
+	for _, got := range r.Results {
+		require.Positive(t, got.Throughput.Floor)
+		require.Positive(t, got.Fires.Started)
+		require.Equal(t, &bench.Fires{Expected: got.Fires.Started, Rows: got.Fires.Started, Started: got.Fires.Started}, got.Fires)
+	}
+	require.Positive(t, r.Results[0].FloorRoundTrip.P50)
+	require.Nil(t, r.Results[1].RoundTrip)
+}
+
 func TestBenchStopsItsProcessesOnCtrlC(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, "bench", "--database", "sqlite", "--scenario", "idle", "--quick", "--dir", dir)

@@ -97,8 +97,8 @@ func rooms() []Room {
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
 			domain, store, gormstore, pending, contender, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
-			verify, lab, "executor-sdk",
-		}, "it measures processes from outside, and knows the store only to fill tables and to repeat its statements"},
+			gateway, verify, lab, "executor-sdk", "proto",
+		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
 		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify}, whyCmd},
 
@@ -125,7 +125,7 @@ func libraries() []Library {
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
 		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
-		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk"}, "the wire belongs to the gateway and the SDK"},
+		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom}, "the wire belongs to the gateway and the SDK; bench measures it alone"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
 		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
