@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -94,8 +95,10 @@ func TestPythonExecutor(t *testing.T) {
 		"permanent": {"total", map[string]any{"prices": []int{-1}}, map[string]any{"retry": retry}, "failed", "permanent", 1, "", nil},
 		"retried":   {"fetch", nil, map[string]any{"retry": retry}, "succeeded", "", 3, `{"attempt":3}`, nil},
 		"too large": {"copy", map[string]any{"text": "x", "times": 262144}, nil, "failed", "output_too_large", 1, "", nil},
-		"large":     {"copy", map[string]any{"text": "x", "times": 262000}, nil, "succeeded", "", 1, "", nil},
-		"timeout":   {"pay", map[string]any{"seconds": 3600}, map[string]any{"timeout": "100ms"}, "timed_out", "timeout", 1, "", nil},
+		// Together they need more than the window of the command stream, both ways.
+		"large output": {"copy", map[string]any{"text": strings.Repeat("x", 131000), "times": 2}, nil, "succeeded", "", 1, "", nil},
+		"large input":  {"copy", map[string]any{"text": strings.Repeat("x", 250000), "times": 1}, nil, "succeeded", "", 1, "", nil},
+		"timeout":      {"pay", map[string]any{"seconds": 3600}, map[string]any{"timeout": "100ms"}, "timed_out", "timeout", 1, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := n.in(t)
