@@ -196,6 +196,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	a.completer = completer.New(completer.Options{
 		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
+		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{completer: a.completer, reached: a.members.nudge}
 	a.gateway = gateway.New(gateway.Options{

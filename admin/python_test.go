@@ -238,3 +238,21 @@ func TestPythonExecutorGivesUpItsLease(t *testing.T) {
 	proxy.pass()
 	require.Equal(t, 2, n.until(id, "succeeded").Attempt)
 }
+
+// TestPythonExecutorReportsTwice: a handler that ignores its cancellation is
+// reported as running on, and again when it returns: the next run waits for that.
+func TestPythonExecutorReportsTwice(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	p := startPython(t, n, pythonGate, filepath.Join(t.TempDir(), "gate"))
+	n.registered()
+	job := n.newJob("shop", "deaf", map[string]any{"blocking": "serial", "timeout": "100ms"})
+	first := n.runNow(job, nil)
+	n.until(first, "timed_out")
+	second := n.runNow(job, nil)
+	n.eventually(func() bool { return n.run(second).Reason == "waiting_for_slot" }, func() string { return n.run(second).Reason })
+	p.open()
+	n.until(second, "succeeded")
+	require.Equal(t, "timed_out", n.run(first).State, "the outcome stands")
+	n.logContains(first, "hears nothing")
+}
