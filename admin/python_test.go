@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -94,8 +95,10 @@ func TestPythonExecutor(t *testing.T) {
 		"permanent": {"total", map[string]any{"prices": []int{-1}}, map[string]any{"retry": retry}, "failed", "permanent", 1, "", nil},
 		"retried":   {"fetch", nil, map[string]any{"retry": retry}, "succeeded", "", 3, `{"attempt":3}`, nil},
 		"too large": {"copy", map[string]any{"text": "x", "times": 262144}, nil, "failed", "output_too_large", 1, "", nil},
-		"large":     {"copy", map[string]any{"text": "x", "times": 262000}, nil, "succeeded", "", 1, "", nil},
-		"timeout":   {"pay", map[string]any{"seconds": 3600}, map[string]any{"timeout": "100ms"}, "timed_out", "timeout", 1, "", nil},
+		// Together they need more than the window of the command stream, both ways.
+		"large output": {"copy", map[string]any{"text": strings.Repeat("x", 131000), "times": 2}, nil, "succeeded", "", 1, "", nil},
+		"large input":  {"copy", map[string]any{"text": strings.Repeat("x", 250000), "times": 1}, nil, "succeeded", "", 1, "", nil},
+		"timeout":      {"pay", map[string]any{"seconds": 3600}, map[string]any{"timeout": "100ms"}, "timed_out", "timeout", 1, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := n.in(t)
@@ -234,4 +237,22 @@ func TestPythonExecutorGivesUpItsLease(t *testing.T) {
 	p.open()
 	proxy.pass()
 	require.Equal(t, 2, n.until(id, "succeeded").Attempt)
+}
+
+// TestPythonExecutorReportsTwice: a handler that ignores its cancellation is
+// reported as running on, and again when it returns: the next run waits for that.
+func TestPythonExecutorReportsTwice(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	p := startPython(t, n, pythonGate, filepath.Join(t.TempDir(), "gate"))
+	n.registered()
+	job := n.newJob("shop", "deaf", map[string]any{"blocking": "serial", "timeout": "100ms"})
+	first := n.runNow(job, nil)
+	n.until(first, "timed_out")
+	second := n.runNow(job, nil)
+	n.eventually(func() bool { return n.run(second).Reason == "waiting_for_slot" }, func() string { return n.run(second).Reason })
+	p.open()
+	n.until(second, "succeeded")
+	require.Equal(t, "timed_out", n.run(first).State, "the outcome stands")
+	n.logContains(first, "hears nothing")
 }

@@ -1,4 +1,7 @@
-"""An executor whose handler waits until the file GATE exists, and tells in GATE.cancelled why it could not."""
+"""An executor whose handlers wait until the file GATE exists.
+
+"gate" tells in GATE.cancelled why it could not; "deaf" waits on when it is cancelled.
+"""
 import asyncio
 import logging
 import os
@@ -22,6 +25,15 @@ async def gate(attempt, _):
         raise
     attempt.log("passed")
     return {"passed": True}
+
+
+@executor.handler("deaf")
+async def deaf(attempt, _):
+    while not os.path.exists(os.environ["GATE"]):
+        try:
+            await asyncio.sleep(0.02)
+        except asyncio.CancelledError:
+            attempt.log("hears nothing")
 
 
 logging.basicConfig(level=logging.INFO)

@@ -166,9 +166,9 @@ class Fleet:
             refused, reason = getattr(error, "retry_after", None), repr(error)
         if time.monotonic() - began >= 30:
             pace["failures"] = 0
-        pace["failures"] += 1
         bound = 15 if self.sessions or refused is not None else 3
         pause = random.uniform(0, min(bound, 0.1 * 2 ** min(pace["failures"], 10)))
+        pace["failures"] += 1
         pause = 60 if refused and refused < 0 else max(pause, refused or 0)
         pace["due"] = time.monotonic() + pause
         log.warning("no session with %s, again in %.1f s: %s", address, pause, reason)
