@@ -11,11 +11,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -192,10 +194,11 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: a.store, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: schedules.Plan,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.waiting,
 	})
+	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
-		Store: a.store, Later: a.timer.Add, Logger: a.log, Ended: a.ended,
+		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{completer: a.completer, reached: a.members.nudge}
@@ -210,7 +213,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: a.store, Fleet: fleet{a.gateway}, Later: a.timer.Add,
-		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Ended: a.completer.Ended,
+		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
@@ -232,9 +235,29 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return 0
 	})
 	a.metrics.gauge("carillon_history_held", "1 while firing is held because the database has lost commits.", a.rolledBack)
+	a.metrics.gauge("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", func() int {
+		if a.planner.HeldBack() {
+			return 1
+		}
+		return 0
+	})
+	a.metrics.gauge("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", func() (n int) {
+		for _, of := range a.waiting() {
+			n += of
+		}
+		return n
+	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil
+}
+
+// waiting counts what is in memory and not on its way, by tenant.
+func (a *Admin) waiting() map[domain.TenantID]int {
+	n := map[domain.TenantID]int{}
+	a.timer.Waiting(n)
+	a.dispatcher.Waiting(n)
+	return n
 }
 
 // ended hears of every execution that left an attempt on this node.

@@ -5,7 +5,7 @@
 // together as soon as one is free: no item waits for a timer, a lone item
 // goes at once, and under load batches grow by themselves. A queue made by
 // NewFair also answers: whose turn is it? No owner of items waits for another
-// owner's backlog (docs/adr/0009).
+// owner's backlog, nor for a batch that is full of it (docs/adr/0009, 0017).
 package batch
 
 import (
@@ -29,8 +29,10 @@ type Queue[T any] struct {
 // line is the order in which items wait.
 type line[T any] interface {
 	push(items []T)
-	// pop takes up to limit items.
-	pop(limit int) []T
+	// take takes up to limit items for one flush; none = nothing may be flushed
+	// now. done, unless nil, is called when that flush has ended, under the
+	// queue's lock as all methods.
+	take(limit int) (items []T, done func())
 	len() int
 }
 
@@ -41,10 +43,26 @@ func New[T any](workers, max int, flush func(ctx context.Context, items []T)) *Q
 	return newQueue(workers, max, &fifo[T]{}, flush)
 }
 
-// NewFair is New for items of several owners, who get equal shares of each
-// batch. place is called once per item, under the queue's lock.
+// NewFair is New for items of several owners, who get equal shares. While one
+// of them floods the queue, the others have a further worker for themselves.
+// place is called once per item, under the queue's lock.
 func NewFair[T any](workers, max int, place func(*T) Place, flush func(ctx context.Context, items []T)) *Queue[T] {
-	return newQueue(workers, max, newFair(place), flush)
+	return newQueue(workers+1, max, newFair(workers, place), flush)
+}
+
+// Bound puts the queue's floods under a bound that it shares with other queues.
+// Call it once, before Run, first for the queue that comes last on the items'
+// path. It is for queues made by NewFair or NewOrdered.
+func (q *Queue[T]) Bound(floods *Floods) {
+	q.items.(*fair[T]).bound = floods.join(q.wake)
+}
+
+// NewOrdered is NewFair with one worker, and no two flushes at once have items
+// of the same owner: they are flushed in the order of their places.
+func NewOrdered[T any](max int, place func(*T) Place, flush func(ctx context.Context, items []T)) *Queue[T] {
+	items := newFair(1, place)
+	items.ordered = true
+	return newQueue(2, max, items, flush)
 }
 
 func newQueue[T any](workers, max int, items line[T], flush func(ctx context.Context, items []T)) *Queue[T] {
@@ -110,16 +128,25 @@ func (q *Queue[T]) Run(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+	q.mu.Lock()
+	if f, ok := q.items.(*fair[T]); ok {
+		f.unbind() // nobody would come back for what has no place now
+	}
+	q.mu.Unlock()
 	q.Flush(context.WithoutCancel(ctx))
 	q.mu.Lock()
 	q.closed, q.items = true, &fifo[T]{}
 	q.mu.Unlock()
 }
 
-// Flush hands over what waits, a batch at a time, until nothing does.
+// Flush hands over what waits, a batch at a time, until nothing does that has a
+// place now: whoever ends another flush goes on with that.
 func (q *Queue[T]) Flush(ctx context.Context) {
 	for {
-		items, more := q.take()
+		q.mu.Lock()
+		items, done := q.items.take(q.max)
+		more := q.items.len() > 0
+		q.mu.Unlock()
 		if len(items) == 0 {
 			return
 		}
@@ -127,12 +154,10 @@ func (q *Queue[T]) Flush(ctx context.Context) {
 			q.wake() // another worker may help
 		}
 		q.flush(ctx, items)
+		if done != nil {
+			q.mu.Lock()
+			done()
+			q.mu.Unlock()
+		}
 	}
-}
-
-func (q *Queue[T]) take() (items []T, more bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	items = q.items.pop(q.max)
-	return items, q.items.len() > 0
 }

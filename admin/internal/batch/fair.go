@@ -1,6 +1,9 @@
 package batch
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Place says whose an item is and where it stands among that owner's.
 type Place struct {
@@ -13,19 +16,27 @@ type Place struct {
 
 // fair holds items by owner and hands them out in turn: one of each owner that
 // has any, then the next of each (deficit round robin where all items cost the
-// same). An owner who floods the queue only waits for himself: another one's
-// item is in the batch that is taken next, unless there are more owners than
-// the batch has places, and then in one of the following.
+// same). An owner who floods the queue only waits for himself.
 //
-// A full batch takes several times as long as a small one, and others wait for
-// the one under way and for their own. So an owner with more than a whole batch
-// in the queue gets a part of one only, while others come too.
+// While items of several owners come, those who flood and the others are
+// flushed apart: the others have a worker of their own, so that they wait
+// neither for the flood's batch under way nor in it, and what floods gets half
+// of the workers and a part of a batch, so that their flushes, too, find the
+// database free. Without others a flood has all of it.
 type fair[T any] struct {
-	place  func(*T) Place
+	// fixed after construction
+	place   func(*T) Place
+	workers int
+	ordered bool // an owner's items are in one flush at a time
+	bound   *flooded
+
 	owners map[int64]*owner[T]
 	ring   []*owner[T] // those that have items; the first one is served next
 	size   int
 	count  uint64 // of all items ever, to keep equal ones in order
+
+	floods, others int            // flushes under way; without several owners all are floods
+	busy           map[int64]bool // owners with items under way; used when ordered
 
 	last     int64     // owner of the newest item
 	mixedTil time.Time // items of several owners have come within mixedFor
@@ -35,8 +46,9 @@ const (
 	// mixedFor is how long after items of several owners came a flood is
 	// still taken in parts.
 	mixedFor = time.Second
-	// floodPart is the part of a batch that an owner with a flood gets then: a
-	// quarter costs about half of what a batch of 200 does, commit included.
+	// floodPart is the part of a batch beyond which what an owner has waiting
+	// is a flood, and which it gets then: a quarter costs about half of what a
+	// batch of 200 does, commit included.
 	floodPart = 4
 )
 
@@ -59,8 +71,8 @@ func (e entry[T]) before(o entry[T]) bool {
 	return e.rank < o.rank || e.rank == o.rank && e.seq < o.seq
 }
 
-func newFair[T any](place func(*T) Place) *fair[T] {
-	return &fair[T]{place: place, owners: map[int64]*owner[T]{}}
+func newFair[T any](workers int, place func(*T) Place) *fair[T] {
+	return &fair[T]{place: place, workers: workers, owners: map[int64]*owner[T]{}, busy: map[int64]bool{}}
 }
 
 func (f *fair[T]) len() int { return f.size }
@@ -85,22 +97,65 @@ func (f *fair[T]) push(items []T) {
 	}
 }
 
-func (f *fair[T]) pop(limit int) []T {
-	part := limit
-	if len(f.ring) > 1 || f.size > limit && time.Now().Before(f.mixedTil) {
-		part = max(limit/floodPart, 1)
+func (f *fair[T]) take(limit int) ([]T, func()) {
+	if len(f.ring) < 2 && !time.Now().Before(f.mixedTil) {
+		f.bound.pass()
+		if f.floods+f.others >= f.workers {
+			return nil, nil
+		}
+		return f.flush(&f.floods, limit, limit, func(*owner[T]) bool { return true })
 	}
+	part := max(limit/floodPart, 1)
+	flood := func(o *owner[T]) bool { return len(o.items) > part && !f.busy[o.id] }
+	floods := f.floods < (f.workers+1)/2 && slices.ContainsFunc(f.ring, flood)
+	if !floods {
+		f.bound.pass()
+	}
+	if f.others < f.workers {
+		items, done := f.flush(&f.others, limit, limit, func(o *owner[T]) bool { return len(o.items) <= part })
+		if len(items) > 0 {
+			return items, done
+		}
+	}
+	if !floods || !f.bound.enter() {
+		return nil, nil
+	}
+	items, done := f.flush(&f.floods, limit, part, flood)
+	return items, func() { done(); f.bound.leave() }
+}
+
+// unbind ends the bound for this queue.
+func (f *fair[T]) unbind() {
+	f.bound.pass()
+	f.bound = nil
+}
+
+// flush takes up to limit items, at most share of one owner, from those that
+// are of this kind, and counts the flush as under way until it is done.
+func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bool) ([]T, func()) {
+	var turn, rest []*owner[T]
 	for _, o := range f.ring {
-		if o.left = limit; len(o.items) > limit {
-			o.left = part
+		if kind(o) && !f.busy[o.id] {
+			o.left = share
+			turn = append(turn, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	if len(turn) == 0 {
+		return nil, nil
+	}
+	var ids []int64
+	if f.ordered {
+		for _, o := range turn[:min(len(turn), limit)] {
+			ids = append(ids, o.id)
+			f.busy[o.id] = true
 		}
 	}
 	out := make([]T, 0, min(limit, f.size))
-	var served []*owner[T] // they have had their part
-	for len(out) < limit && len(f.ring) > 0 {
-		o := f.ring[0]
-		f.ring[0] = nil
-		f.ring = f.ring[1:]
+	for len(out) < limit && len(turn) > 0 {
+		o := turn[0]
+		turn = turn[1:]
 		out = append(out, *o.pop().item)
 		f.size--
 		o.left--
@@ -108,13 +163,19 @@ func (f *fair[T]) pop(limit int) []T {
 		case len(o.items) == 0:
 			delete(f.owners, o.id)
 		case o.left == 0:
-			served = append(served, o)
+			rest = append(rest, o)
 		default:
-			f.ring = append(f.ring, o)
+			turn = append(turn, o)
 		}
 	}
-	f.ring = append(f.ring, served...)
-	return out
+	f.ring = append(turn, rest...)
+	*underWay++
+	return out, func() {
+		*underWay--
+		for _, id := range ids {
+			delete(f.busy, id)
+		}
+	}
 }
 
 // push mostly adds what belongs at the end: then nothing moves.
@@ -164,12 +225,12 @@ type fifo[T any] struct{ items []T }
 func (f *fifo[T]) len() int       { return len(f.items) }
 func (f *fifo[T]) push(items []T) { f.items = append(f.items, items...) }
 
-func (f *fifo[T]) pop(limit int) (out []T) {
+func (f *fifo[T]) take(limit int) (out []T, done func()) {
 	if len(f.items) <= limit {
 		out, f.items = f.items, nil
-		return out
+		return out, nil
 	}
 	out = f.items[:limit:limit]
 	f.items = f.items[limit:]
-	return out
+	return out, nil
 }

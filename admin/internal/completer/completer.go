@@ -39,6 +39,9 @@ type Options struct {
 	// Later takes executions that may be offered (again) at their NotBefore.
 	Later  func(...domain.Execution)
 	Logger *slog.Logger
+	// Floods bounds the transactions under way for tenants with a backlog,
+	// while others come too; nil: not.
+	Floods *batch.Floods
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
 	// Returned is called for executions that had ended before, and whose handler
@@ -70,6 +73,9 @@ func New(opt Options) *Completer {
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
 	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
+	if opt.Floods != nil {
+		c.results.Bound(opt.Floods)
+	}
 	return c
 }
 

@@ -63,6 +63,9 @@ type Options struct {
 	Now    func() time.Time // the database's clock
 	NewID  func() int64
 	Logger *slog.Logger
+	// Floods bounds the transactions under way for tenants with a backlog,
+	// while others come too; nil: not.
+	Floods *batch.Floods
 	// Ended is called for executions that an offer ended (discarded); may be nil.
 	Ended func([]domain.Execution)
 	// Random is a source of random numbers, safe for concurrent use; nil: the
@@ -110,11 +113,17 @@ func New(opt Options) *Dispatcher {
 		noAdmit: trouble{step: "admit waiting executions"},
 	}
 	for i := range d.due {
-		d.due[i] = batch.NewFair(1, offerBatch, dueInTurn, d.offer)
+		d.due[i] = batch.NewOrdered(offerBatch, dueInTurn, d.offer)
 	}
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
 	d.admits = batch.New(1, offerBatch, d.admit)
+	if opt.Floods != nil {
+		d.answers.Bound(opt.Floods)
+		for _, q := range d.due {
+			q.Bound(opt.Floods)
+		}
+	}
 	return d
 }
 

@@ -25,6 +25,8 @@ func backsInTurn(g *store.GiveBack) batch.Place { return batch.Place{Owner: int6
 type queued struct {
 	mu  sync.Mutex
 	ids map[domain.ExecutionID]struct{} // guarded by mu
+	// tenants counts them.
+	tenants map[domain.TenantID]int // guarded by mu
 }
 
 // enter returns those that were not there, and keeps them.
@@ -32,12 +34,13 @@ func (q *queued) enter(due []domain.Execution) []domain.Execution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ids == nil {
-		q.ids = map[domain.ExecutionID]struct{}{}
+		q.ids, q.tenants = map[domain.ExecutionID]struct{}{}, map[domain.TenantID]int{}
 	}
 	fresh := make([]domain.Execution, 0, len(due))
 	for _, e := range due {
 		if _, there := q.ids[e.ID]; !there {
 			q.ids[e.ID] = struct{}{}
+			q.tenants[e.TenantID]++
 			fresh = append(fresh, e)
 		}
 	}
@@ -49,6 +52,19 @@ func (q *queued) leave(due []domain.Execution) {
 	defer q.mu.Unlock()
 	for i := range due {
 		delete(q.ids, due[i].ID)
+		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {
+			delete(q.tenants, due[i].TenantID)
+		}
+	}
+}
+
+// Waiting adds how many executions of each tenant are due here and not in a
+// batch yet.
+func (d *Dispatcher) Waiting(into map[domain.TenantID]int) {
+	d.queued.mu.Lock()
+	defer d.queued.mu.Unlock()
+	for tenant, n := range d.queued.tenants {
+		into[tenant] += n
 	}
 }
 

@@ -40,6 +40,8 @@ type Planner struct {
 	log     *slog.Logger
 	observe func(claimed, planned int, took time.Duration)
 	nudge   chan struct{}
+	waiting func() map[domain.TenantID]int
+	press   *pressure
 	// done is when all that was due was planned, in Unix nanoseconds.
 	done atomic.Int64
 }
@@ -61,6 +63,11 @@ type PlannerOptions struct {
 	// Out takes planned executions that are to run.
 	Out    func([]domain.Execution)
 	Logger *slog.Logger
+	// Waiting counts the runs in this node's memory that wait for their time or
+	// for their offer; nil: planning is never held back.
+	Waiting func() map[domain.TenantID]int
+	// MaxWaiting and MaxWaitingAll bound them; 0 = the constants of that name.
+	MaxWaiting, MaxWaitingAll int
 	// Observe is called after each claim that found something; may be nil.
 	Observe func(claimed, planned int, took time.Duration)
 }
@@ -76,7 +83,11 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Latest == nil {
 		o.Latest = func() time.Time { return time.Time{} }
 	}
+	if o.Waiting == nil {
+		o.Waiting = func() map[domain.TenantID]int { return nil }
+	}
 	p := &Planner{
+		waiting: o.Waiting, press: newPressure(o.MaxWaiting, o.MaxWaitingAll, o.Logger.With("component", "scheduler")),
 		store: o.Store, held: o.Held, refused: o.Refused, latest: o.Latest, newID: o.NewID, plan: o.Plan, out: o.Out,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
 	}
@@ -110,14 +121,37 @@ func (p *Planner) Run(ctx context.Context) {
 				p.log.Info("claiming triggers works again")
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !p.pause(ctx, tick.C) {
 			return
-		case <-tick.C:
-		case <-p.nudge:
 		}
 	}
 }
+
+// pause waits until it is time to look again; false: ctx ended.
+func (p *Planner) pause(ctx context.Context, tick <-chan time.Time) bool {
+	for {
+		var ease <-chan time.Time
+		if p.press.holds() {
+			ease = time.After(easeEvery)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick:
+			return true
+		case <-p.nudge:
+			return true
+		case <-ease:
+			if p.press.look(p.waiting(), time.Now()) {
+				return true
+			}
+		}
+	}
+}
+
+// HeldBack reports whether triggers were left where they are lately, because
+// too many runs wait in memory.
+func (p *Planner) HeldBack() bool { return p.press.episode.Load() != nil }
 
 // Lag is how long ago a fire time may have passed that this node has not
 // planned: how long it has not come to an end with planning, less the time
@@ -126,7 +160,9 @@ func (p *Planner) Lag() time.Duration {
 	return max(0, time.Since(time.Unix(0, p.done.Load()))-LookAhead)
 }
 
-// Claim is one round of Run: it claims until nothing is due inside the horizon.
+// Claim is one round of Run: it claims until nothing is due inside the horizon,
+// but for tenants whose runs crowd the memory: theirs stay triggers, and are
+// late in the database.
 func (p *Planner) Claim(ctx context.Context) error {
 	for ctx.Err() == nil {
 		held := p.held() // asked each time: trust may end while there is much to do
@@ -134,8 +170,13 @@ func (p *Planner) Claim(ctx context.Context) error {
 			return nil
 		}
 		began := time.Now()
+		p.press.look(p.waiting(), began)
+		if p.press.all {
+			return nil
+		}
+		except := p.press.except()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: held, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest(),
+			Partitions: held, Except: except, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest(),
 		})
 		if domain.Is(err, domain.CodeStaleTerm) {
 			p.refused()
@@ -151,7 +192,9 @@ func (p *Planner) Claim(ctx context.Context) error {
 		// A full batch means that there may be more; so does a trigger whose
 		// next fire time still lies inside the horizon.
 		if claimed.Triggers < claimLimit && claimed.NextFireAt.After(claimed.Now.Add(LookAhead)) {
-			p.done.Store(time.Now().UnixNano())
+			if len(except) == 0 {
+				p.done.Store(time.Now().UnixNano())
+			}
 			return nil
 		}
 	}
@@ -176,10 +219,14 @@ func runnable(all []domain.Execution) []domain.Execution {
 // PlanTrigger plans one locked trigger. It is pure, and runs inside the
 // transaction that claims or changes the trigger.
 func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
-	planned := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), firesPerClaim)
+	fires, crowds := firesPerClaim, p.press.crowds(t.TenantID)
+	if crowds {
+		fires = 1 // what is late has many fire times, and memory little room
+	}
+	planned := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), fires)
 	out := store.TriggerPlan{NextFireAt: planned.Next, LastFireAt: t.LastFireAt}
 	for _, f := range planned.Fires {
-		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f))
+		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f, crowds))
 		out.LastFireAt = f.At
 	}
 	if planned.AwaitsFinish && len(out.Executions) > 0 {
@@ -188,7 +235,7 @@ func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobS
 	return out
 }
 
-func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *domain.JobSpec, f timing.Fire) domain.Execution {
+func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *domain.JobSpec, f timing.Fire, heldBack bool) domain.Execution {
 	wait := spec.DispatchTimeout
 	if wait <= 0 {
 		wait = domain.DefaultDispatchTimeout
@@ -211,14 +258,17 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 		e.Cause = domain.CauseMisfire
 	}
 	if f.Missed != "" {
-		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f)
+		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f, heldBack)
 		e.WakeAt, e.ExpireAt, e.FinishedAt = time.Time{}, time.Time{}, now
 	}
 	return e
 }
 
-func missedText(f timing.Fire) string {
-	const passed = "passed while nobody could plan it, "
+func missedText(f timing.Fire, heldBack bool) string {
+	passed := "passed while nobody could plan it, "
+	if heldBack {
+		passed = "passed while planning was held back because too many runs were waiting, "
+	}
 	switch f.Missed {
 	case domain.ReasonCalendar:
 		return f.Detail

@@ -19,6 +19,7 @@ type Timer struct {
 	mu      sync.Mutex
 	pending *pending.Wheel[domain.Execution] // guarded by mu
 	held    map[domain.ExecutionID]entry     // guarded by mu: what is pending
+	tenants map[domain.TenantID]int          // guarded by mu: how many of whom
 	wake    chan struct{}
 }
 
@@ -32,7 +33,7 @@ type entry struct {
 func NewTimer(now func() time.Time, fire func([]domain.Execution)) *Timer {
 	return &Timer{
 		now: now, fire: fire, pending: pending.NewWheel[domain.Execution](now().UnixNano()),
-		held: map[domain.ExecutionID]entry{}, wake: make(chan struct{}, 1),
+		held: map[domain.ExecutionID]entry{}, tenants: map[domain.TenantID]int{}, wake: make(chan struct{}, 1),
 	}
 }
 
@@ -51,6 +52,8 @@ func (t *Timer) Add(executions ...domain.Execution) {
 				continue
 			}
 			t.pending.Cancel(held.handle)
+		} else {
+			t.tenants[e.TenantID]++
 		}
 		t.held[e.ID] = entry{t.pending.Add(e.NotBefore.UnixNano(), e), e.NotBefore}
 	}
@@ -69,6 +72,15 @@ func (t *Timer) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pending.Len()
+}
+
+// Waiting adds how many executions of each tenant are held.
+func (t *Timer) Waiting(into map[domain.TenantID]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for tenant, n := range t.tenants {
+		into[tenant] += n
+	}
 }
 
 // Run fires until ctx ends. What is still held then is left to other nodes.
@@ -103,6 +115,9 @@ func (t *Timer) Due() (due []domain.Execution, wait time.Duration) {
 	due = t.pending.PopDue(now, nil)
 	for i := range due {
 		delete(t.held, due[i].ID)
+		if t.tenants[due[i].TenantID]--; t.tenants[due[i].TenantID] == 0 {
+			delete(t.tenants, due[i].TenantID)
+		}
 	}
 	at, ok := t.pending.Next()
 	if !ok {

@@ -24,8 +24,10 @@ type ClaimDueTriggersParams struct {
 	// Partitions are those that the caller holds, with their terms: the claim
 	// commits only while these are the highest.
 	Partitions []domain.PartitionTerm
-	Horizon    time.Duration
-	Limit      int
+	// Except are tenants whose triggers stay where they are.
+	Except  []domain.TenantID
+	Horizon time.Duration
+	Limit   int
 	// Latest is the latest time that is believed of the database's clock; zero = any.
 	Latest time.Time
 	// Plan is pure and quick; it is called inside the transaction.
@@ -48,7 +50,8 @@ type ClaimedTriggers struct {
 	Now        time.Time
 	Triggers   int // how many were locked; Limit means that there may be more
 	Executions []domain.Execution
-	// NextFireAt is the earliest next fire time seen beyond the horizon, or Never.
+	// NextFireAt is the earliest next fire time seen beyond the horizon, or Never;
+	// one inside the horizon means that there is more to claim.
 	NextFireAt time.Time
 }
 

@@ -82,8 +82,8 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 		return out, nil
 	}
 	var err error
-	if out.Triggers < p.Limit {
-		out.NextFireAt, err = s.nextFire(ctx, p.Partitions, millis(out.Now.Add(p.Horizon)))
+	if horizon := out.Now.Add(p.Horizon); out.Triggers < p.Limit && out.NextFireAt.After(horizon) {
+		out.NextFireAt, err = s.nextFire(ctx, p.Partitions, millis(horizon))
 	}
 	return out, err
 }
@@ -95,11 +95,15 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 	err = s.look(ctx, "find due triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		due = due[:0]
 		until := s.d.clockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
+		but := ""
+		if len(p.Except) > 0 {
+			but = " AND tenant_id NOT IN (" + idList(p.Except) + ")"
+		}
 		terms := []string{"SELECT 0 AS job_id, " + s.d.clockNow() + " AS next_fire_at"}
 		for _, held := range p.Partitions {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
-				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s ORDER BY next_fire_at LIMIT %d",
-				s.d.byIndex("ix_triggers_due"), held.Partition, until, p.Limit)))
+				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s%s ORDER BY next_fire_at LIMIT %d",
+				s.d.byIndex("ix_triggers_due"), held.Partition, until, but, p.Limit)))
 		}
 		type found struct {
 			job domain.JobID
@@ -164,12 +168,18 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		if err != nil {
 			return err
 		}
-		out.Triggers, out.Executions, planned = len(triggers), nil, nil
+		out.Triggers, out.Executions, out.NextFireAt, planned = len(triggers), nil, domain.Never, nil
 		if len(triggers) == 0 {
 			return nil
 		}
 		out.Now = now
-		planned, err = planTriggers(t, now, triggers, p.Plan)
+		planned, err = planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+			plan := p.Plan(now, tr, spec)
+			if len(plan.Executions) > 0 && plan.NextFireAt.Before(out.NextFireAt) {
+				out.NextFireAt = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
+			}
+			return plan
+		})
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ type foundDue struct {
 	mu    sync.Mutex
 	key   dueKey                 // guarded by mu
 	parts []domain.PartitionTerm // guarded by mu
+	but   []domain.TenantID      // guarded by mu: whose triggers were left out
 	ids   []domain.JobID         // guarded by mu: oldest first
 	full  bool                   // guarded by mu: the search was bounded, there may be more
 }
@@ -39,7 +40,7 @@ const dueBatches = 16
 func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions)
+	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions) && slices.Equal(f.but, p.Except)
 	if !fresh {
 		f.ids = nil
 	}
@@ -52,5 +53,5 @@ func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, mor
 func (f *foundDue) put(p store.ClaimDueTriggersParams, at time.Time, ids []domain.JobID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.key, f.parts, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), ids, len(ids) > 0
+	f.key, f.parts, f.but, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), slices.Clone(p.Except), ids, len(ids) > 0
 }

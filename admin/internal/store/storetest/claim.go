@@ -86,6 +86,33 @@ func testClaimHorizonAndLimit(t *testing.T, f *fixture) {
 	require.Equal(t, 2, got.Triggers, "the rest")
 }
 
+// A tenant that is left out keeps its triggers as they are, those that an
+// earlier search has found already too.
+func testClaimExcept(t *testing.T, f *fixture) {
+	f.claim(nothing) // what other tests left
+	other := newFixture(t, f.s)
+	now := f.now()
+	for range 3 {
+		f.jobFiring(now.Add(-2*time.Second), nil)
+		other.jobFiring(now.Add(-time.Second), nil)
+	}
+	claim := func(limit int, except ...domain.TenantID) (seen []domain.TenantID) {
+		_, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{
+			Partitions: f.held, Except: except, Limit: limit,
+			Plan: func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+				seen = append(seen, tr.TenantID)
+				return nothing(now, tr, spec)
+			},
+		})
+		f.ok(err)
+		return seen
+	}
+	require.Equal(t, []domain.TenantID{f.tenant}, claim(1), "the oldest one; the search found more")
+	require.Equal(t, []domain.TenantID{other.tenant, other.tenant, other.tenant}, claim(10, f.tenant))
+	require.Empty(t, claim(10, f.tenant, other.tenant))
+	require.Equal(t, []domain.TenantID{f.tenant, f.tenant}, claim(10), "let go again")
+}
+
 // Eight claimers, frequent jobs: every fire time exactly once.
 func testClaimRace(t *testing.T, f *fixture) {
 	const jobs, fires, claimers = 40, 6, 8
