@@ -27,10 +27,11 @@ const (
 
 // holds tells people and other nodes why firing is held. Owned by one goroutine.
 type holds struct {
-	clock, history bool // what has been told
-	logged         bool // the finding about the history
-	saved          domain.History
-	savedAt        time.Time
+	clock   scheduler.Hold // what has been told; zero = there is none
+	history bool           // it has been told
+	logged  bool           // the finding about the history
+	saved   domain.History
+	savedAt time.Time
 }
 
 // openHistory compares the database with what an earlier life of this node
@@ -72,9 +73,9 @@ func (a *Admin) watchHolds(ctx context.Context) {
 func (a *Admin) lookAtHolds(ctx context.Context, h *holds) {
 	ctx, cancel := context.WithTimeout(ctx, nodeBeat)
 	defer cancel()
-	if hold, held := a.clock.Held(); held != h.clock {
+	if hold, held := a.clock.Held(); hold != h.clock { // also when it leapt again
 		if err := a.tellClock(ctx, hold, held); err == nil {
-			h.clock = held
+			h.clock = hold
 		}
 	}
 	r, held := a.store.RolledBack()

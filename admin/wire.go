@@ -127,21 +127,9 @@ func (k *sink) SettleInventory(ctx context.Context, p store.SettleInventoryParam
 	return k.dispatch.SettleInventory(ctx, p)
 }
 
-// These answers move nothing. rejectVoid is said of grants that start nothing
-// and of offers under an old fence, rejectDuplicate of offers that were taken
-// before: an attempt that was accepted and not started comes back as a result
-// of its own, and an offer that was not taken expires.
-const (
-	rejectVoid      = "void"
-	rejectDuplicate = "duplicate"
-)
-
 func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 	out := make([]dispatch.Answer, 0, len(answers))
 	for _, a := range answers {
-		if !a.Accepted && (a.RejectCode == rejectVoid || a.RejectCode == rejectDuplicate) {
-			continue
-		}
 		if a.Accepted && s.Granted(a.ExecutionId, a.Fence) {
 			continue // its offer was the grant
 		}

@@ -35,9 +35,9 @@ func TestVoidAnswersMoveNothing(t *testing.T) {
 	})
 	k := &sink{dispatch: d}
 	k.Answered(&gateway.Session{Tenant: 3, Instance: 4}, []*proto.Answer{
-		{ExecutionId: 1, Fence: 5, RejectCode: rejectVoid},
+		{ExecutionId: 1, Fence: 5, RejectCode: "void"},
 		{ExecutionId: 2, Fence: 6, RejectCode: "busy", Message: "8 of 8"},
-		{ExecutionId: 3, Fence: 7, RejectCode: rejectDuplicate},
+		{ExecutionId: 3, Fence: 7, RejectCode: "duplicate"},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -91,8 +91,9 @@ func rooms() []Room {
 			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{"admin/internal/sim", []string{
-			domain, store, timing, "admin/internal/lease", "admin/internal/scheduler", gateway, "executor-sdk", "proto",
-		}, "it runs the machines and plays all that is between them; nobody runs it but tests"},
+			domain, store, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
+			"admin/internal/completer", "admin/internal/maintenance", gateway, "executor-sdk", "proto",
+		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
 			domain, store, gormstore, pending, contender, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,

@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
@@ -20,12 +22,24 @@ type Answer struct {
 	Message  string
 }
 
+// Answers with these codes move nothing. rejectVoid is said of grants that start
+// nothing and of offers under an old fence, rejectDuplicate of offers that were
+// taken before: an attempt that was accepted and not started comes back as a
+// result of its own, and an offer that was not taken expires.
+const (
+	rejectVoid      = "void"
+	rejectDuplicate = "duplicate"
+)
+
 // Answered takes answers. It never blocks.
 func (d *Dispatcher) Answered(answers ...Answer) {
 	accepted := make([]Answer, 0, len(answers))
 	for _, a := range answers {
 		if a.Accepted {
 			accepted = append(accepted, a)
+			continue
+		}
+		if a.Code == rejectVoid || a.Code == rejectDuplicate {
 			continue
 		}
 		reason, wait := refusal(a.Code)
@@ -98,9 +112,9 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 // Left takes back what had been offered to a session that ended. Attempts
 // that are running already are not touched: their lease decides.
 func (d *Dispatcher) Left(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
-	for id, fence := range offered {
+	for _, id := range slices.Sorted(maps.Keys(offered)) {
 		d.backs.Add(store.GiveBack{
-			Tenant: tenant, ID: id, Fence: fence, Instance: instance,
+			Tenant: tenant, ID: id, Fence: offered[id], Instance: instance,
 			Reason: domain.ReasonSessionLost, Message: "the connection to the instance broke before it answered",
 		})
 	}

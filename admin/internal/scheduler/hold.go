@@ -38,7 +38,8 @@ func (c *Clock) Held() (Hold, bool) {
 func (c *Clock) Latest() time.Time { return c.Now().Add(MaxJump) }
 
 // judge takes a sample of the running clock. A leap forward makes it stand;
-// it goes on when the database is back where it was expected, or confirmed.
+// it goes on when the database is back where it was expected, or confirmed. A
+// further leap, either way, is told as the hold was: who starts now counts on it.
 func (c *Clock) judge(now time.Time, local time.Duration) {
 	c.mu.Lock()
 	expected := time.Unix(0, c.offset.Load()+int64(local)).UTC()
@@ -55,11 +56,13 @@ func (c *Clock) judge(now time.Time, local time.Duration) {
 		c.filled, c.next = 0, 0
 		c.learnLocked(now, local)
 		c.goOnLocked()
+	case (leap - was.Jump).Abs() > MaxJump:
+		c.held = &holding{Hold{At: was.At, Jump: leap}, local}
 	}
 	is := c.held
 	c.mu.Unlock()
 	switch {
-	case was == nil && is != nil:
+	case is != nil && is != was:
 		c.opt.Changed(is.Hold, true)
 	case was != nil && is == nil:
 		c.opt.Changed(was.Hold, false)

@@ -105,6 +105,22 @@ func TestAConfirmedLeapIsHeldForAWhile(t *testing.T) {
 	})
 }
 
+// TestAFurtherLeapIsToldToo: a node that starts now is given the whole of it.
+func TestAFurtherLeapIsToldToo(t *testing.T) {
+	withClock(t, 0, func(r *clockRig) {
+		r.db.set(time.Minute)
+		r.after(2 * ClockEvery)
+		first, _ := r.clock.Held()
+		r.db.set(time.Hour)
+		r.after(2 * ClockEvery)
+		second, held := r.clock.Held()
+		require.True(t, held)
+		require.Equal(t, first.At, second.At, "it stands where it stood")
+		require.Equal(t, time.Hour, second.Jump.Round(time.Minute))
+		require.Equal(t, []bool{true, true}, r.told)
+	})
+}
+
 func TestALeapThatIsTakenBackIsForgotten(t *testing.T) {
 	withClock(t, 0, func(r *clockRig) {
 		r.db.set(24 * time.Hour)

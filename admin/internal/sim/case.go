@@ -37,11 +37,15 @@ const (
 	faultJournal   = "journal"   // a journal cannot be written
 	faultHandler   = "handler"   // a handler is slow, fails or ignores its context
 	faultCancel    = "cancel"    // somebody cancels a run
+	faultPause     = "pause"     // somebody pauses a job, and resumes it
+	faultEdit      = "edit"      // somebody edits a job
+	faultDelete    = "delete"    // somebody deletes a job
+	faultLimit     = "limit"     // somebody sets a limit
 )
 
 var faultKinds = []string{
 	faultDelay, faultDrop, faultDuplicate, faultReorder, faultReset, faultCut, faultCommit, faultTx, faultSlow, faultDown,
-	faultClock, faultNode, faultFreeze, faultExecutor, faultJournal, faultHandler, faultCancel,
+	faultClock, faultNode, faultFreeze, faultExecutor, faultJournal, faultHandler, faultCancel, faultPause, faultEdit, faultDelete, faultLimit,
 }
 
 // faults decides what goes wrong. Every source of chance has a name and a

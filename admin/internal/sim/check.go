@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/executor-sdk/simulate"
@@ -44,7 +45,9 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 	s := &started{id: key.id, fence: key.fence, executor: e, boot: e.boot, lapses: w.db.lapses[w.db.boots[e.boot]]}
 	row := w.db.find(key.id)
 	t.checkOverlap(s, row)
-	repeat := domain.PolicyOf(&w.db.jobs[row.JobID].spec, w.db.jobs[row.JobID].spec.Handler == handlerSafe).RetryLost
+	spec := w.db.jobs[row.JobID].of(row)
+	repeat := domain.PolicyOf(spec, spec.Handler == handlerSafe).RetryLost
+	w.checkStart(row)
 	for _, o := range t.byRun[key.id] {
 		if o.fence >= key.fence && !repeat { // a one-step offer may come late
 			w.fail("P4: execution %d started with fence %d after fence %d", key.id, key.fence, o.fence)
@@ -67,7 +70,7 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 // over since they started do not count: their end cannot be waited for.
 func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	w := t.w
-	limit := w.db.jobs[row.JobID].spec.SlotLimit()
+	limit := w.db.jobs[row.JobID].of(row).SlotLimit()
 	if limit == 0 || w.stepped || row.Fence != s.fence || !row.HoldsSlot {
 		return
 	}
@@ -75,6 +78,9 @@ func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	t.byJob[row.JobID] = live
 	beside := 0
 	for _, o := range live {
+		if e := w.db.find(o.id); w.db.jobs[e.JobID].of(e).SlotLimit() == 0 {
+			continue // of a revision without a slot
+		}
 		i := w.db.instances[w.db.boots[o.boot]]
 		if o.lapses == w.db.lapses[i.ID] && !w.db.lapsed(i, w.dbNow()) {
 			beside++
@@ -116,11 +122,15 @@ func (w *world) checkMove(before, after *domain.Execution) {
 			}
 		}
 	}
-	w.checkSlot(j, after)
+	w.checkSlot(j, before, after)
+	w.checkPaused(j, before, after)
+	w.checkLimits(before, after)
+	w.checkDelay(j, before, after)
+	w.noteFailure(before, after)
 }
 
-func (w *world) checkSlot(j *jobRow, after *domain.Execution) {
-	limit := j.spec.SlotLimit()
+func (w *world) checkSlot(j *jobRow, before, after *domain.Execution) {
+	limit := j.of(after).SlotLimit()
 	if after.State.OnInstance() && limit > 0 && !after.HoldsSlot {
 		w.fail("P6: execution %d is %s without a slot", after.ID, after.State)
 	}
@@ -133,7 +143,8 @@ func (w *world) checkSlot(j *jobRow, after *domain.Execution) {
 			holders++
 		}
 	}
-	if holders > limit && limit > 0 || holders != j.holders {
+	took := after.HoldsSlot && (before == nil || !before.HoldsSlot)
+	if took && holders > limit && limit > 0 || holders != j.holders {
 		w.fail("P6: job %d: %d runs hold its slot, its row says %d of %d", j.id, holders, j.holders, limit)
 	}
 }
@@ -156,10 +167,10 @@ func (w *world) checkTenures() {
 	}
 	var owner [domain.Partitions]*node
 	for _, n := range w.nodes {
-		if !n.alive {
+		if !n.up {
 			continue
 		}
-		for _, h := range n.lease.Held(w.now) {
+		for _, h := range n.leases.Held() {
 			if o := owner[h.Partition]; o != nil {
 				w.fail("lease: %s and %s hold partition %d", o.name, n.name, h.Partition)
 			}
@@ -169,13 +180,14 @@ func (w *world) checkTenures() {
 }
 
 // checkAcked is P5: what the executor may forget now stands in a row.
-func (w *world) checkAcked(reports []store.AttemptReport) {
-	for _, r := range reports {
-		e := w.db.find(r.Report.ExecutionID)
-		key := attemptKey{r.Report.ExecutionID, r.Report.Fence}
+func (w *world) checkAcked(acks []completer.Ack) {
+	for _, a := range acks {
+		e := w.db.find(a.ID)
+		key := attemptKey{a.ID, a.Fence}
+		s := w.witness.starts[key]
 		switch {
 		case e == nil || e.Fence > key.fence: // a newer attempt exists
-		case e.State == domain.Running || e.State == domain.Lost && r.Report.Outcome == domain.OutcomeSucceeded:
+		case e.State == domain.Running || e.State == domain.Lost && s != nil && s.succeeded:
 			w.fail("P5: the result of execution %d fence %d was acknowledged, and its row is %s", key.id, key.fence, e.State)
 		}
 	}
@@ -187,6 +199,8 @@ func (w *world) checkEnd() {
 		w.failUnfinished()
 	}
 	w.checkFires()
+	w.checkAlerts()
+	w.checkDelays()
 	for _, id := range w.db.order {
 		e := w.db.find(id)
 		s := w.witness.starts[attemptKey{id, e.Fence}]
@@ -229,10 +243,16 @@ func (w *world) checkFires() {
 		rows[occurrence{e.JobID, e.FireAt.UnixMilli(), ""}]++
 	}
 	for _, id := range w.db.jobOrder {
-		s := w.db.jobs[id].spec.Schedule
-		for at := s.Anchor.Add(s.Every); at.Before(s.EndAt); at = at.Add(s.Every) {
-			if n := rows[occurrence{id, at.UnixMilli(), ""}]; n != 1 {
-				w.fail("P1, P2: job %d has %d rows for %s", id, n, at.Format(time.TimeOnly))
+		j := w.db.jobs[id]
+		for _, p := range j.periods {
+			s := j.specs[p.revision-1].Schedule
+			if s.Kind != domain.ScheduleFixedRate {
+				continue
+			}
+			for at := s.Anchor.Add(s.Every); at.Before(s.EndAt) && (p.to.IsZero() || !at.After(p.to)); at = at.Add(s.Every) {
+				if n := rows[occurrence{id, at.UnixMilli(), ""}]; n != 1 && at.After(p.from) {
+					w.fail("P1, P2: job %d has %d rows for %s", id, n, at.Format(time.TimeOnly))
+				}
 			}
 		}
 	}

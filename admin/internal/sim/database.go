@@ -15,6 +15,7 @@ import (
 // instant, all of it or nothing.
 type database struct {
 	clock func() time.Time // in milliseconds
+	newID func() int64
 	rules rules
 	// changed is called for every execution that a transaction changed, with
 	// what it was before, once the transaction is over.
@@ -28,14 +29,18 @@ type database struct {
 	alive      []domain.ExecutionID // those that may still move, and some that do not; by id
 	byFire     map[occurrence]domain.ExecutionID
 	attempts   map[attemptKey]*domain.Attempt
-	alerts     map[string]bool
+	alerts     map[string]bool // by key
+	alertOrder []string
+	limits     []*limitRow // executors' first
 
 	instances map[domain.InstanceID]*domain.Instance
 	boots     map[string]domain.InstanceID
 	lapses    map[domain.InstanceID]int // see noteLapse
 
-	leases [domain.Partitions]domain.PartitionLease
-	nodes  []*nodeRow // in order of their ids
+	leases    [domain.Partitions]domain.PartitionLease
+	clockHold time.Duration // the cluster value clock_hold
+	confirmed time.Time     // when an operator said that the clock is right
+	nodes     []*nodeRow    // in order of their ids
 }
 
 type occurrence struct {
@@ -51,12 +56,25 @@ type attemptKey struct {
 
 type jobRow struct {
 	id      domain.JobID
-	spec    domain.JobSpec
+	state   domain.JobState
+	specs   []*domain.JobSpec // by revision, from 1
 	trigger domain.Trigger
+	awaits  domain.ExecutionID // whose end sets the trigger (a fixed delay)
+	periods []period
+	// For the checks:
+	stopped time.Duration // when its pause or deletion was acknowledged; 0 = it is enabled
+	lastEnd time.Time     // of a run, by the database's clock
+	revived bool          // a run went on after its end
 	holders int
 	waiters []domain.ExecutionID // by fire time
 	freed   bool                 // a place has become free in this transaction
 }
+
+// spec is the present revision's.
+func (j *jobRow) spec() *domain.JobSpec { return j.specs[len(j.specs)-1] }
+
+// of is the spec that an execution follows.
+func (j *jobRow) of(e *domain.Execution) *domain.JobSpec { return j.specs[e.Revision-1] }
 
 type nodeRow struct {
 	status    domain.NodeStatus
@@ -77,6 +95,13 @@ type rules struct {
 	skipLease     bool // nobody looks after leases of instances
 	skipTrigger   bool // a fire is passed over without a row
 	planTwice     bool // a trigger is not moved on at times
+	keepPlanned   bool // a pause, edit or delete leaves what was planned
+	startStopped  bool // what comes back from an instance is offered again, whatever became of its job
+	skipLimit     bool // a limit is never full
+	dropAlert     bool // some failures write no alert
+	standStill    bool // the end of a run does not set a fixed delay
+	believeAll    bool // nodes believe any leap of the clock
+	outlive       bool // executors do not stop what their lease has left
 	freeLingering bool // the slot is free although the handler still runs
 }
 
@@ -94,8 +119,8 @@ func newDatabase(clock func() time.Time) *database {
 }
 
 func (d *database) createJob(j domain.Job, next time.Time) {
-	d.jobs[j.ID] = &jobRow{id: j.ID, spec: j.Spec, trigger: domain.Trigger{
-		JobID: j.ID, TenantID: j.TenantID, Partition: j.Partition, Executor: j.Executor, Revision: j.Revision, NextFireAt: next,
+	d.jobs[j.ID] = &jobRow{id: j.ID, state: domain.JobEnabled, specs: []*domain.JobSpec{&j.Spec}, periods: []period{{revision: 1, from: d.clock()}}, trigger: domain.Trigger{
+		JobID: j.ID, TenantID: j.TenantID, Partition: j.Partition, Executor: j.Executor, Revision: 1, NextFireAt: next,
 	}}
 	d.jobOrder = append(d.jobOrder, j.ID)
 	slices.Sort(d.jobOrder)
@@ -128,6 +153,9 @@ func (d *database) create(e domain.Execution) (domain.Execution, bool) {
 func (d *database) claim(p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
 	now := d.clock()
 	out := store.ClaimedTriggers{Now: now, NextFireAt: domain.Never}
+	if err := believe(now, p.Latest); err != nil {
+		return out, err
+	}
 	var due []*jobRow
 	for _, id := range d.jobOrder {
 		j := d.jobs[id]
@@ -148,22 +176,9 @@ func (d *database) claim(p store.ClaimDueTriggersParams) (store.ClaimedTriggers,
 		}
 	}
 	for _, j := range due {
-		plan := p.Plan(now, j.trigger, &j.spec)
-		for i, e := range plan.Executions {
-			if d.rules.skipTrigger && i == 0 && e.FireAt.UnixMilli()%7 == 0 {
-				continue
-			}
-			e.TenantID, e.JobID, e.Partition = j.trigger.TenantID, j.id, j.trigger.Partition
-			if d.insert(e) {
-				out.Executions = append(out.Executions, e)
-			}
-		}
-		if d.rules.planTwice && now.UnixMilli()%5 == 0 {
-			continue
-		}
-		j.trigger.NextFireAt, j.trigger.LastFireAt = plan.NextFireAt, plan.LastFireAt
-		if plan.NextFireAt.Before(out.NextFireAt) {
-			out.NextFireAt = plan.NextFireAt
+		out.Executions = append(out.Executions, d.planOne(now, j, p.Plan)...)
+		if j.trigger.NextFireAt.Before(out.NextFireAt) {
+			out.NextFireAt = j.trigger.NextFireAt
 		}
 	}
 	out.Triggers = len(due)
@@ -174,6 +189,28 @@ func (d *database) claim(p store.ClaimDueTriggersParams) (store.ClaimedTriggers,
 		d.claimed(p)
 	}
 	return out, nil
+}
+
+// planOne plans a trigger, and returns what was inserted.
+func (d *database) planOne(now time.Time, j *jobRow, plan store.PlanFunc) (inserted []domain.Execution) {
+	planned := plan(now, j.trigger, j.spec())
+	for i, e := range planned.Executions {
+		if d.rules.skipTrigger && i == 0 && e.FireAt.UnixMilli()%7 == 0 {
+			continue
+		}
+		e.TenantID, e.JobID, e.Partition = j.trigger.TenantID, j.id, j.trigger.Partition
+		if d.insert(e) {
+			inserted = append(inserted, e)
+		}
+	}
+	if d.rules.planTwice && now.UnixMilli()%5 == 0 {
+		return inserted
+	}
+	if planned.Awaits != 0 {
+		j.awaits = planned.Awaits
+	}
+	j.trigger.NextFireAt, j.trigger.LastFireAt = planned.NextFireAt, planned.LastFireAt
+	return inserted
 }
 
 func (d *database) holds(held []domain.PartitionTerm, partition int, now time.Time) bool {
@@ -212,7 +249,9 @@ func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e 
 		d.attempts[attemptKey{e.ID, a.Fence}] = &a
 	}
 	if fx.Alert != "" {
-		d.alerts[string(fx.Alert)+":"+e.ID.String()+":"+strconv.FormatInt(e.Fence, 10)] = true
+		if key := alertKey(fx.Alert, e); !d.rules.dropAlert || e.ID%3 > 0 {
+			d.alert(key)
+		}
 	}
 	if d.rules.freeLingering && e.Lingers && e.HoldsSlot {
 		e.HoldsSlot, j.freed = false, true
@@ -223,6 +262,9 @@ func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e 
 		slices.Sort(d.alive)
 	}
 	toStored(e)
+	if e.State.Terminal() && !before.State.Terminal() && j.awaits == e.ID && !d.rules.standStill {
+		d.rearm(now, j)
+	}
 	d.changed(&before, e)
 	return nil
 }
@@ -235,7 +277,7 @@ func toStored(e *domain.Execution) {
 }
 
 func (d *database) policy(e *domain.Execution) domain.Policy {
-	p := domain.PolicyOf(&d.jobs[e.JobID].spec, e.Idempotent)
+	p := domain.PolicyOf(d.jobs[e.JobID].of(e), e.Idempotent)
 	p.RetryLost = p.RetryLost || d.rules.retryLost
 	return p
 }
@@ -264,7 +306,7 @@ func before(a, b *domain.Execution) bool {
 // admits says whether e may take a place: there is one for it and for all that
 // have waited for an earlier fire time.
 func (d *database) admits(j *jobRow, e *domain.Execution) bool {
-	places := j.spec.SlotLimit() - j.holders
+	places := j.of(e).SlotLimit() - j.holders
 	for _, id := range j.waiters {
 		if places <= 0 || !before(d.executions[id], e) {
 			break
@@ -294,12 +336,15 @@ func (d *database) wake(now time.Time, j *jobRow) (woken []domain.Execution) {
 			j.dequeue(id)
 			continue
 		}
-		if places >= j.spec.SlotLimit() {
+		if places >= j.of(e).SlotLimit() {
 			break
 		}
 		places++
+		if e.Reason == domain.ReasonWaitLimit {
+			continue // it keeps its place, and goes when the limit has room
+		}
 		_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
-			return domain.Effects{}, e.Wake(now, patience(&j.spec))
+			return domain.Effects{}, e.Wake(now, patience(j.of(e)))
 		})
 		woken = append(woken, *e)
 	}
@@ -317,6 +362,31 @@ func patience(s *domain.JobSpec) time.Duration {
 func (d *database) living() []domain.ExecutionID {
 	d.alive = slices.DeleteFunc(d.alive, func(id domain.ExecutionID) bool { return !mayMove(d.executions[id]) })
 	return d.alive
+}
+
+// believe refuses to decide at a time that the caller does not believe.
+func believe(now, latest time.Time) error {
+	if !latest.IsZero() && now.After(latest) {
+		return domain.Errorf(domain.CodeClockJump, "it is later than is believed")
+	}
+	return nil
+}
+
+func alertKey(kind domain.AlertKind, e *domain.Execution) string {
+	return string(kind) + ":" + e.ID.String() + ":" + strconv.FormatInt(e.Fence, 10)
+}
+
+// alert writes an event, unless its key is there.
+func (d *database) alert(key string) {
+	if !d.alerts[key] {
+		d.alerts[key], d.alertOrder = true, append(d.alertOrder, key)
+	}
+}
+
+func (d *database) recordAlerts(events []domain.AlertEvent) {
+	for _, e := range events {
+		d.alerts[e.DedupeKey] = true
+	}
 }
 
 // mayMove reports whether more than a late result can move an execution.

@@ -61,9 +61,13 @@ func (e *executor) boots() {
 	e.lives = append(e.lives, simulate.Life{Boot: e.boot})
 	e.pending, e.waiters, e.syncing, e.diskErr = nil, nil, false, nil
 	e.handlers = map[simulate.Key]*handling{}
+	margin := proto.LeaseTTL - proto.SelfFence
+	if e.w.db.rules.outlive {
+		margin = -time.Hour
+	}
 	e.machine = simulate.New(e.boot, simulate.Limits{
 		Slots: e.slots, KillGrace: 10 * time.Second, AcceptTTL: proto.AcceptTTL,
-		LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
+		LeaseMargin: margin, ResendAfter: 10 * time.Second,
 	}, func(h string) bool { return h == handlerOnce || h == handlerSafe }, found)
 	e.links = make([]*session, len(e.w.nodes))
 	e.dialing = make([]bool, len(e.w.nodes))
@@ -112,7 +116,7 @@ func (e *executor) redial(i int) {
 
 func (e *executor) dial(i int) {
 	n := e.w.nodes[i]
-	if !n.alive {
+	if !n.up {
 		return
 	}
 	s := e.w.newSession(n, e)

@@ -87,18 +87,33 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 }
 
 // expire is ExpireInstances.
-func (d *database) expire(order []domain.InstanceID) {
+func (d *database) expire(order []domain.InstanceID, latest time.Time) error {
 	now := d.clock()
+	if err := believe(now, latest); err != nil {
+		return err
+	}
 	for _, id := range order {
 		if i := d.instances[id]; i != nil && i.GoneAt.IsZero() && i.LeaseUntil.Before(now.Add(-domain.LeaseMargin)) {
 			i.GoneAt, i.Running = now, 0
 		}
 	}
+	return nil
+}
+
+// online is CountOnline.
+func (d *database) online(order []domain.InstanceID) (count int) {
+	now := d.clock()
+	for _, id := range order {
+		if i := d.instances[id]; i.GoneAt.IsZero() && i.LeaseUntil.After(now) {
+			count++
+		}
+	}
+	return count
 }
 
 // table is ReadPartitions.
 func (d *database) table() domain.PartitionTable {
-	t := domain.PartitionTable{Now: d.clock(), Leases: slices.Clone(d.leases[:])}
+	t := domain.PartitionTable{Now: d.clock(), ClockConfirmedAt: d.confirmed, Leases: slices.Clone(d.leases[:])}
 	for _, n := range d.nodes {
 		if t.Now.Sub(n.status.HeartbeatAt) < store.NodesShown {
 			s := n.status
@@ -115,6 +130,7 @@ func (d *database) renew(p store.RenewPartitionsParams) domain.PartitionTable {
 	for _, n := range d.nodes {
 		if n.status.BootID == p.BootID {
 			n.status.RenewedAt, n.status.HeartbeatAt = now, now
+			n.status.ClockSkew, n.status.ClockHeld = p.Wall.Sub(now), p.ClockHeld
 		}
 	}
 	for _, h := range p.Held {

@@ -108,7 +108,7 @@ func (p *pair) step() string {
 		o[0].Granted = o[0].Idempotent && p.r.IntN(2) == 0
 		real, err := p.S.OfferExecutions(ctx, o)
 		require.NoError(t, err)
-		played := p.db.offer(o)
+		played := p.db.offer(&limitsKnown{}, o)
 		require.Equal(t, real[0].Status, played[0].Status, "offer %s", e.ID)
 		require.Len(t, played[0].Covered, len(real[0].Covered))
 		return "offer"
@@ -131,7 +131,7 @@ func (p *pair) step() string {
 		w := []store.Wait{{Tenant: p.Tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, For: 3 * time.Second}}
 		real, err := p.S.RecordWaits(ctx, w)
 		require.NoError(t, err)
-		require.Len(t, p.db.wait(w), len(real))
+		require.Len(t, p.db.wait(&limitsKnown{}, w), len(real))
 		return "wait"
 	case 7, 8, 9:
 		r := []store.AttemptReport{p.Report(e, oneOf(p.r, domain.OutcomeSucceeded, domain.OutcomeSucceeded, domain.OutcomeFailed,
@@ -172,7 +172,8 @@ func (p *pair) step() string {
 		in := store.SweepParams{Partitions: parts, Limit: 500, Hold: 3 * time.Second}
 		real, err := p.S.SweepExecutions(ctx, in)
 		require.NoError(t, err)
-		played := p.db.sweep(in)
+		played, err := p.db.sweep(in)
+		require.NoError(t, err)
 		require.ElementsMatch(t, names(real.Dispatch), names(played.Dispatch))
 		require.ElementsMatch(t, names(real.Cancel), names(played.Cancel))
 		require.ElementsMatch(t, names(real.Ended), names(played.Ended))

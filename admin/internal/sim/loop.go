@@ -15,6 +15,7 @@ type loop struct {
 	steps int
 	hash  uint64 // of all that has happened
 	tail  [64]traced
+	told  int // how often something was traced
 }
 
 // traced is one thing that happened, for reading a failure.
@@ -64,6 +65,7 @@ type actor struct {
 	life   int
 	alive  bool
 	paused time.Duration // until then
+	done   func()        // after each of its events; may be nil
 }
 
 // after lets f happen in d. who may be nil.
@@ -93,6 +95,9 @@ func (l *loop) step(end time.Duration) bool {
 		l.now = e.at
 		l.steps++
 		e.do()
+		if e.who != nil && e.who.done != nil && e.who.alive {
+			e.who.done()
+		}
 		return true
 	}
 	return false
@@ -116,5 +121,6 @@ func (l *loop) trace(who, what string, a, b int64) {
 		h ^= h >> 29
 	}
 	l.hash = h
-	l.tail[l.steps%len(l.tail)] = traced{l.now, who, what, a, b}
+	l.tail[l.told%len(l.tail)] = traced{l.now, who, what, a, b}
+	l.told++
 }

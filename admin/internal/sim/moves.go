@@ -13,7 +13,7 @@ import (
 const slotCheck = 30 * time.Second
 
 // offer is OfferExecutions.
-func (d *database) offer(offers []store.Offer) []store.OfferResult {
+func (d *database) offer(known *limitsKnown, offers []store.Offer) []store.OfferResult {
 	now := d.clock()
 	out := make([]store.OfferResult, len(offers))
 	order := make([]int, 0, len(offers))
@@ -24,12 +24,12 @@ func (d *database) offer(offers []store.Offer) []store.OfferResult {
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
 		a, b := d.find(offers[x].ID), d.find(offers[y].ID)
-		if a.JobID == b.JobID && a.ID != b.ID && d.jobs[a.JobID].spec.SlotLimit() > 0 {
+		if a.JobID == b.JobID && a.ID != b.ID && d.jobs[a.JobID].of(a).SlotLimit() > 0 {
 			c := 1
 			if before(a, b) {
 				c = -1
 			}
-			if d.jobs[a.JobID].spec.Blocking == domain.BlockCover {
+			if d.jobs[a.JobID].of(a).Blocking == domain.BlockCover {
 				c = -c
 			}
 			return c
@@ -37,7 +37,7 @@ func (d *database) offer(offers []store.Offer) []store.OfferResult {
 		return domain.ComparePrecedence(a, b)
 	})
 	for _, i := range order {
-		out[i] = d.offerOne(now, offers[i])
+		out[i] = d.offerOne(now, known, offers[i])
 	}
 	for i := range out {
 		if id := out[i].Execution.ID; id != 0 {
@@ -47,16 +47,26 @@ func (d *database) offer(offers []store.Offer) []store.OfferResult {
 	return out
 }
 
-func (d *database) offerOne(now time.Time, o store.Offer) store.OfferResult {
+func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) store.OfferResult {
 	e := d.find(o.ID)
 	j := d.jobs[e.JobID]
-	r := store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: &j.spec}
+	r := store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: j.of(e)}
 	if e.State != domain.Due && e.State != domain.RetryWait || now.Before(e.NotBefore) {
 		return r
 	}
-	limit := j.spec.SlotLimit()
+	if reason := stopReason(j, e, e.Attempt); reason != "" && e.Fence > 0 && !d.rules.startStopped {
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			if e.Attempt > 0 {
+				return e.RequestCancel(now, reason, "")
+			}
+			return e.Miss(now, reason, "")
+		})
+		r.Status = store.OfferDiscarded
+		return r
+	}
+	limit := j.of(e).SlotLimit()
 	needsSlot := limit > 0 && !e.HoldsSlot
-	if needsSlot && j.spec.Blocking == domain.BlockCover {
+	if needsSlot && j.of(e).Blocking == domain.BlockCover {
 		var later bool
 		if r.Covered, later = d.cover(now, j, e); later {
 			r.Status = store.OfferDiscarded
@@ -64,22 +74,34 @@ func (d *database) offerOne(now time.Time, o store.Offer) store.OfferResult {
 		}
 	}
 	if needsSlot && !d.admits(j, e) {
-		return d.block(now, j, e, r)
+		return d.block(now, known, j, e, r)
+	}
+	bounds := d.bounds(known, e)
+	for _, l := range bounds {
+		if !d.fits(l, e) {
+			return d.waitForRoom(now, bounds, l, j, e, r)
+		}
 	}
 	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
+		for _, l := range bounds {
+			l.leave(e.ID)
+			if !slices.Contains(l.holders, e.ID) {
+				l.holders = append(l.holders, e.ID)
+			}
+		}
 		if needsSlot {
 			e.HoldsSlot = true
 			j.holders++
 			j.dequeue(e.ID)
 		}
-		return domain.Effects{}, e.Offer(now, o.Node, o.Instance, o.Idempotent, o.Granted && o.Idempotent, domain.PolicyOf(&j.spec, o.Idempotent))
+		return domain.Effects{}, e.Offer(now, o.Node, o.Instance, o.Idempotent, o.Granted && o.Idempotent, domain.PolicyOf(j.of(e), o.Idempotent))
 	})
 	r.Status = store.OfferMade
 	return r
 }
 
-func (d *database) block(now time.Time, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
-	if j.spec.Blocking == domain.BlockDiscard && e.State == domain.Due && e.Attempt == 0 {
+func (d *database) block(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
+	if j.of(e).Blocking == domain.BlockDiscard && e.State == domain.Due && e.Attempt == 0 {
 		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 			return e.Discard(now, "an earlier run of the job had not ended")
 		})
@@ -89,6 +111,27 @@ func (d *database) block(now time.Time, j *jobRow, e *domain.Execution, r store.
 	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
 		d.enqueue(j, e)
 		return domain.Effects{}, e.Wait(now, domain.ReasonWaitSlot, "", now.Add(slotCheck))
+	})
+	for _, l := range d.bounds(known, e) {
+		l.leave(e.ID)
+	}
+	r.Status = store.OfferBlocked
+	return r
+}
+
+// waitForRoom lets e wait under a limit, and before later runs of its job.
+func (d *database) waitForRoom(now time.Time, bounds []*limitRow, full *limitRow, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
+	for _, l := range bounds {
+		if l != full {
+			l.leave(e.ID)
+		}
+	}
+	d.enter(full, e)
+	if !e.HoldsSlot && j.of(e).SlotLimit() > 0 {
+		d.enqueue(j, e)
+	}
+	_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+		return domain.Effects{}, e.Wait(now, domain.ReasonWaitLimit, "", now.Add(limitCheck))
 	})
 	r.Status = store.OfferBlocked
 	return r
@@ -164,13 +207,13 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 		if err == nil {
 			out[i].Status = store.OfferMade
 		}
-		out[i].Execution, out[i].Spec = *e, &d.jobs[e.JobID].spec
+		out[i].Execution, out[i].Spec = *e, d.jobs[e.JobID].of(e)
 	}
 	return out
 }
 
 // wait is RecordWaits.
-func (d *database) wait(waits []store.Wait) (covered []domain.Execution) {
+func (d *database) wait(known *limitsKnown, waits []store.Wait) (covered []domain.Execution) {
 	now := d.clock()
 	for _, w := range waits {
 		e := d.find(w.ID)
@@ -180,11 +223,16 @@ func (d *database) wait(waits []store.Wait) (covered []domain.Execution) {
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 			return domain.Effects{}, e.Wait(now, w.Reason, w.Message, now.Add(w.For))
 		})
+		if err == nil {
+			for _, l := range d.bounds(known, e) {
+				l.leave(e.ID)
+			}
+		}
 		j := d.jobs[e.JobID]
-		if err != nil || j.spec.SlotLimit() == 0 || e.HoldsSlot {
+		if err != nil || j.of(e).SlotLimit() == 0 || e.HoldsSlot {
 			continue
 		}
-		if j.spec.Blocking == domain.BlockCover {
+		if j.of(e).Blocking == domain.BlockCover {
 			ended, later := d.cover(now, j, e)
 			covered = append(covered, ended...)
 			if later {
@@ -318,9 +366,12 @@ func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
 }
 
 // sweep is SweepExecutions.
-func (d *database) sweep(p store.SweepParams) store.Swept {
+func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 	now := d.begin()
 	out := store.Swept{Now: now}
+	if err := believe(now, p.Latest); err != nil {
+		return out, err
+	}
 	var in [domain.Partitions]bool
 	for _, part := range p.Partitions {
 		in[part] = true
@@ -328,7 +379,8 @@ func (d *database) sweep(p store.SweepParams) store.Swept {
 	var found []*domain.Execution
 	for _, id := range d.living() {
 		e := d.find(id)
-		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now.Add(-p.Overdue)) {
+		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now) &&
+			(e.Reason == domain.ReasonWaitInstance || !e.WakeAt.After(now.Add(-p.Overdue))) {
 			found = append(found, e)
 		}
 	}
@@ -353,13 +405,13 @@ func (d *database) sweep(p store.SweepParams) store.Swept {
 	for i := range out.Resend {
 		out.Resend[i].Execution = *d.find(out.Resend[i].Execution.ID)
 	}
-	return out
+	return out, nil
 }
 
 func (d *database) sweepOne(now time.Time, e *domain.Execution, hold time.Duration, out *store.Swept) {
 	j := d.jobs[e.JobID]
 	was := *e
-	if j.spec.SlotLimit() > 0 && e.Reason == domain.ReasonWaitSlot && !e.HoldsSlot {
+	if j.of(e).SlotLimit() > 0 && e.Reason == domain.ReasonWaitSlot && !e.HoldsSlot {
 		if !d.admits(j, e) {
 			_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
 				d.enqueue(j, e)
@@ -368,7 +420,7 @@ func (d *database) sweepOne(now time.Time, e *domain.Execution, hold time.Durati
 			return
 		}
 		if !e.ExpireAt.IsZero() {
-			e.ExpireAt = now.Add(patience(&j.spec))
+			e.ExpireAt = now.Add(patience(j.of(e)))
 		}
 	}
 	var lease time.Time
@@ -389,7 +441,12 @@ func (d *database) sweepOne(now time.Time, e *domain.Execution, hold time.Durati
 	case domain.SweepCancel:
 		out.Cancel = append(out.Cancel, *e)
 	case domain.SweepResend:
-		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: *e, Spec: &j.spec})
+		if reason := stopReason(j, e, e.Attempt-1); reason != "" {
+			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.RequestCancel(now, reason, "") })
+			out.Cancel = append(out.Cancel, *e)
+			break
+		}
+		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: *e, Spec: j.of(e)})
 	}
 	if e.State != was.State && (e.State.Terminal() || e.State == domain.RetryWait) {
 		out.Ended = append(out.Ended, *e)

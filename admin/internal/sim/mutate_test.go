@@ -26,6 +26,12 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"leases of instances do not count":   {rules{skipLease: true}, "", 40, 0},
 		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", 60, 0},
 		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", 20, 0},
+		"a pause leaves what was planned":    {rules{keepPlanned: true}, "P11", 60, 0},
+		"what comes back is offered again":   {rules{startStopped: true}, "P11", 200, 370},
+		"a limit is never full":              {rules{skipLimit: true}, "P6", 40, 0},
+		"some failures write no alert":       {rules{dropAlert: true}, "P7", 40, 0},
+		"no run sets a fixed delay":          {rules{standStill: true}, "fixed delay", 40, 0},
+		"nodes believe any leap":             {rules{believeAll: true}, "F24", 80, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -127,7 +127,7 @@ func (s *session) closeNode() {
 	}
 	s.nodeUp = false
 	s.w.trace(s.name, "node closes", 0, 0)
-	if s.node.alive {
+	if s.node.up {
 		s.node.left(s)
 	}
 	s.farewell(&s.toExecutor, &s.ex.actor, s.closeExecutor)
@@ -147,34 +147,6 @@ func (s *session) closeExecutor() {
 	}
 	s.farewell(&s.toNode, &s.node.actor, s.closeNode)
 }
-
-func (s *session) holds(k attemptKey) bool {
-	for _, h := range s.inflight {
-		if h == k {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *session) reserve(k attemptKey) {
-	if !s.holds(k) {
-		s.inflight, s.since = append(s.inflight, k), append(s.since, s.w.now)
-	}
-}
-
-func (s *session) ended(k attemptKey) {
-	for i, h := range s.inflight {
-		if h == k {
-			s.inflight = append(s.inflight[:i:i], s.inflight[i+1:]...)
-			s.since = append(s.since[:i:i], s.since[i+1:]...)
-			s.reported = max(0, s.reported-1)
-			return
-		}
-	}
-}
-
-func (s *session) free() int { return s.ex.slots - max(len(s.inflight), s.reported) }
 
 func bootName(name string, life int) string { return name + "." + strconv.Itoa(life) }
 

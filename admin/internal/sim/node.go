@@ -1,51 +1,60 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
+	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
 
 var errDatabase = errors.New("the database does not answer")
 
-// Paces of a node (as in scheduler, lease and maintenance).
+// Limits of calls (as in lease and gormstore).
 const (
-	sweepEvery  = 500 * time.Millisecond
-	sweepHold   = 3 * time.Second
-	strayEvery  = 2 * time.Second
-	strayAfter  = 3 * time.Second
-	expireEvery = 2 * time.Second
-	clockEvery  = time.Second
-	leaseCall   = time.Second
-	anyCall     = 5 * time.Second
+	leaseCall = time.Second
+	anyCall   = 5 * time.Second
 )
 
-// node is one admin process: the shells between the machines, in short form.
+// node is one admin process: the rooms themselves, wired as package admin wires
+// them, on a played database and played sessions.
 type node struct {
 	actor
-	w     *world
-	index int
+	w      *world
+	index  int
+	thawed time.Duration // when it goes on, or went on, after it stood still
+	skew   time.Duration // of its wall clock
 
-	id       domain.NodeID
-	boot     string
-	lease    *lease.Machine
-	planner  *scheduler.Planner
-	sessions []*session
-	offset   time.Duration // of the database's clock, as last seen
-
-	leasing  bool // an effect of the lease machine is under way
-	effects  []lease.Effect
-	planning bool
-	held     map[domain.ExecutionID]time.Time // in the timer, until
-	due      []domain.Execution
-	waiting  []domain.Execution
+	// of this life
+	id        domain.NodeID
+	boot      string
+	up        bool // it has begun to work
+	flows     []*flow
+	running   *flow
+	store     *nodeStore
+	clock     *scheduler.Clock
+	leases    *lease.Keeper
+	planner   *scheduler.Planner
+	timer     *scheduler.Timer
+	dispatch  *dispatch.Dispatcher
+	completer *completer.Completer
+	sweeper   *maintenance.Sweeper
+	sessions  []*session
+	queues    []batch.Worker
+	working   []int // flushes under way, by queue
+	stirred   bool
+	toldHold  scheduler.Hold
+	leasing   bool   // an event of the leases is under way
+	alarm     uint64 // the timer's next look
 }
 
 func (n *node) starts() {
@@ -53,10 +62,9 @@ func (n *node) starts() {
 	n.alive = true
 	n.boot = bootName(n.name, n.life)
 	n.id = domain.NodeID(len(n.w.db.nodes) + 1)
-	n.lease = lease.New(lease.Config{Node: n.id, BootID: n.boot})
-	n.planner = scheduler.NewPlanner(scheduler.PlannerOptions{NewID: n.w.newID, Plan: n.w.plans.Plan, Logger: slog.New(slog.DiscardHandler)})
-	n.sessions, n.effects, n.leasing, n.planning = nil, nil, false, false
-	n.held, n.due, n.waiting = map[domain.ExecutionID]time.Time{}, nil, nil
+	n.sessions, n.flows, n.queues, n.working = nil, nil, nil, nil
+	n.up, n.stirred, n.leasing, n.toldHold = false, false, false, scheduler.Hold{}
+	n.done = n.stir
 	n.w.trace(n.name, "start", int64(n.life), 0)
 	life := n.life
 	n.w.db.nodes = append(n.w.db.nodes, &nodeRow{
@@ -64,22 +72,61 @@ func (n *node) starts() {
 		connected: func() bool { return n.alive && n.life == life },
 		sessions:  n.reached,
 	})
-	n.readClock()
-	r := n.w.faults.chance("phase " + n.name)
-	for _, l := range []struct {
-		every time.Duration
-		do    func()
-	}{
-		{lease.LookEvery, func() { n.leaseEvent(lease.Tick{}) }},
-		{scheduler.PollEvery, n.plan},
-		{sweepEvery, func() { n.sweep(0, true) }},
-		{strayEvery, func() { n.sweep(strayAfter, false) }},
-		{expireEvery, n.expire},
-		{clockEvery, n.readClock},
-		{time.Second, n.watch},
-	} {
-		n.w.after(&n.actor, between(r, 0, l.every), func() { n.every(l.every, l.do) })
+	n.flow(n.build)
+}
+
+// build is admin.buildEngine, and what runs there.
+func (n *node) build() {
+	for n.openClock() != nil {
+		n.await(func(answer func()) { n.w.after(&n.actor, time.Second, answer) }) // it is started again
 	}
+	log := slog.New(slog.DiscardHandler)
+	n.store = &nodeStore{n: n}
+	later := func(list ...domain.Execution) { n.timer.Add(list...); n.lookAtTimer(0) }
+	n.leases = lease.NewKeeper(lease.Options{
+		Store: n.store, Node: n.id, BootID: n.boot, Horizon: scheduler.LookAhead, Adopt: later, GiveBack: n.store.GiveBackOffers,
+		Resend: func(ctx context.Context, e []domain.Execution) { n.dispatch.Repeat(ctx, e) },
+		Gained: func() {}, ClockHeld: n.clockHeld, Logger: log, Elapsed: n.elapsed,
+		Beside: func(f func()) { n.w.after(&n.actor, 0, func() { n.flow(f) }) },
+	})
+	n.timer = scheduler.NewTimer(n.clock.Now, func(due []domain.Execution) { n.dispatch.Fire(due) })
+	n.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
+		Store: n.store, Held: n.partitions, Refused: func() { n.leaseEvent(lease.Refused{}) }, Latest: n.clock.Latest,
+		NewID: n.w.newID, Plan: n.w.plans.Plan, Out: func(e []domain.Execution) { later(e...) }, Logger: log,
+	})
+	n.completer = completer.New(completer.Options{
+		Store: n.store, Later: later, Logger: log, Ended: func(list []domain.Execution) { n.dispatch.Freed(list) },
+		Returned: func(list []domain.Execution) { n.dispatch.Freed(list) },
+		After:    func(d time.Duration, f func()) { n.w.after(&n.actor, d, f) },
+	})
+	n.dispatch = dispatch.New(dispatch.Options{
+		Node: n.id, Store: n.store, Fleet: n, Later: later, Now: n.clock.Now, NewID: n.w.newID, Logger: log,
+		Ended: n.completer.Ended, Random: n.w.faults.chance("dispatch " + n.name).Uint64,
+	})
+	n.sweeper = maintenance.New(maintenance.Options{
+		Store: n.store, Held: n.partitions, Latest: n.clock.Latest, Later: later, Cancel: n.dispatch.SendCancel,
+		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
+	})
+	n.queues = append(n.dispatch.Queues(), n.completer.Results())
+	n.working = make([]int, len(n.queues))
+	n.up = true
+	n.begin()
+}
+
+func (n *node) begin() {
+	ctx := context.Background()
+	r := n.w.faults.chance("phase " + n.name)
+	soon := func(every time.Duration, f func()) { n.w.after(&n.actor, between(r, 0, every), f) }
+	soon(lease.LookEvery, func() { n.every(lease.LookEvery, func() { n.leaseEvent(lease.Tick{}) }) })
+	soon(scheduler.PollEvery, func() { n.rounds(scheduler.PollEvery, func() { _ = n.planner.Claim(ctx) }) })
+	soon(scheduler.ClockEvery, func() { n.rounds(scheduler.ClockEvery, func() { n.clock.Sample(ctx) }) })
+	soon(holdLook, func() { n.rounds(holdLook, n.tellHold) })
+	soon(completer.StartEvery, func() { n.rounds(completer.StartEvery, func() { n.completer.WriteStarts(ctx) }) })
+	for _, c := range n.sweeper.Rounds() {
+		soon(c.Every, func() { n.rounds(c.Every, func() { _ = c.Do(ctx) }) })
+	}
+	n.every(time.Second, n.watch)
+	n.lookAtTimer(0)
 }
 
 func (n *node) every(d time.Duration, f func()) {
@@ -87,12 +134,61 @@ func (n *node) every(d time.Duration, f func()) {
 	n.w.after(&n.actor, d, func() { n.every(d, f) })
 }
 
+// elapsed is the monotonic clock; that of a paused process goes on.
+func (n *node) elapsed() time.Duration { return n.w.now }
+
+// leaseEvent gives the keeper an event, unless it is busy with another.
+func (n *node) leaseEvent(ev lease.Event) {
+	if n.leasing {
+		return
+	}
+	n.leasing = true
+	n.w.after(&n.actor, 0, func() {
+		n.flow(func() { _ = n.leases.Handle(context.Background(), ev); n.leasing = false })
+	})
+}
+
+// lookAtTimer is scheduler.Timer.Run.
+func (n *node) lookAtTimer(in time.Duration) {
+	n.alarm++
+	mine := n.alarm
+	n.w.after(&n.actor, in, func() {
+		if n.alarm != mine {
+			return
+		}
+		due, wait := n.timer.Due()
+		if len(due) > 0 {
+			n.dispatch.Fire(due)
+			wait = 0
+		}
+		n.lookAtTimer(max(wait, time.Microsecond))
+	})
+}
+
+// stir lets the queues be worked off, if there is anything in them.
+func (n *node) stir() {
+	if n.stirred || !n.up || !slices.ContainsFunc(n.queues, func(q batch.Worker) bool { return q.Len() > 0 }) {
+		return
+	}
+	n.stirred = true
+	n.w.after(&n.actor, between(n.w.faults.chance("batch "+n.name), 0, 2*time.Millisecond), func() {
+		n.stirred = false
+		for i, q := range n.queues {
+			for n.working[i] < q.Workers() && q.Len() > 0 {
+				n.working[i]++
+				n.flow(func() { q.Flush(context.Background()); n.working[i]-- })
+			}
+		}
+	})
+}
+
 func (n *node) crash() {
 	if !n.alive {
 		return
 	}
 	n.w.trace(n.name, "crash", int64(n.life), 0)
-	n.alive, n.paused = false, 0
+	n.alive, n.up, n.paused = false, false, 0
+	n.die()
 	for _, s := range n.sessions {
 		if s.nodeUp {
 			s.nodeUp = false
@@ -144,184 +240,6 @@ func (w *world) reply(n *node, life int, d time.Duration, f func()) {
 	}
 }
 
-// now is the database's clock as this node follows it.
-func (n *node) now() time.Time { return n.w.epoch.Add(n.w.now + n.offset) }
-
-func (n *node) readClock() {
-	if n.w.down <= n.w.now {
-		n.offset = n.w.dbOffset - between(n.w.faults.chance("clock "+n.name), 0, 3*time.Millisecond)
-	}
-}
-
-// leaseEvent gives the lease machine an event, unless it is still busy with
-// the effects of another one.
-func (n *node) leaseEvent(ev lease.Event) {
-	if n.leasing {
-		return
-	}
-	n.leasing, n.effects = true, n.lease.Step(n.w.now, ev)
-	n.leaseNext()
-}
-
-func (n *node) leaseNext() {
-	if len(n.effects) == 0 {
-		n.leasing = false
-		return
-	}
-	effect := n.effects[0]
-	n.effects = n.effects[1:]
-	sent, db := n.w.now, n.w.db
-	var ev lease.Event
-	call := func(name string, do func()) {
-		n.tx(name, leaseCall, do, func(err error) {
-			if err != nil {
-				n.effects, n.leasing = nil, false
-				return
-			}
-			n.effects = append(n.effects, n.lease.Step(n.w.now, ev)...)
-			n.leaseNext()
-		})
-	}
-	switch x := effect.(type) {
-	case lease.Renew:
-		call("renew", func() {
-			ev = lease.Seen{SentAt: sent, Renewed: x.Held, Table: db.renew(store.RenewPartitionsParams{Node: n.id, BootID: n.boot, Held: x.Held, TTL: lease.TTL})}
-		})
-	case lease.Look:
-		call("look", func() { ev = lease.Seen{SentAt: sent, Table: db.table()} })
-	case lease.Acquire:
-		call("acquire", func() {
-			ev = lease.Acquired{SentAt: sent, Leases: db.acquire(store.AcquirePartitionsParams{Node: n.id, BootID: n.boot, Want: x.Want, TTL: lease.TTL})}
-		})
-	case lease.Release:
-		call("release", func() {
-			ev = lease.Released{Terms: db.release(store.ReleasePartitionsParams{BootID: n.boot, Held: x.Held, Leaving: x.Leaving})}
-		})
-	case lease.Adopt:
-		var found []domain.Execution
-		n.tx("adopt", anyCall, func() {
-			found = db.planned(store.ListPlannedParams{Partitions: x.Partitions, Horizon: scheduler.LookAhead, OfferedBy: x.Dead})
-		}, func(err error) {
-			if err == nil {
-				n.adopt(found)
-			}
-		})
-		n.leaseNext()
-	default:
-		n.leaseNext()
-	}
-}
-
-// adopt fires what another node had planned, and gives back what it offered.
-func (n *node) adopt(found []domain.Execution) {
-	var offers []store.GiveBack
-	for _, e := range found {
-		switch e.State {
-		case domain.Due, domain.RetryWait:
-			n.later(e)
-			continue
-		case domain.Running:
-			n.resend([]store.OfferResult{{Execution: e, Spec: &n.w.db.jobs[e.JobID].spec}})
-			continue
-		}
-		offers = append(offers, store.GiveBack{Tenant: tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Reason: domain.ReasonOfferExpired})
-	}
-	n.giveBack(offers)
-}
-
-// plan claims until nothing is due.
-func (n *node) plan() {
-	held := n.lease.Held(n.w.now)
-	if n.planning || len(held) == 0 {
-		return
-	}
-	n.planning = true
-	var claimed store.ClaimedTriggers
-	var refused error
-	n.tx("claim", anyCall, func() {
-		n.w.claimer = n
-		claimed, refused = n.w.db.claim(store.ClaimDueTriggersParams{Partitions: held, Horizon: scheduler.LookAhead, Plan: n.planner.PlanTrigger})
-	}, func(err error) {
-		n.planning = false
-		switch {
-		case err != nil:
-		case refused != nil:
-			n.leaseEvent(lease.Refused{})
-		default:
-			for _, e := range claimed.Executions {
-				if e.State == domain.Due && !e.WakeAt.Before(e.NotBefore) {
-					n.later(e)
-				}
-			}
-			if !claimed.NextFireAt.After(claimed.Now.Add(scheduler.LookAhead)) {
-				n.plan()
-			}
-		}
-	})
-}
-
-// later puts executions into the timer.
-func (n *node) later(list ...domain.Execution) {
-	for _, e := range list {
-		if at, ok := n.held[e.ID]; ok && !e.NotBefore.Before(at) {
-			continue
-		}
-		n.held[e.ID] = e.NotBefore
-		n.wait(e)
-	}
-}
-
-func (n *node) wait(e domain.Execution) {
-	n.w.after(&n.actor, min(max(e.NotBefore.Sub(n.now()), 0), time.Second), func() {
-		switch at, ok := n.held[e.ID]; {
-		case !ok || !at.Equal(e.NotBefore): // an earlier copy is held, or was fired
-		case e.NotBefore.After(n.now()):
-			n.wait(e)
-		default:
-			delete(n.held, e.ID)
-			n.fire(e)
-		}
-	})
-}
-
-func (n *node) sweep(overdue time.Duration, mine bool) {
-	var held [domain.Partitions]bool
-	for _, h := range n.lease.Held(n.w.now) {
-		held[h.Partition] = true
-	}
-	var parts []int
-	for p := range held {
-		if held[p] == mine {
-			parts = append(parts, p)
-		}
-	}
-	if len(parts) == 0 {
-		return
-	}
-	var swept store.Swept
-	n.tx("sweep", anyCall, func() {
-		swept = n.w.db.sweep(store.SweepParams{Partitions: parts, Limit: 500, Hold: sweepHold, Overdue: overdue})
-	}, func(err error) {
-		if err != nil {
-			return
-		}
-		for _, e := range swept.Ended {
-			if e.State == domain.RetryWait {
-				n.later(e)
-			}
-		}
-		n.later(swept.Dispatch...)
-		for _, e := range swept.Cancel {
-			n.sendCancel(e)
-		}
-		n.resend(swept.Resend)
-	})
-}
-
-func (n *node) expire() {
-	n.tx("expire", anyCall, func() { n.w.db.expire(n.w.instanceOrder) }, func(error) {})
-}
-
 // watch ends sessions that are silent, and gives no offers to those that may
 // be (gateway.pulse, in short form).
 func (n *node) watch() {
@@ -345,4 +263,25 @@ func (n *node) reached() (count int) {
 		}
 	}
 	return count
+}
+
+// Targets implements dispatch.Fleet.
+func (n *node) Targets(_ domain.TenantID, _ domain.ExecutorID, _ string) []dispatch.Target {
+	var out []dispatch.Target
+	for _, s := range n.sessions {
+		if !s.doubt {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// TargetOf implements dispatch.Fleet.
+func (n *node) TargetOf(instance domain.InstanceID) dispatch.Target {
+	for _, s := range n.sessions {
+		if s.instance == instance {
+			return s
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
@@ -35,6 +36,8 @@ type world struct {
 	dbOffset time.Duration // of the database's clock
 	dbLowest time.Duration // how far it was set back in all
 	stepped  bool          // it was set at all
+	believed time.Duration // how far ahead of the truth it may be, and be believed
+	failures []string      // keys of the alerts that there have to be
 	down     time.Duration // the database is away until then
 	cuts     map[string]time.Duration
 	lastID   int64
@@ -56,12 +59,19 @@ func newWorld(c Case, broken rules) (*world, error) {
 	}
 	w.witness = &witness{w: w, starts: map[attemptKey]*started{}, byRun: map[domain.ExecutionID][]*started{}, byJob: map[domain.JobID][]*started{}}
 	w.db = newDatabase(w.dbNow)
+	w.db.newID = w.newID
 	w.db.rules = broken
 	w.db.changed, w.db.claimed = w.checkMove, w.checkClaim
 	r := w.faults.chance("world")
 	w.makeJobs(r)
+	for what := range r.IntN(3) {
+		key, maximum := limitOf(r, what)
+		w.db.setLimit(key, maximum)
+	}
 	for i := range 1 + r.IntN(3) {
-		w.nodes = append(w.nodes, &node{actor: actor{name: fmt.Sprintf("n%d", i)}, w: w, index: i})
+		w.nodes = append(w.nodes, &node{
+			actor: actor{name: fmt.Sprintf("n%d", i)}, w: w, index: i, skew: between(r, -maxSkew, maxSkew),
+		})
 	}
 	for i := range 1 + r.IntN(3) {
 		w.execs = append(w.execs, &executor{
@@ -97,8 +107,11 @@ func (w *world) makeJobs(r *rand.Rand) {
 			Timeout: oneOf(r, 0, 0, 5*time.Second), DispatchTimeout: oneOf(r, 20*time.Second, time.Minute, 0),
 			Priority: r.IntN(5),
 		}
-		if r.IntN(3) == 0 {
+		switch r.IntN(4) {
+		case 0:
 			spec.Schedule.JitterMax = time.Second
+		case 1:
+			spec.Schedule.Kind = domain.ScheduleFixedDelay
 		}
 		w.db.createJob(domain.Job{
 			ID: domain.JobID(w.newID()), TenantID: tenant, Executor: executorID, Partition: r.IntN(domain.Partitions), Revision: 1, Spec: spec,
@@ -108,9 +121,12 @@ func (w *world) makeJobs(r *rand.Rand) {
 
 // planFaults spreads those that are no matter of a message or a statement.
 func (w *world) planFaults() {
-	for _, kind := range []string{faultCut, faultDown, faultClock, faultNode, faultFreeze, faultExecutor, faultCancel} {
+	for _, kind := range []string{faultCut, faultDown, faultClock, faultNode, faultFreeze, faultExecutor, faultCancel, faultPause, faultEdit, faultDelete, faultLimit} {
 		r := w.faults.chance("plan " + kind)
 		count := 1 + r.IntN(6)
+		if kind == faultDelete {
+			count = 1
+		}
 		for n := range count {
 			at := faultsFrom + time.Duration(r.Float64()*float64(healAt-faultsFrom))
 			long := between(r, 200*time.Millisecond, 25*time.Second)
@@ -144,33 +160,38 @@ func (w *world) inject(kind string, long time.Duration, who, what int, size time
 			size = -size
 			w.dbLowest += size
 		}
-		w.dbOffset += size
-		w.stepped = true
+		w.setClock(size)
 	case faultNode:
 		n.crash()
 		w.after(nil, long, func() { w.restartNode(n) })
 	case faultFreeze:
 		if what%2 == 0 {
 			n.paused = max(n.paused, w.now+long)
+			n.thawed = n.paused
 		} else {
 			e.paused = max(e.paused, w.now+long)
 		}
 	case faultExecutor:
 		e.crash()
 		w.after(nil, long, func() { w.restartExecutor(e) })
-	case faultCancel:
-		if alive := w.db.living(); len(alive) > 0 {
-			run, err := w.db.cancel(tenant, alive[what%len(alive)])
-			if err == nil && run.State == domain.Cancelling {
-				n.sendCancelLater(run)
-			}
-		}
+	default:
+		w.operate(n, kind, long, what)
 	}
 }
 
-func (n *node) sendCancelLater(run domain.Execution) {
-	n.w.after(&n.actor, time.Millisecond, func() { n.sendCancel(run) })
+// setClock moves the database's clock. A leap is doubted when it exceeds
+// MaxJump, unless the nodes' own clocks, which are a little off, agree with it.
+func (w *world) setClock(by time.Duration) {
+	trusted := w.dbOffset <= w.believed
+	w.dbOffset += by
+	w.stepped = true
+	if trusted && by <= scheduler.MaxJump || w.dbOffset <= scheduler.MaxJump+2*maxSkew {
+		w.believed = max(w.believed, w.dbOffset)
+	}
 }
+
+// maxSkew is how far the nodes' own clocks are off.
+const maxSkew = 2 * time.Second
 
 func (w *world) restartNode(n *node) {
 	if !n.alive {
@@ -190,13 +211,22 @@ func (w *world) heal() {
 	w.faults.over = true
 	w.down = 0
 	for _, n := range w.nodes {
-		n.paused = min(n.paused, w.now)
+		n.paused, n.thawed = min(n.paused, w.now), min(n.thawed, w.now)
 		w.restartNode(n)
 	}
 	for _, e := range w.execs {
 		e.paused = min(e.paused, w.now)
 		w.restartExecutor(e)
 	}
+	w.confirmClock()
+}
+
+// confirmClock is an operator who looks after held clocks from time to time.
+func (w *world) confirmClock() {
+	w.after(nil, 5*time.Second, func() {
+		w.db.confirmed = w.dbNow()
+		w.confirmClock()
+	})
 }
 
 // run lets everything happen. Faults that are found end it.
@@ -217,6 +247,9 @@ func (w *world) run() {
 	}
 	if len(w.broken) == 0 {
 		w.checkEnd()
+	}
+	for _, n := range w.nodes {
+		n.die()
 	}
 }
 
@@ -272,7 +305,7 @@ func runWith(c Case, broken rules) (Outcome, error) {
 	}
 	if len(w.broken) > 0 {
 		for i := range w.tail {
-			if t := w.tail[(w.steps+1+i)%len(w.tail)]; t.who != "" {
+			if t := w.tail[(w.told+i)%len(w.tail)]; t.who != "" {
 				o.Last = append(o.Last, fmt.Sprintf("%s %s %s %d %d", t.at, t.who, t.what, t.a, t.b))
 			}
 		}

@@ -30,7 +30,7 @@ type Cluster interface {
 	SetClusterValue(ctx context.Context, key, value string) error
 	// HoldClock notes under domain.ClockHoldValue by how much the database's
 	// clock leapt, for nodes that start later, and records the alert with it,
-	// unless another node has.
+	// unless there is a hold already.
 	HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error
 	// ConfirmClock notes, by the database's clock, that an operator says this
 	// clock is right (PartitionTable.ClockConfirmedAt).

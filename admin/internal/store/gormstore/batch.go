@@ -38,7 +38,9 @@ type batch struct {
 	// covers are the jobs among them whose runs cover earlier ones.
 	covers map[domain.JobID]bool
 	limits map[domain.LimitKey]*limit
-	moves  map[domain.ExecutionID]*move
+	// stopped are jobs that are not enabled, with their state (findStopped).
+	stopped map[domain.JobID]domain.JobState
+	moves   map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived

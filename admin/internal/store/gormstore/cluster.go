@@ -217,10 +217,11 @@ func (s *Store) HoldClock(ctx context.Context, jump time.Duration, alert domain.
 	}
 	return s.runRepeatable(ctx, "hold clock", func(t *txn) error {
 		var held clusterValueRow
-		if err := t.db.Clauses(t.locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil || held.Value != "" {
+		if err := t.db.Clauses(t.locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil {
 			return err
 		}
-		if err := t.setClusterValue(domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10)); err != nil {
+		err := t.setClusterValue(domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10))
+		if err != nil || held.Value != "" { // it leapt again, or another node was quicker to tell
 			return err
 		}
 		at := millis(alert.CreatedAt)

@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -121,6 +122,9 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 	var results []store.OfferResult
 	err := s.runBatch(ctx, "offer executions", ids, loadOptions{slots: true, offers: true}, func(b *batch) (err error) {
 		results = make([]store.OfferResult, len(offers))
+		if err := b.findStopped(); err != nil {
+			return err
+		}
 		for _, i := range b.offerOrder(offers) {
 			if results[i], err = b.offer(offers[i]); err != nil {
 				return err
@@ -151,6 +155,10 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	r := store.OfferResult{Status: store.OfferGone, Execution: m.e, Spec: m.spec}
 	if m.e.State != domain.Due && m.e.State != domain.RetryWait || b.now.Before(m.e.NotBefore) {
 		return r, nil
+	}
+	if fx, ended, err := b.endStopped(m); err != nil || ended {
+		r.Status = store.OfferDiscarded
+		return r, errors.Join(err, b.apply(m, fx))
 	}
 	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
 	needsSlot := limit > 0 && !m.e.HoldsSlot

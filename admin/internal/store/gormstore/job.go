@@ -232,13 +232,23 @@ func (t *txn) saveJob(job *jobRow, next time.Time) error {
 }
 
 // settle gives the fire times that have passed their rows before the schedule
-// changes under them.
+// changes under them. A plan holds so many of them only, so it may take several.
 func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) error {
-	if plan == nil || trigger.nextFireAt > millis(now) {
-		return nil
+	for plan != nil && trigger.nextFireAt <= millis(now) {
+		if _, err := planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
+			return err
+		}
+		job := domain.JobID(trigger.jobID)
+		moved, err := lockTriggers(t, []domain.JobID{job}, false)
+		if err != nil {
+			return err
+		}
+		if moved[job] == nil || moved[job].nextFireAt <= trigger.nextFireAt {
+			break // what does not move on is left as it is
+		}
+		trigger = moved[job]
 	}
-	_, err := planTriggers(t, now, []*triggerRow{trigger}, plan)
-	return err
+	return nil
 }
 
 // SetJobState holds the trigger's lock while it ends what waits: a claim sees

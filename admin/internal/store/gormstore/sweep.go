@@ -163,7 +163,9 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 		case domain.SweepCancel:
 			out.cancel = append(out.cancel, m)
 		case domain.SweepResend:
-			out.resend = append(out.resend, m)
+			if err := b.resend(m, &out); err != nil {
+				return out, err
+			}
 		}
 		if was != m.e.State && (m.e.State.Terminal() || m.e.State == domain.RetryWait) {
 			out.ended = append(out.ended, m)

@@ -303,8 +303,8 @@ func testEditReplans(t *testing.T, f *fixture) {
 func testEditSettles(t *testing.T, f *fixture) {
 	now := f.now().Truncate(time.Second)
 	j := f.jobFiring(now.Add(-time.Second), nil)
-	plan := func(now2 time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
-		return store.TriggerPlan{Executions: []domain.Execution{planned(&j.Job, tr.NextFireAt, now2)}, NextFireAt: now.Add(time.Hour), LastFireAt: tr.NextFireAt}
+	plan := func(now2 time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan { // one at a time, every half minute
+		return store.TriggerPlan{Executions: []domain.Execution{planned(&j.Job, tr.NextFireAt, now2)}, NextFireAt: tr.NextFireAt.Add(30 * time.Second), LastFireAt: tr.NextFireAt}
 	}
 	view, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Next: at(now.Add(2 * time.Hour)), Plan: plan})
 	f.ok(err)
@@ -320,7 +320,7 @@ func testEditSettles(t *testing.T, f *fixture) {
 	f.ok(err)
 	runs, err = f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID, States: []domain.State{domain.Missed}})
 	f.ok(err)
-	require.Len(t, runs, 2, "the passed fire has a row with its reason")
+	require.Len(t, runs, 4, "each fire that passed has a row with its reason")
 	require.Equal(t, domain.ReasonPaused, runs[0].Reason)
 }
 
@@ -383,5 +383,39 @@ func testPauseRace(t *testing.T, f *fixture) {
 			}
 		}
 		require.Empty(t, f.claim(nothing))
+	}
+}
+
+// testStoppedMeanwhile: what was on an instance when its job was stopped, and
+// comes back to be offered again, is not (P11).
+func testStoppedMeanwhile(t *testing.T, f *fixture) {
+	for _, c := range []struct {
+		state   domain.JobState
+		outcome domain.Outcome
+		want    domain.State
+		reason  domain.Reason
+	}{
+		{domain.JobPaused, domain.OutcomeNeverStarted, domain.Missed, domain.ReasonPaused},
+		{domain.JobDeleted, domain.OutcomeNeverStarted, domain.Missed, domain.ReasonDeleted},
+		{domain.JobDeleted, domain.OutcomeFailed, domain.Cancelled, domain.ReasonDeleted},
+		{domain.JobPaused, domain.OutcomeFailed, domain.Offered, ""}, // it had begun: its tries go on
+	} {
+		j := f.job(func(s *domain.JobSpec) { s.Retry, s.Blocking = domain.Retry{MaxAttempts: 2}, domain.BlockSerial })
+		e := f.start(f.fire(j, f.now().Add(-time.Second))[0])
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: c.state})
+		f.ok(err)
+		require.Equal(t, domain.Running, f.find(e).State, "it is left alone")
+		f.finish(e, c.outcome)
+		back := f.find(e)
+		require.Contains(t, []domain.State{domain.Due, domain.RetryWait}, back.State)
+		want := store.OfferDiscarded
+		if c.reason == "" {
+			want = store.OfferMade
+		}
+		require.Equal(t, want, f.offerTo(f.instance, back)[0].Status)
+		back = f.find(e)
+		require.Equal(t, c.want, back.State)
+		require.Equal(t, c.reason, back.Reason)
+		require.Equal(t, c.reason == "", back.HoldsSlot)
 	}
 }

@@ -50,6 +50,41 @@ func testSweepOneStep(t *testing.T, f *fixture) {
 	f.finish(f.find(e), domain.OutcomeSucceeded)
 }
 
+// testSweepOneStepStopped: what may not have arrived when its job was stopped
+// is not sent again (P11); its instance is told to stop, and says whether it
+// had begun.
+func testSweepOneStepStopped(t *testing.T, f *fixture) {
+	for _, c := range []struct {
+		state  domain.JobState
+		asked  bool // for by somebody, not by the schedule
+		reason domain.Reason
+	}{{domain.JobPaused, false, domain.ReasonPaused}, {domain.JobPaused, true, ""}, {domain.JobDeleted, true, domain.ReasonDeleted}} {
+		j := f.job(nil)
+		var e domain.Execution
+		if c.asked {
+			e = f.oneStep(f.run(j))
+		} else {
+			e = f.oneStep(f.fire(j, f.now().Add(-time.Second))[0])
+		}
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: c.state})
+		f.ok(err)
+		require.Equal(t, domain.Running, f.find(e).State, "whatever may have begun goes on")
+		f.age(e, domain.OfferTTL)
+		got := f.sweep()
+		if c.reason == "" {
+			require.Len(t, got.Resend, 1)
+			f.finish(f.find(e), domain.OutcomeSucceeded)
+			continue
+		}
+		require.Empty(t, got.Resend)
+		require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Cancel))
+		require.Equal(t, domain.Cancelling, f.find(e).State)
+		require.Equal(t, c.reason, f.find(e).Reason)
+		f.finish(f.find(e), domain.OutcomeNeverStarted)
+		require.Equal(t, domain.Cancelled, f.find(e).State)
+	}
+}
+
 func testSweepLost(t *testing.T, f *fixture) {
 	dead := f.register("dead", -time.Minute)
 	j := f.job(serial)

@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// nodeStore is a node's way to the database: each method is a transaction that
+// takes its time, and may fail or end unknown. What the engine never asks for
+// is not there.
+type nodeStore struct {
+	store.Executions
+	store.Partitions
+	store.Cluster
+	store.Retention
+	n     *node
+	known limitsKnown
+}
+
+// ask is one transaction whose answer is a value.
+func ask[T any](n *node, name string, limit time.Duration, do func(d *database) (T, error)) (T, error) {
+	var out, none T
+	var refused error
+	err := n.call(name, limit, func() { out, refused = do(n.w.db) })
+	if err == nil {
+		err = refused
+	}
+	if err != nil {
+		return none, err
+	}
+	return out, nil
+}
+
+func plain[T any](n *node, name string, do func(d *database) T) (T, error) {
+	return ask(n, name, anyCall, func(d *database) (T, error) { return do(d), nil })
+}
+
+func (s *nodeStore) Now(context.Context) (time.Time, error) {
+	return plain(s.n, "now", func(d *database) time.Time { return d.clock() })
+}
+
+func (s *nodeStore) ClaimDueTriggers(_ context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	return ask(s.n, "claim", anyCall, func(d *database) (store.ClaimedTriggers, error) {
+		s.n.w.claimer = s.n
+		return d.claim(p)
+	})
+}
+
+// JobSpec is answered by a cache.
+func (s *nodeStore) JobSpec(_ context.Context, _ domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error) {
+	return s.n.w.db.jobs[id].specs[revision-1], nil
+}
+
+func (s *nodeStore) OfferExecutions(_ context.Context, offers []store.Offer) ([]store.OfferResult, error) {
+	return plain(s.n, "offer", func(d *database) []store.OfferResult { return d.offer(s.limits(), offers) })
+}
+
+func (s *nodeStore) GrantOffers(_ context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
+	return plain(s.n, "grant", func(d *database) []store.GrantResult { return d.grant(grants) })
+}
+
+func (s *nodeStore) SettleInventory(_ context.Context, p store.SettleInventoryParams) ([]store.SettledItem, error) {
+	return ask(s.n, "settle", settleCall, func(d *database) ([]store.SettledItem, error) { return d.settle(p), nil })
+}
+
+func (s *nodeStore) GiveBackOffers(_ context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	return plain(s.n, "give back", func(d *database) []store.OfferResult { return d.giveBack(items) })
+}
+
+func (s *nodeStore) RecordWaits(_ context.Context, waits []store.Wait) ([]domain.Execution, error) {
+	return plain(s.n, "wait", func(d *database) []domain.Execution { return d.wait(s.limits(), waits) })
+}
+
+func (s *nodeStore) RecordStarts(_ context.Context, starts []store.Start) error {
+	return s.n.call("start", anyCall, func() { s.n.w.db.start(starts) })
+}
+
+func (s *nodeStore) FinishAttempts(_ context.Context, reports []store.AttemptReport) ([]store.FinishResult, error) {
+	return plain(s.n, "finish", func(d *database) []store.FinishResult { return d.finish(reports) })
+}
+
+func (s *nodeStore) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swept, error) {
+	return ask(s.n, "sweep", anyCall, func(d *database) (store.Swept, error) { return d.sweep(p) })
+}
+
+func (s *nodeStore) ExpireInstances(_ context.Context, _ int, latest time.Time) ([]domain.Instance, error) {
+	return ask(s.n, "expire", anyCall, func(d *database) ([]domain.Instance, error) {
+		return nil, d.expire(s.n.w.instanceOrder, latest)
+	})
+}
+
+func (s *nodeStore) CountOnline(context.Context, domain.TenantID, domain.ExecutorID) (int, error) {
+	return plain(s.n, "count online", func(d *database) int { return d.online(s.n.w.instanceOrder) })
+}
+
+func (s *nodeStore) RecordAlerts(_ context.Context, events []domain.AlertEvent) error {
+	return s.n.call("record alerts", anyCall, func() { s.n.w.db.recordAlerts(events) })
+}
+
+func (s *nodeStore) RearmDelays(context.Context, int) (int, error) {
+	return plain(s.n, "rearm", func(d *database) int { return d.rearmDelays() })
+}
+
+func (s *nodeStore) LimitsOn(_ domain.TenantID, executor domain.ExecutorID) []domain.LimitKey {
+	return s.known.on(executor)
+}
+
+func (s *nodeStore) AdmitWaiting(_ context.Context, keys []domain.LimitKey) ([]domain.Execution, error) {
+	return plain(s.n, "admit", func(d *database) []domain.Execution { return d.admit(keys) })
+}
+
+// limits is what the node knows of the limits, read again when it is old.
+func (s *nodeStore) limits() *limitsKnown {
+	if w := s.n.w; w.now >= s.known.until {
+		s.known = limitsKnown{keys: w.db.limitKeys(), until: w.now + limitsFor}
+	}
+	return &s.known
+}
+
+func (s *nodeStore) ReadPartitions(context.Context) (domain.PartitionTable, error) {
+	return ask(s.n, "look", leaseCall, func(d *database) (domain.PartitionTable, error) { return d.table(), nil })
+}
+
+func (s *nodeStore) RenewPartitions(_ context.Context, p store.RenewPartitionsParams) (domain.PartitionTable, error) {
+	p.Wall = s.n.wall() // the keeper reads the runtime's
+	return ask(s.n, "renew", leaseCall, func(d *database) (domain.PartitionTable, error) { return d.renew(p), nil })
+}
+
+func (s *nodeStore) AcquirePartitions(_ context.Context, p store.AcquirePartitionsParams) ([]domain.PartitionLease, error) {
+	return ask(s.n, "acquire", leaseCall, func(d *database) ([]domain.PartitionLease, error) { return d.acquire(p), nil })
+}
+
+func (s *nodeStore) ReleasePartitions(_ context.Context, p store.ReleasePartitionsParams) ([]domain.PartitionTerm, error) {
+	return ask(s.n, "release", leaseCall, func(d *database) ([]domain.PartitionTerm, error) { return d.release(p), nil })
+}
+
+func (s *nodeStore) ListPlanned(_ context.Context, p store.ListPlannedParams) ([]domain.Execution, error) {
+	return plain(s.n, "adopt", func(d *database) []domain.Execution { return d.planned(p) })
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/dispatch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// A session is dispatch.Target and completer.Acker, as gateway.Session with the
+// adapters of package admin.
+
+func (s *session) InstanceID() domain.InstanceID  { return s.instance }
+func (s *session) Idempotent(handler string) bool { return handler == handlerSafe }
+func (s *session) Closed() bool                   { return !s.nodeUp }
+func (s *session) Free() int                      { return s.ex.slots - max(len(s.inflight), s.reported) }
+
+func (s *session) Holds(id domain.ExecutionID, fence int64) bool {
+	return slices.Contains(s.inflight, attemptKey{id, fence})
+}
+
+func (s *session) Reserve(id domain.ExecutionID, fence int64) bool {
+	if !s.nodeUp || s.Free() <= 0 {
+		return false
+	}
+	if !s.Holds(id, fence) {
+		s.inflight, s.since = append(s.inflight, attemptKey{id, fence}), append(s.since, s.w.now)
+	}
+	return true
+}
+
+func (s *session) Release(id domain.ExecutionID, fence int64) { s.ended(attemptKey{id, fence}) }
+
+// ended forgets an attempt, and reports whether the session was full before.
+func (s *session) ended(k attemptKey) (wasFull bool) {
+	wasFull = s.Free() <= 0
+	if i := slices.Index(s.inflight, k); i >= 0 {
+		s.inflight, s.since = slices.Delete(s.inflight, i, i+1), slices.Delete(s.since, i, i+1)
+		s.reported = max(0, s.reported-1)
+	}
+	return wasFull
+}
+
+func (s *session) SendOffers(offers []store.OfferResult) {
+	frames := make([]*proto.Offer, len(offers))
+	for i, r := range offers {
+		e, spec := &r.Execution, r.Spec
+		granted := e.State == domain.Running
+		attempt := e.Attempt
+		if granted {
+			s.w.checkSent(s.node, e)
+			if k := (attemptKey{e.ID, e.Fence}); s.Holds(k.id, k.fence) {
+				s.oneStep[k] = true
+			}
+		} else {
+			attempt++ // a grant counts it
+		}
+		frames[i] = &proto.Offer{
+			ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), Handler: spec.Handler,
+			Attempt: int32(attempt), TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted,
+		}
+	}
+	s.tell("offers", func() { s.ex.apply(s.ex.machine.Offers(s.ex.wall(), s, frames, s.ex.diskErr)) })
+}
+
+func (s *session) SendGrants(grants []dispatch.Grant) {
+	frames := make([]*proto.Grant, len(grants))
+	for i, g := range grants {
+		if !g.Granted {
+			s.ended(attemptKey{g.ID, g.Fence})
+		} else {
+			s.w.checkSent(s.node, s.w.db.find(g.ID))
+		}
+		frames[i] = &proto.Grant{ExecutionId: int64(g.ID), Fence: g.Fence, Granted: g.Granted}
+	}
+	s.tell("grants", func() { s.ex.apply(s.ex.machine.Grants(s.ex.wall(), s, frames)) })
+}
+
+func (s *session) SendAcks(acks []completer.Ack) {
+	frames := make([]*proto.ResultAck, len(acks))
+	for i, a := range acks {
+		frames[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code), StillRunning: a.StillRunning}
+	}
+	s.tell("acks", func() {
+		s.w.checkAcked(acks)
+		s.ex.apply(s.ex.machine.Acks(s.ex.wall(), frames))
+	})
+}
+
+func (s *session) SendCancel(e domain.Execution) {
+	c := &proto.Cancel{ExecutionId: int64(e.ID), Fence: e.Fence, Reason: string(e.Reason), Message: e.Message}
+	s.tell("cancel", func() { s.ex.apply(s.ex.machine.Cancels(s.ex.wall(), []*proto.Cancel{c})) })
+}
+
+// tell sends a frame to the executor, while this side of the session stands.
+func (s *session) tell(what string, f func()) {
+	if s.nodeUp {
+		s.send(&s.toExecutor, &s.ex.actor, &s.exUp, what, f)
+	}
+}
