@@ -54,9 +54,9 @@ func TestJobBackfill(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 2)
-	require.Equal(t, "ID STATE FROM TO FIRES CREATED SKIPPED SUCCEEDED FAILED", words(lines[0]))
-	require.True(t, strings.HasPrefix(words(lines[1]), "900 running "), lines[1])
-	require.True(t, strings.HasSuffix(words(lines[1]), " 3 2 1 1 0"), lines[1])
+	require.Equal(t, "ID STATE FROM TO FIRES CREATED SKIPPED SUCCEEDED FAILED", spaced(lines[0]))
+	require.True(t, strings.HasPrefix(spaced(lines[1]), "900 running "), lines[1])
+	require.True(t, strings.HasSuffix(spaced(lines[1]), " 3 2 1 1 0"), lines[1])
 	require.Equal(t, map[string]any{"from": span[1], "to": span[3], "scope": "all", "concurrency": 2.0, "note": "lost week"}, server.lastBody("POST /jobs/{id}/backfill"))
 
 	r = term.run(backfill("-o", "json")...)

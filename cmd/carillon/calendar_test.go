@@ -70,7 +70,7 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 	})
 }
 
-func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func TestCalendarRead(t *testing.T) {
 	term := keyed(t, newFakeServer(t))
@@ -78,8 +78,8 @@ func TestCalendarRead(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 2)
-	require.True(t, strings.HasPrefix(words(lines[0]), "NAME VERSION ZONE HOLIDAYS MAKE-UP BLACKOUTS"), lines[0])
-	require.True(t, strings.HasPrefix(words(lines[1]), "cn-holidays 3 Asia/Shanghai 2 1 0"), lines[1])
+	require.True(t, strings.HasPrefix(spaced(lines[0]), "NAME VERSION ZONE HOLIDAYS MAKE-UP BLACKOUTS"), lines[0])
+	require.True(t, strings.HasPrefix(spaced(lines[1]), "cn-holidays 3 Asia/Shanghai 2 1 0"), lines[1])
 
 	r = term.run("calendar", "get", "cn-holidays", "-o", "json")
 	require.Equal(t, 0, r.code, r.stderr)
@@ -95,7 +95,7 @@ func TestCalendarRead(t *testing.T) {
 
 	r = term.run("calendar", "versions", "cn-holidays")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Equal(t, "2 2026-11-02", words(r.stdout)[strings.Index(words(r.stdout), "2 2026"):][:12])
+	require.Equal(t, "2 2026-11-02", spaced(r.stdout)[strings.Index(spaced(r.stdout), "2 2026"):][:12])
 	require.Contains(t, r.stdout, "ann")
 	r = term.run("calendar", "versions", "cn-holidays", "-o", "name")
 	require.Equal(t, "2\n1\n", r.stdout)
