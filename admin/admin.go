@@ -199,6 +199,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
 		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
+		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{completer: a.completer, reached: a.members.nudge}
 	a.gateway = gateway.New(gateway.Options{

@@ -74,7 +74,7 @@ func (t target) SendCancel(e domain.Execution) {
 func (t target) SendAcks(acks []completer.Ack) {
 	out := make([]*proto.ResultAck, len(acks))
 	for i, a := range acks {
-		out[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code)}
+		out[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code), StillRunning: a.StillRunning}
 	}
 	t.s.SendAcks(out)
 }

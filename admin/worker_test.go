@@ -42,7 +42,7 @@ type workerSetup struct {
 
 // runWorker serves the handler "till" until its standard input ends. Each call
 // leaves a line in the witness file and says "entered"; the first attempt then
-// waits for a line on standard input.
+// waits for a line on standard input, whatever becomes of its context.
 func runWorker(raw string) {
 	var setup workerSetup
 	if err := json.Unmarshal([]byte(raw), &setup); err != nil {
@@ -57,7 +57,8 @@ func runWorker(raw string) {
 	}()
 	ex, err := executor.New(executor.Config{
 		Name: "shop", Addresses: []string{setup.Address}, Token: executor.Secret(setup.Token), JournalDir: setup.Journal,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		KillGrace: 200 * time.Millisecond,
+		Logger:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		panic(err)

@@ -2962,8 +2962,10 @@ type ResultAck struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// stored, duplicate, stale_fence, not_found: all of them end the resending.
-	Code          string `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	// stored, returned, duplicate, stale_fence, not_found: all of them end the resending.
+	Code string `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	// As in the result: which of the two of an attempt is acknowledged.
+	StillRunning  bool `protobuf:"varint,4,opt,name=still_running,json=stillRunning,proto3" json:"still_running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3017,6 +3019,13 @@ func (x *ResultAck) GetCode() string {
 		return x.Code
 	}
 	return ""
+}
+
+func (x *ResultAck) GetStillRunning() bool {
+	if x != nil {
+		return x.StillRunning
+	}
+	return false
 }
 
 type CancelBatch struct {
@@ -3627,11 +3636,12 @@ const file_carillon_proto_rawDesc = "" +
 	"\rstill_running\x18\f \x01(\bR\fstillRunning\x12\x17\n" +
 	"\aboot_id\x18\r \x01(\tR\x06bootId\"<\n" +
 	"\x0eResultAckBatch\x12*\n" +
-	"\x04acks\x18\x01 \x03(\v2\x16.carillon.v1.ResultAckR\x04acks\"X\n" +
+	"\x04acks\x18\x01 \x03(\v2\x16.carillon.v1.ResultAckR\x04acks\"}\n" +
 	"\tResultAck\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x12\n" +
-	"\x04code\x18\x03 \x01(\tR\x04code\"<\n" +
+	"\x04code\x18\x03 \x01(\tR\x04code\x12#\n" +
+	"\rstill_running\x18\x04 \x01(\bR\fstillRunning\"<\n" +
 	"\vCancelBatch\x12-\n" +
 	"\acancels\x18\x01 \x03(\v2\x13.carillon.v1.CancelR\acancels\"s\n" +
 	"\x06Cancel\x12!\n" +

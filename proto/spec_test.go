@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -57,6 +58,15 @@ func TestSpecExampleOfAHello(t *testing.T) {
 	}
 	example := strings.Join(rows, "\n")
 	require.True(t, strings.Contains(spec(t), example), "SPEC.md lacks the example:\n%s", example)
+}
+
+// The specification's example of a message is what the library writes.
+func TestSpecExampleOfAnAnswer(t *testing.T) {
+	data, err := gproto.Marshal(&proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{
+		Answers: []*proto.Answer{{ExecutionId: 300, Fence: 2, Accepted: true}},
+	}}})
+	require.NoError(t, err)
+	require.True(t, strings.Contains(spec(t), hexDump(data)), "SPEC.md lacks %s", hexDump(data))
 }
 
 func hexDump(data []byte) string {

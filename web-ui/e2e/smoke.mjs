@@ -11,6 +11,7 @@ let session
 let page
 let jobUrl
 let runUrl
+let calendarUrl
 
 // The step that failed first: those after it would only wait for what never comes.
 let broken = ''
@@ -214,6 +215,116 @@ test('a save over somebody else’s change shows the difference and loses nothin
   assert.match(await page.locator('.diff').first().innerText(), /changed by the other[\s\S]*changed by me/)
 })
 
+test('a run says why it came as it did: its steps, and the instances considered', async () => {
+  await go(runUrl)
+  await page.locator('.explain-summary', { hasText: /^It (ran|was|ended)/ }).waitFor()
+  const steps = page.getByRole('table', { name: 'What happened' })
+  await steps.getByText('The handler started').waitFor()
+  assert.match(await steps.innerText(), /An admin node wrote the run down[\s\S]*Offered to instance[\s\S]*\+ \d/)
+  assert.match(await page.getByRole('list', { name: 'Instances considered' }).innerText(), /It was chosen/)
+})
+
+test('a job says why nothing ran at a moment, and leads to the next fire time', async () => {
+  await go(`${jobUrl}/why`)
+  await page.getByRole('button', { name: 'Next fire' }).click()
+  await page.getByText('It lies ahead').waitFor()
+  await go(`${jobUrl}/why?at=2020-01-01T00:00:00.000Z`)
+  await page.getByText('The job did not exist yet').waitFor()
+  await page.getByRole('link', { name: 'Fire time after' }).click()
+  await page.waitForURL(/at=2020-01-01T\d\d:30:00/)
+  await page.getByText('The job did not exist yet').waitFor()
+})
+
+/** A date some days from now. */
+const inDays = (n) => new Date(Date.now() + n * 86_400_000).toISOString().slice(0, 10)
+
+test('a calendar is written, imported into and kept in versions', async () => {
+  await go('/calendars/new')
+  await page.getByLabel('Name', { exact: true }).fill(`${jobName}-days`)
+  const holidays = page.getByRole('textbox', { name: 'Holidays', exact: true })
+  await holidays.fill('the day after tomorrow')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByText('Line 1 is not understood').waitFor()
+  await holidays.fill(`${inDays(2)}..${inDays(4)} Three days off`)
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await heading(`${jobName}-days`).waitFor()
+  calendarUrl = new URL(page.url()).pathname
+  await page.getByRole('button', { name: 'Import iCal' }).click()
+  const dialog = page.getByRole('dialog')
+  const day = inDays(40).replaceAll('-', '')
+  await dialog.getByLabel('Text of the file').fill(`BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:1\nDTSTART;VALUE=DATE:${day}\nSUMMARY:Founders' day\nEND:VEVENT\nEND:VCALENDAR\n`)
+  await settled(page)
+  await shot(page, 'calendar-import')
+  assert.deepEqual(await axe(page), [])
+  await dialog.getByRole('button', { name: 'Import iCal' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const versions = page.getByRole('region', { name: 'Versions' })
+  await versions.getByText('Version 2').waitFor()
+  assert.match(await versions.innerText(), /added Holidays \d{4}-\d\d-\d\d Founders' day/)
+})
+
+test('a job takes a calendar, the preview shows what it takes out, and the calendar stays', async () => {
+  await go(`${jobUrl}/edit`)
+  await choose('Calendars', `${jobName}-days`)
+  await page.keyboard.press('Escape')
+  await page.getByText('Calendars take out 3 of these.').waitFor()
+  assert.equal(await page.locator('.fires li.taken-out', { hasText: 'Three days off' }).count(), 3)
+  await shot(page, 'job-with-calendar')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.waitForURL((url) => url.pathname === jobUrl)
+  await go(calendarUrl)
+  await page.getByRole('link', { name: jobName, exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('cannot be deleted').waitFor()
+  await settled(page)
+  assert.deepEqual(await axe(page), [])
+  await dialog.getByRole('button', { name: 'Close' }).last().click()
+})
+
+test('a backfill says what it would do, writes its runs, and can be stopped', async () => {
+  await go(`${jobUrl}/backfills`)
+  await page.getByRole('button', { name: 'New backfill' }).click()
+  const dialog = page.getByRole('dialog')
+  for (const [label, day] of [['From', -4], ['Up to', -2]]) {
+    await dialog.getByLabel(label).fill(`${inDays(day)} 00:00:00`)
+    await page.keyboard.press('Enter')
+  }
+  await dialog.getByText('2 runs would be written').waitFor()
+  await settled(page)
+  await shot(page, 'backfill-new')
+  assert.deepEqual(await axe(page), [])
+  await dialog.getByRole('button', { name: 'Write 2 runs' }).click()
+  const row = page.getByRole('row').filter({ hasText: 'fire times done with' })
+  await row.getByRole('button', { name: 'Stop' }).click()
+  await page.getByRole('dialog').getByText('No more runs are written.').waitFor()
+  await settled(page)
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
+  await row.getByText('Stopped').waitFor()
+})
+
+test('a limit is set and taken away', async () => {
+  await go('/limits')
+  const row = page.getByRole('row').nth(2)
+  const set = async (max) => {
+    await row.getByRole('button').click()
+    await page.getByRole('dialog').getByLabel('At once, at most').fill(max)
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+  await set('50')
+  await row.getByText('/50').waitFor()
+  await shot(page, 'limit-set')
+  await set('')
+  await row.getByText('no limit').waitFor()
+})
+
+test('the cluster shows its node with all partitions', async () => {
+  await go('/cluster')
+  assert.match(await page.getByRole('table', { name: 'Nodes' }).innerText(), /answers you[\s\S]*Live[\s\S]*64/)
+  assert.equal(await page.locator('.cell').count(), 64)
+})
+
 test('filters live in the address: reload, Back and a second browser agree', async () => {
   await go('/runs')
   await page.getByLabel('Search by job name').fill(jobName)
@@ -322,16 +433,19 @@ test('a new user must choose a password, and a viewer sees no controls', async (
   await page.getByRole('button', { name: `Delete: ${jobName}` }).waitFor({ state: 'detached' })
 })
 
-const PAGES = ['/overview', '/jobs', '/jobs/new', '/runs', '/executors', '/executors?view=table', '/deliveries', '/nodes', '/settings/users', '/settings/api-keys']
-const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|nodes|users|keys|time|unit)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
+const PAGES = ['/overview', '/jobs', '/jobs/new', '/runs', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/limits', '/deliveries', '/cluster', '/settings/users', '/settings/api-keys']
+const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|explain|why|backfill|calendars|limits|cluster|users|keys|time|unit)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
+
+/** The pages of what the steps have made. */
+const own = () => [jobUrl, `${jobUrl}/why?at=2020-01-01T00:00:00.000Z`, `${jobUrl}/backfills`, runUrl, calendarUrl]
 
 /** "/jobs/73…/revisions" → "-jobs-id-revisions": the same name in every run. */
-const nameOf = (path) => path.replace(/\d+/g, 'id').replace(/[/?=]/g, '-')
+const nameOf = (path) => path.replace(/\?at=.*/, '').replace(/\d+/g, 'id').replace(/[/?=]/g, '-')
 
 for (const theme of ['light', 'dark']) {
   test(`every page is free of axe violations: ${theme}`, async () => {
     await page.evaluate((value) => localStorage.setItem('carillon.theme', value), theme)
-    for (const path of [...PAGES, jobUrl, `${jobUrl}/revisions`, runUrl]) {
+    for (const path of [...PAGES, ...own(), `${jobUrl}/revisions`, `${calendarUrl}/edit`]) {
       await go(path)
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), theme)
       assert.deepEqual(await axe(page), [], path)
@@ -350,7 +464,7 @@ test('the language changes without a reload, and no page shows a raw key', async
   await heading('任务').waitFor()
   assert.equal(await page.evaluate(() => window.marker), 'same page')
   assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh')
-  for (const path of [...PAGES, jobUrl, runUrl]) {
+  for (const path of [...PAGES, ...own()]) {
     await go(path)
     const text = await page.locator('body').innerText()
     assert.doesNotMatch(text, RAW_KEY, path)
@@ -364,7 +478,7 @@ test('the language changes without a reload, and no page shows a raw key', async
 
 test('no page scrolls sideways at 375 px', async () => {
   await page.setViewportSize({ width: 375, height: 800 })
-  for (const path of [...PAGES, jobUrl, runUrl]) {
+  for (const path of [...PAGES, ...own()]) {
     await go(path)
     assert.ok((await overflow(page)) <= 0, path)
     await shot(page, `narrow${nameOf(path)}`)

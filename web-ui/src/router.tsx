@@ -95,6 +95,17 @@ const jobRevisions = createRoute({
   path: '/revisions',
   component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobRevisionsTab'),
 })
+const jobWhy = createRoute({
+  getParentRoute: () => job,
+  path: '/why',
+  validateSearch: (raw: Record<string, unknown>): { at?: string } => (typeof raw.at === 'string' && !Number.isNaN(Date.parse(raw.at)) ? { at: raw.at } : {}),
+  component: lazyRouteComponent(() => import('./pages/JobWhyPage'), 'JobWhyTab'),
+})
+const jobBackfills = createRoute({
+  getParentRoute: () => job,
+  path: '/backfills',
+  component: lazyRouteComponent(() => import('./pages/JobBackfillsPage'), 'JobBackfillsTab'),
+})
 const jobEdit = createRoute({
   getParentRoute: () => app,
   path: '/jobs/$jobId/edit',
@@ -136,10 +147,36 @@ const deliveries = createRoute({
   validateSearch: cursorSearch,
   component: lazyRouteComponent(() => import('./pages/DeliveriesPage'), 'DeliveriesPage'),
 })
-const nodes = createRoute({
+const calendars = createRoute({
   getParentRoute: () => app,
-  path: '/nodes',
-  component: lazyRouteComponent(() => import('./pages/NodesPage'), 'NodesPage'),
+  path: '/calendars',
+  validateSearch: cursorSearch,
+  component: lazyRouteComponent(() => import('./pages/CalendarsPage'), 'CalendarsPage'),
+})
+const calendarNew = createRoute({
+  getParentRoute: () => app,
+  path: '/calendars/new',
+  component: lazyRouteComponent(() => import('./pages/CalendarEditPage'), 'CalendarNewPage'),
+})
+const calendar = createRoute({
+  getParentRoute: () => app,
+  path: '/calendars/$calendarId',
+  component: lazyRouteComponent(() => import('./pages/CalendarPage'), 'CalendarPage'),
+})
+const calendarEdit = createRoute({
+  getParentRoute: () => app,
+  path: '/calendars/$calendarId/edit',
+  component: lazyRouteComponent(() => import('./pages/CalendarEditPage'), 'CalendarEditPage'),
+})
+const limits = createRoute({
+  getParentRoute: () => app,
+  path: '/limits',
+  component: lazyRouteComponent(() => import('./pages/LimitsPage'), 'LimitsPage'),
+})
+const cluster = createRoute({
+  getParentRoute: () => app,
+  path: '/cluster',
+  component: lazyRouteComponent(() => import('./pages/ClusterPage'), 'ClusterPage'),
 })
 const users = createRoute({
   getParentRoute: () => app,
@@ -165,14 +202,19 @@ const routeTree = root.addChildren([
     overview,
     jobs,
     jobNew,
-    job.addChildren([jobOverview, jobRuns, jobRevisions]),
+    job.addChildren([jobOverview, jobRuns, jobWhy, jobBackfills, jobRevisions]),
     jobEdit,
     runs,
     run,
     executors,
     executor,
     deliveries,
-    nodes,
+    calendars,
+    calendarNew,
+    calendar,
+    calendarEdit,
+    limits,
+    cluster,
     users,
     apiKeys,
     tenants,

@@ -153,8 +153,8 @@ describe('calls', () => {
 
   it('tell the connection watcher when the server is silent, and when it is back', async () => {
     setSession(login('fresh'))
-    server.use(http.get(`${BASE}/nodes`, () => HttpResponse.error(), { once: true }))
-    await expect(api.nodes()).rejects.toMatchObject({ code: 'network' })
+    server.use(http.get(`${BASE}/cluster`, () => HttpResponse.error(), { once: true }))
+    await expect(api.cluster()).rejects.toMatchObject({ code: 'network' })
     expect(getConnection().reachable).toBe(false)
     await api.jobs({})
     expect(getConnection().reachable).toBe(true)

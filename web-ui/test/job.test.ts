@@ -5,7 +5,7 @@ import { safeNext } from '../src/lib/next'
 import { conflicts, diffFields, merge } from '../src/lib/diff'
 import { fieldPath, fieldsOf, newJob, scheduleOf, splitLabel, writeOf, writeOfFields } from '../src/lib/jobForm'
 import { whyEmpty } from '../src/lib/why'
-import { segmentsOf, stampsOf } from '../src/lib/timeline'
+import { segmentsOf } from '../src/lib/timeline'
 import type { RunDetail } from '../src/api/types'
 
 const write: JobWrite = {
@@ -117,11 +117,6 @@ describe('timeline', () => {
       ['wait 0-1', 'offer 1-2', 'run 2-5'],
       ['gap 5-15', 'offer 15-16', 'run 16-20'],
     ])
-  })
-
-  it('lists every stamp there is, in the order of the path', () => {
-    expect(stampsOf(run).map((one) => one.name)).toEqual(['planned', 'claimed', 'offered', 'granted', 'started', 'finished', 'offered', 'granted', 'started'])
-    expect(stampsOf({ ...run, attempts: [], finishedAt: at(3) }).map((one) => one.name)).toEqual(['planned', 'claimed', 'finished'])
   })
 })
 

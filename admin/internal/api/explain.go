@@ -38,7 +38,7 @@ type ExplanationStamps struct {
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
 	At   string    `json:"at" format:"date-time"`
-	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, or delayed:REASON"`
+	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, or delayed:REASON"`
 	Text Bilingual `json:"text"`
 }
 
@@ -85,6 +85,15 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		return nil, err
 	}
 	r := explain.Run{Execution: v.Execution, Spec: spec, Attempts: archived, Instances: instances, Now: a.deps.Now()}
+	if v.Reason == domain.ReasonWaitSlot {
+		holders, err := a.deps.Store.ListSlotHolders(ctx, v.TenantID, v.JobID)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range holders {
+			r.Holders = append(r.Holders, h.Execution)
+		}
+	}
 	out := explanationOf(r.Explain())
 	run := runOf(v)
 	out.Run = &run

@@ -37,6 +37,41 @@ func TestExplainRun(t *testing.T) {
 	require.Equal(t, "delayed:waiting_for_instance", got.Steps[len(got.Steps)-1].Code)
 }
 
+// TestExplainWaitingBehindAHandlerThatDoesNotListen: the answer names the run
+// that has ended, and where its handler still runs.
+func TestExplainWaitingBehindAHandlerThatDoesNotListen(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	instance := w.instance(e, "one", "reconcile").ID
+	job := w.job("acme", "nightly", e, with("blocking", "serial"))
+	var runs []Run
+	for range 2 {
+		runs = append(runs, into[Run](w.call("acme/operator", "POST", "/jobs/"+job.ID+"/run", nil).is(201)))
+	}
+	first, second := w.runner.submitted[0], w.runner.submitted[1]
+	offer := func(id domain.ExecutionID) store.OfferResult {
+		got, err := w.store.OfferExecutions(t.Context(), []store.Offer{{Tenant: first.TenantID, ID: id, Node: 1, Instance: instance}})
+		require.NoError(t, err)
+		return got[0]
+	}
+	offered := offer(first.ID).Execution
+	_, err := w.store.GrantOffers(t.Context(), []store.GrantRequest{{Tenant: first.TenantID, ID: first.ID, Fence: offered.Fence, Instance: instance}})
+	require.NoError(t, err)
+	_, err = w.store.FinishAttempts(t.Context(), []store.AttemptReport{{Tenant: first.TenantID, Executor: first.Executor, Report: domain.Report{
+		ExecutionID: first.ID, Fence: offered.Fence, Outcome: domain.OutcomeTimedOut, StillRunning: true,
+	}}})
+	require.NoError(t, err)
+	require.Equal(t, store.OfferBlocked, offer(second.ID).Status)
+
+	ask := func(run Run) Explanation {
+		return into[Explanation](w.call("acme/viewer", "GET", "/runs/"+run.ID+"/explain", nil).is(200))
+	}
+	require.Contains(t, ask(runs[1]).Summary.En, "run "+runs[0].ID+" before it ended as timed_out")
+	require.Contains(t, ask(runs[1]).Summary.En, "but its handler still runs on instance one")
+	require.True(t, ask(runs[0]).Run.Lingers)
+	require.Contains(t, ask(runs[0]).Summary.En, "Its handler still runs")
+}
+
 func TestExplainFire(t *testing.T) {
 	w := newWorld(t)
 	job := w.job("acme", "nightly", w.executor("acme", "shop"), with("schedule", map[string]any{"kind": "cron", "expr": "0 2 * * *"}))

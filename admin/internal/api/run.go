@@ -35,6 +35,8 @@ type Run struct {
 	GrantedAt   *string `json:"grantedAt" format:"date-time"`
 	StartedAt   *string `json:"startedAt" format:"date-time" doc:"By the executor's clock"`
 	FinishedAt  *string `json:"finishedAt" format:"date-time"`
+	Lingers     bool    `json:"lingers,omitempty" doc:"It has ended, but its handler still runs and keeps the slot"`
+	ReturnedAt  *string `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`
 	NotBefore   *string `json:"notBefore" format:"date-time" doc:"No attempt before"`
 	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
 	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt to startedAt"`
@@ -79,6 +81,7 @@ func runOf(v store.ExecutionView) Run {
 		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: instantOrNull(e.PlannedAt), OfferedAt: instantOrNull(e.OfferedAt),
 		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
 		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
+		Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
 	}
 	if late, ok := e.Lateness(); ok {
 		ms := late.Milliseconds()

@@ -29,6 +29,8 @@ type Ack struct {
 	ID    domain.ExecutionID
 	Fence int64
 	Code  store.FinishCode
+	// StillRunning is as reported: an attempt may have two results.
+	StillRunning bool
 }
 
 // Options configures a Completer.
@@ -42,6 +44,9 @@ type Options struct {
 	Floods *batch.Floods
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
+	// Returned is called for executions that had ended before, and whose handler
+	// runs no more only now; may be nil.
+	Returned func([]domain.Execution)
 	// After calls f in d, from anywhere; nil: by a timer of the runtime.
 	After func(d time.Duration, f func())
 }
@@ -59,6 +64,9 @@ type Completer struct {
 func New(opt Options) *Completer {
 	if opt.Ended == nil {
 		opt.Ended = func([]domain.Execution) {}
+	}
+	if opt.Returned == nil {
+		opt.Returned = func([]domain.Execution) {}
 	}
 	if opt.After == nil {
 		opt.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
@@ -108,11 +116,14 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 	}
 	var acks batch.Groups[Acker, Ack]
 	ended := make([]domain.Execution, 0, len(finished))
-	var later []domain.Execution
+	var later, returned []domain.Execution
 	for i, f := range finished {
 		r := results[i]
-		acks.Add(r.From, Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code})
+		acks.Add(r.From, Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code, StillRunning: r.Report.StillRunning})
 		later = append(later, f.Woken...)
+		if f.Code == store.FinishReturned {
+			returned = append(returned, f.Execution)
+		}
 		if f.Code != store.FinishStored {
 			continue
 		}
@@ -126,6 +137,7 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 	}
 	c.opt.Later(later...)
 	c.Ended(ended)
+	c.opt.Returned(returned)
 }
 
 // Ended tells waiters and observers about executions that ended or moved to a

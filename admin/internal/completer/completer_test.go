@@ -98,6 +98,7 @@ type rig struct {
 
 	mu           sync.Mutex
 	later, ended []domain.Execution // guarded by mu
+	returned     []domain.Execution // guarded by mu
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
@@ -116,6 +117,11 @@ func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 			Store: r.store, Logger: slog.New(slog.DiscardHandler),
 			Later: func(e ...domain.Execution) { r.mu.Lock(); defer r.mu.Unlock(); r.later = append(r.later, e...) },
 			Ended: func(e []domain.Execution) { r.mu.Lock(); defer r.mu.Unlock(); r.ended = append(r.ended, e...) },
+			Returned: func(e []domain.Execution) {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.returned = append(r.returned, e...)
+			},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -150,7 +156,7 @@ func TestResultsAreAcknowledgedAfterTheirCommit(t *testing.T) {
 		from := &session{onAcks: func([]Ack) { seen = r.Find(e.ID) }}
 		r.report(from, e, domain.OutcomeSucceeded)
 		synctest.Wait()
-		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishStored}}, from.got())
+		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishStored, false}}, from.got())
 		require.Equal(t, domain.Succeeded, seen.State, "as another connection saw it while the acknowledgement went out")
 		require.Equal(t, []domain.Execution{seen}, r.ended)
 	})
@@ -178,12 +184,41 @@ func TestEveryResultIsAcknowledged(t *testing.T) {
 		r.c.Finished(Result{report, from})
 		synctest.Wait()
 		require.ElementsMatch(t, []Ack{
-			{done.ID, done.Fence, store.FinishDuplicate}, {stale.ID, stale.Fence, store.FinishStale},
-			{unknown.ID, unknown.Fence, store.FinishNotFound}, {foreign.ID, foreign.Fence, store.FinishNotFound},
+			{done.ID, done.Fence, store.FinishDuplicate, false}, {stale.ID, stale.Fence, store.FinishStale, false},
+			{unknown.ID, unknown.Fence, store.FinishNotFound, false}, {foreign.ID, foreign.Fence, store.FinishNotFound, false},
 		}, from.got())
 		require.Empty(t, r.ended)
 		require.Equal(t, domain.Succeeded, r.Find(done.ID).State)
 		require.Equal(t, domain.Running, r.Find(foreign.ID).State, "another executor has no say")
+	})
+}
+
+// TestAHandlerThatReturnsLater: the run ends once, and the next one goes when
+// the handler has returned.
+func TestAHandlerThatReturnsLater(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		from := &session{}
+		job := r.Job(func(s *domain.JobSpec) { s.Blocking = domain.BlockSerial })
+		e := r.running(job)
+		next := r.Run(job, time.Now())
+		blocked, err := r.S.OfferExecutions(t.Context(), []store.Offer{{Tenant: r.Tenant, ID: next.ID, Node: 1, Instance: r.instance}})
+		require.NoError(t, err)
+		require.Equal(t, store.OfferBlocked, blocked[0].Status)
+		still := r.Report(e, domain.OutcomeTimedOut)
+		still.Report.StillRunning = true
+		r.c.Finished(Result{still, from})
+		synctest.Wait()
+		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishStored, true}}, from.got())
+		require.Equal(t, []domain.Execution{r.Find(e.ID)}, r.ended)
+		require.Empty(t, r.laters())
+		require.Empty(t, r.returned)
+
+		r.report(from, e, domain.OutcomeTimedOut)
+		synctest.Wait()
+		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishReturned, false}}, from.got())
+		require.Equal(t, []domain.Execution{r.Find(next.ID)}, r.laters())
+		require.Equal(t, []domain.Execution{r.Find(e.ID)}, r.returned, "there may be room under limits")
+		require.Len(t, r.ended, 1, "not once more")
 	})
 }
 
@@ -194,8 +229,8 @@ func TestAcknowledgementsGoWhereTheResultCameFrom(t *testing.T) {
 		first, second := r.running(job), r.running(job)
 		r.c.Finished(Result{r.Report(first, domain.OutcomeSucceeded), a}, Result{r.Report(second, domain.OutcomeFailed), b})
 		synctest.Wait()
-		require.Equal(t, []Ack{{first.ID, first.Fence, store.FinishStored}}, a.got())
-		require.Equal(t, []Ack{{second.ID, second.Fence, store.FinishStored}}, b.got())
+		require.Equal(t, []Ack{{first.ID, first.Fence, store.FinishStored, false}}, a.got())
+		require.Equal(t, []Ack{{second.ID, second.Fence, store.FinishStored, false}}, b.got())
 	})
 }
 
@@ -225,7 +260,7 @@ func TestResultsAreTriedAgainWhileTheirSessionLives(t *testing.T) {
 		down.Store(false)
 		time.Sleep(retryAfter)
 		synctest.Wait()
-		require.Equal(t, []Ack{{first.ID, first.Fence, store.FinishStored}}, alive.got())
+		require.Equal(t, []Ack{{first.ID, first.Fence, store.FinishStored, false}}, alive.got())
 		require.Equal(t, domain.Running, r.Find(second.ID).State, "its executor sends it again, to any node")
 		require.Empty(t, dead.got())
 

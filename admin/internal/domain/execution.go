@@ -146,7 +146,7 @@ type Execution struct {
 	// NotBefore is the earliest instant of the next offer.
 	NotBefore time.Time
 	// WakeAt is when any node has to look at the execution if nothing has
-	// happened to it; zero for terminal states.
+	// happened to it; zero for terminal states, unless it lingers.
 	WakeAt time.Time
 	// ExpireAt is when waiting for an instance ends with Missed; zero = never.
 	ExpireAt time.Time
@@ -157,6 +157,11 @@ type Execution struct {
 	Idempotent bool
 	// HoldsSlot: this execution counts in its job's slot row.
 	HoldsSlot bool
+	// Lingers: it has ended, but its handler still runs, or may (linger.go).
+	Lingers bool
+	// ReturnedAt is when a run that lingered was known to run no more; zero for
+	// all others, whose handlers ended at FinishedAt.
+	ReturnedAt time.Time
 
 	// Deadline is when maintenance gives up waiting for the executor to
 	// enforce the timeout; zero = no timeout.

@@ -43,6 +43,7 @@ const (
 //	cancelling  keep            keep          the cancel is sent again anyhow
 //	lost        drop            keep          its result settles it
 //	retry_wait  drop            keep          likewise, until the next offer
+//	lingering   keep            keep          its end has still to be heard of
 //	else        drop            drop
 //
 // A running execution whose instance has only accepted was granted by a node
@@ -51,6 +52,9 @@ const (
 func (e *Execution) Reconcile(now time.Time, h Held, instance InstanceID, p Policy) Verdict {
 	if e.Fence != h.Fence || e.Instance != instance {
 		return VerdictDrop
+	}
+	if e.Lingers {
+		return VerdictKeep
 	}
 	accepted := h.Phase == HeldAccepted
 	switch e.State {

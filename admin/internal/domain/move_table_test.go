@@ -251,6 +251,106 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// lingering returns a run of which the executor, or only the admin, says that
+// its handler still runs.
+func lingering(t *testing.T, reported bool) *Execution {
+	t.Helper()
+	e := inState(t, Running)
+	e.Deadline = t0.Add(time.Second)
+	move := func() (Effects, error) { return e.ExpireDeadline(t0.Add(2 * time.Second)) }
+	if reported {
+		move = func() (Effects, error) {
+			return e.Finish(t0.Add(2*time.Second), Report{Fence: e.Fence, Outcome: OutcomeTimedOut, StillRunning: true}, noRetry)
+		}
+	}
+	fx, err := move()
+	if err != nil || !e.Lingers || !e.HoldsSlot || fx != (Effects{Alert: AlertRunTimedOut}) {
+		t.Fatalf("%v, effects %+v, %+v", err, fx, e)
+	}
+	return e
+}
+
+// TestMovesOfALingeringRun has one row per move: only the news that the handler
+// runs no more is taken, and the outcome stands.
+func TestMovesOfALingeringRun(t *testing.T) {
+	now := t0.Add(30 * time.Minute)
+	noEffects := func(err error) (Effects, error) { return Effects{}, err }
+	finish := func(o Outcome, still bool) func(*Execution) (Effects, error) {
+		return func(e *Execution) (Effects, error) {
+			return e.Finish(now, Report{Fence: e.Fence, Outcome: o, StillRunning: still}, noRetry)
+		}
+	}
+	sweep := func(lease time.Time) func(*Execution) (Effects, error) {
+		return func(e *Execution) (Effects, error) {
+			_, fx, err := e.Sweep(now, lease, time.Second, noRetry)
+			return fx, err
+		}
+	}
+	for name, row := range map[string]struct {
+		move     func(*Execution) (Effects, error)
+		returned bool
+		refused  Code
+	}{
+		"succeeded after all":     {finish(OutcomeSucceeded, false), true, ""},
+		"failed":                  {finish(OutcomeFailed, false), true, ""},
+		"timed out":               {finish(OutcomeTimedOut, false), true, ""},
+		"cancelled":               {finish(OutcomeCancelled, false), true, ""},
+		"its process died":        {finish(OutcomeUnknown, false), true, ""},
+		"never started":           {finish(OutcomeNeverStarted, false), true, ""},
+		"still running, repeated": {finish(OutcomeTimedOut, true), false, CodeAlreadyFinished},
+		"an older fence": {func(e *Execution) (Effects, error) {
+			return e.Finish(now, Report{Fence: e.Fence - 1, Outcome: OutcomeFailed}, noRetry)
+		}, false, CodeStaleFence},
+		"sweep, no such instance": {sweep(time.Time{}), true, ""},
+		"sweep, lease over":       {sweep(now.Add(-LeaseMargin - time.Millisecond)), true, ""},
+		"sweep, lease just over":  {sweep(now.Add(-LeaseMargin)), false, ""},
+		"sweep, lease lasts":      {sweep(now.Add(time.Second)), false, ""},
+		"offer":                   {func(e *Execution) (Effects, error) { return noEffects(e.Offer(now, 1, 2, true, true, noRetry)) }, false, CodeIllegalMove},
+		"grant":                   {func(e *Execution) (Effects, error) { return noEffects(e.Grant(now, e.Fence, e.Instance, noRetry)) }, false, CodeIllegalMove},
+		"give back":               {func(e *Execution) (Effects, error) { return noEffects(e.GiveBack(now, e.Fence, "", "", 0)) }, false, CodeIllegalMove},
+		"refuse":                  {func(e *Execution) (Effects, error) { return noEffects(e.Refuse(now, e.Fence, "", "", 0)) }, false, CodeIllegalMove},
+		"started":                 {func(e *Execution) (Effects, error) { return noEffects(e.Started(now, e.Fence, e.Instance, now)) }, false, CodeIllegalMove},
+		"wait":                    {func(e *Execution) (Effects, error) { return noEffects(e.Wait(now, ReasonWaitSlot, "", now)) }, false, CodeIllegalMove},
+		"wake":                    {func(e *Execution) (Effects, error) { return noEffects(e.Wake(now, time.Second)) }, false, CodeIllegalMove},
+		"lose":                    {func(e *Execution) (Effects, error) { return e.Lose(now, ReasonLeaseExpired, "", noRetry) }, false, CodeIllegalMove},
+		"expire deadline":         {func(e *Execution) (Effects, error) { return e.ExpireDeadline(now) }, false, CodeIllegalMove},
+		"still alive":             {func(e *Execution) (Effects, error) { return noEffects(e.StillAlive(now)) }, false, CodeIllegalMove},
+		"request cancel":          {func(e *Execution) (Effects, error) { return e.RequestCancel(now, ReasonKilled, "") }, false, CodeAlreadyFinished},
+		"miss":                    {func(e *Execution) (Effects, error) { return e.Miss(now, ReasonPaused, "") }, false, CodeIllegalMove},
+		"discard":                 {func(e *Execution) (Effects, error) { return e.Discard(now, "") }, false, CodeIllegalMove},
+		"cover":                   {func(e *Execution) (Effects, error) { return e.Cover(now, "") }, false, CodeAlreadyFinished},
+		"the handler runs, it says": {func(e *Execution) (Effects, error) {
+			if v := e.Reconcile(now, Held{e.ID, e.Fence, HeldRunning}, e.Instance, noRetry); v != VerdictKeep {
+				t.Fatalf("verdict %d", v)
+			}
+			return Effects{}, nil
+		}, false, ""},
+	} {
+		for _, reported := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				e := lingering(t, reported)
+				before := *e
+				fx, err := row.move(e)
+				if CodeOf(err) != row.refused {
+					t.Fatalf("error %v has code %q, want %q", err, CodeOf(err), row.refused)
+				}
+				want := before
+				if row.returned {
+					want.Lingers, want.HoldsSlot, want.ReturnedAt, want.WakeAt = false, false, now, time.Time{}
+				} else {
+					want.WakeAt = e.WakeAt // see TestWhenALingeringRunIsLookedAt
+				}
+				if diff := cmp.Diff(want, *e); diff != "" {
+					t.Fatal(diff)
+				}
+				if fx != (Effects{ReleaseSlot: row.returned}) {
+					t.Fatalf("effects %+v", fx)
+				}
+			})
+		}
+	}
+}
+
 func checkMove(t *testing.T, e *Execution, move func(*Execution) (Effects, error), legal map[State]State, refused map[State]Code) {
 	t.Helper()
 	before, held := *e, e.HoldsSlot
@@ -279,7 +379,7 @@ func checkMove(t *testing.T, e *Execution, move func(*Execution) (Effects, error
 	if e.State != want {
 		t.Fatalf("moved to %s, want %s", e.State, want)
 	}
-	if e.WakeAt.IsZero() != e.State.Terminal() {
+	if e.WakeAt.IsZero() != (e.State.Terminal() && !e.Lingers) {
 		t.Errorf("state %s with wake-up %v", e.State, e.WakeAt)
 	}
 	if fx.ReleaseSlot != (held && !e.HoldsSlot) {

@@ -110,11 +110,13 @@ func TestDeadline(t *testing.T) {
 	action, fx, err := e.Sweep(deadline, t0.Add(time.Hour), time.Second, p)
 	require.NoError(t, err)
 	require.Equal(t, SweepCancel, action, "the handler is told to stop")
-	require.Equal(t, Effects{ReleaseSlot: true, Alert: AlertRunTimedOut}, fx)
+	require.Equal(t, Effects{Alert: AlertRunTimedOut}, fx)
 	require.Equal(t, TimedOut, e.State)
 	require.True(t, e.Deadline.IsZero())
-	_, err = e.Finish(deadline, Report{Fence: 1, Outcome: OutcomeSucceeded}, p)
-	require.Equal(t, CodeAlreadyFinished, CodeOf(err))
+	fx, err = e.Finish(deadline, Report{Fence: 1, Outcome: OutcomeSucceeded}, p)
+	require.NoError(t, err)
+	require.Equal(t, Effects{ReleaseSlot: true}, fx)
+	require.Equal(t, TimedOut, e.State, "only that the handler has returned is news")
 }
 
 func TestShortTimeoutIsCheckedBeforeTheLease(t *testing.T) {

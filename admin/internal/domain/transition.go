@@ -59,16 +59,18 @@ const (
 
 // Report is an executor's result for one attempt.
 type Report struct {
-	ExecutionID  ExecutionID
-	Fence        int64
-	Outcome      Outcome
-	Output       []byte
-	ErrorKind    string // see proto Result.error_kind
-	Error        string
-	Stack        string
-	RetryAfter   time.Duration
-	StartedAt    time.Time // the executor's clock; zero when it never started
-	LogLines     int64
+	ExecutionID ExecutionID
+	Fence       int64
+	Outcome     Outcome
+	Output      []byte
+	ErrorKind   string // see proto Result.error_kind
+	Error       string
+	Stack       string
+	RetryAfter  time.Duration
+	StartedAt   time.Time // the executor's clock; zero when it never started
+	LogLines    int64
+	// StillRunning: the handler ignores its cancelled context; another report
+	// of the same attempt says when it has returned.
 	StillRunning bool
 }
 
@@ -277,6 +279,8 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	// long as no newer attempt was offered.
 	late := e.State == Lost || e.State == RetryWait && !e.reported()
 	switch {
+	case e.Lingers:
+		return e.hearsOf(now, r)
 	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
 		e.Attempt--
 		return e.end(now, Cancelled, e.Reason, e.Message), nil
@@ -297,17 +301,25 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 		return e.Lose(now, ReasonProcessDied, r.Error, p)
 	}
 	e.settle(now, r)
-	switch r.Outcome {
-	case OutcomeSucceeded:
+	if r.Outcome == OutcomeSucceeded {
 		return e.end(now, Succeeded, "", ""), nil
-	case OutcomeTimedOut:
-		return e.endOrRetry(now, TimedOut, ReasonTimeout, r, p), nil
-	case OutcomeCancelled:
-		if e.State == Cancelling {
-			return e.end(now, Cancelled, e.Reason, e.Message), nil
-		}
 	}
-	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p), nil
+	fx := e.endBadly(now, r, p)
+	if r.StillRunning {
+		fx = e.linger(now, fx)
+	}
+	return fx, nil
+}
+
+// endBadly ends an attempt that did not succeed.
+func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
+	switch {
+	case r.Outcome == OutcomeTimedOut:
+		return e.endOrRetry(now, TimedOut, ReasonTimeout, r, p)
+	case r.Outcome == OutcomeCancelled && e.State == Cancelling:
+		return e.end(now, Cancelled, e.Reason, e.Message)
+	}
+	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p)
 }
 
 // reported tells whether an executor's report of the current attempt was
@@ -426,13 +438,15 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 }
 
 // ExpireDeadline ends a running attempt whose executor did not enforce the
-// timeout in time. It is never repeated: the handler may still be running.
+// timeout in time. It is never repeated, and lingers: the handler may still be
+// running.
 func (e *Execution) ExpireDeadline(now time.Time) (Effects, error) {
 	if e.State != Running && e.State != Cancelling || e.Deadline.IsZero() || now.Before(e.Deadline) {
 		return Effects{}, e.illegal("time it out")
 	}
 	e.FinishedAt = now
-	return e.end(now, TimedOut, ReasonTimeout, "the executor did not report the timeout; the handler may still be running"), nil
+	fx := e.end(now, TimedOut, ReasonTimeout, "the executor did not report the timeout; the handler may still be running")
+	return e.linger(now, fx), nil
 }
 
 // StillAlive postpones the next check of a running attempt: its instance's
@@ -541,6 +555,10 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 	case Running, Cancelling:
 		return e.sweepRunning(now, leaseUntil, p)
 	default:
+		if e.Lingers {
+			action, fx := e.sweepLingering(now, leaseUntil)
+			return action, fx, nil
+		}
 		e.WakeAt = time.Time{}
 		return SweepNothing, Effects{}, nil
 	}

@@ -58,9 +58,15 @@ func (m *model) apply(t *rapid.T, name string, move func() (Effects, error)) {
 		t.Fatalf("%s: fence went from %d to %d", name, before.Fence, e.Fence)
 	case before.State.Terminal() && e.State != before.State && before.State != Lost:
 		t.Fatalf("%s: left the terminal state %s for %s", name, before.State, e.State)
-	case e.State.Terminal() && e.HoldsSlot:
+	case e.State.Terminal() && e.HoldsSlot && !e.Lingers:
 		t.Fatalf("%s: %s holds its slot", name, e.State)
-	case e.State.Terminal() != e.WakeAt.IsZero():
+	case e.Lingers && !e.State.Terminal():
+		t.Fatalf("%s: %s lingers", name, e.State)
+	case before.Lingers && e.State != before.State:
+		t.Fatalf("%s: the end of the handler made %s of %s", name, e.State, before.State)
+	case before.HoldsSlot && !before.Lingers && e.Lingers && !e.HoldsSlot:
+		t.Fatalf("%s: lingers, and has given its slot away", name)
+	case (e.State.Terminal() && !e.Lingers) != e.WakeAt.IsZero():
 		t.Fatalf("%s: %s wakes at %v", name, e.State, e.WakeAt)
 	case e.Attempt < 0 || e.Attempt > e.MaxAttempts:
 		t.Fatalf("%s: attempt %d of %d", name, e.Attempt, e.MaxAttempts)
@@ -114,7 +120,7 @@ func checkBounds(t *rapid.T, name string, e *Execution) {
 // equalExecution compares without the slices, which no refused move touches.
 func equalExecution(a, b Execution) bool {
 	return a.State == b.State && a.Fence == b.Fence && a.Attempt == b.Attempt && a.WakeAt.Equal(b.WakeAt) &&
-		a.HoldsSlot == b.HoldsSlot && a.NotBefore.Equal(b.NotBefore) && a.ExpireAt.Equal(b.ExpireAt) &&
+		a.HoldsSlot == b.HoldsSlot && a.Lingers == b.Lingers && a.ReturnedAt.Equal(b.ReturnedAt) && a.NotBefore.Equal(b.NotBefore) && a.ExpireAt.Equal(b.ExpireAt) &&
 		a.Deadline.Equal(b.Deadline) && a.Reason == b.Reason && a.Message == b.Message && a.Instance == b.Instance &&
 		a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) && a.LogLines == b.LogLines && a.Error == b.Error
 }
@@ -144,7 +150,7 @@ func (m *model) finish(t *rapid.T) {
 		Outcome:      rapid.SampledFrom([]Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeFailed, OutcomeTimedOut, OutcomeCancelled, OutcomeNeverStarted, OutcomeUnknown}).Draw(t, "outcome"),
 		ErrorKind:    rapid.SampledFrom([]string{"", "", "error", "panic", "permanent"}).Draw(t, "kind"),
 		RetryAfter:   time.Duration(rapid.IntRange(-1, 5).Draw(t, "retry after")) * time.Second,
-		StillRunning: rapid.IntRange(0, 9).Draw(t, "still running") == 0,
+		StillRunning: rapid.IntRange(0, 9).Draw(t, "still running") < 3,
 		LogLines:     int64(rapid.IntRange(-1, 3).Draw(t, "log lines")),
 	}
 	if rapid.Bool().Draw(t, "has start") {

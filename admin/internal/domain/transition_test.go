@@ -261,7 +261,9 @@ func TestStillRunningIsNeverRepeated(t *testing.T) {
 	fx, err := e.Finish(t0.Add(time.Minute), Report{Fence: 1, Outcome: OutcomeTimedOut, StillRunning: true}, p)
 	require.NoError(t, err)
 	require.Equal(t, TimedOut, e.State)
-	require.Equal(t, Effects{ReleaseSlot: true, Alert: AlertRunTimedOut}, fx)
+	require.Equal(t, Effects{Alert: AlertRunTimedOut}, fx)
+	require.True(t, e.Lingers)
+	require.True(t, e.HoldsSlot, "the next run would start beside it")
 }
 
 func TestRetryAfterBeatsTheDelay(t *testing.T) {

@@ -162,3 +162,31 @@ func TestFireTimesWithoutARun(t *testing.T) {
 		require.NotEmpty(t, got.Zh)
 	}
 }
+
+// TestAHandlerThatDoesNotListen: who waits hears of it, and so does who asks
+// for the run itself.
+func TestAHandlerThatDoesNotListen(t *testing.T) {
+	one := domain.Instance{ID: 11, Name: "one", Handlers: []string{"reconcile"}}
+	stuck := domain.Execution{
+		ID: 7, State: domain.TimedOut, Reason: domain.ReasonTimeout, Attempt: 1, Fence: 1, Instance: 11, Lingers: true, HoldsSlot: true,
+		FireAt: fire, PlannedAt: at(-2000), OfferedAt: at(1), GrantedAt: at(2), StartedAt: at(3), FinishedAt: at(12_000),
+	}
+	other := domain.Execution{ID: 8, State: domain.Running, Instance: 12, StartedAt: at(4)}
+	waits := domain.Execution{ID: 9, State: domain.Due, Reason: domain.ReasonWaitSlot, FireAt: fire, NotBefore: fire}
+	run := Run{Execution: waits, Spec: spec, Instances: []domain.Instance{one}, Now: at(20_000), Holders: []domain.Execution{other, waits, stuck}}
+	got := run.Explain().Summary
+	require.Equal(t, "It is due and waits, because an earlier run of the job was still going on"+
+		"; run 7 before it ended as timed_out at 2026-11-21T02:00:12.000Z, but its handler still runs on instance one since 2026-11-21T02:00:00.003Z"+
+		"; run 8 still runs on instance 12 since 2026-11-21T02:00:00.004Z.", got.En)
+	require.Contains(t, got.Zh, "处理器自 2026-11-21T02:00:00.003Z 起在实例 one 上仍在运行")
+
+	run.Execution = stuck
+	got = run.Explain().Summary
+	require.Equal(t, "It ended as timed_out after one attempt, because it ran longer than the job's timeout. Its handler still runs on instance one"+
+		" since 2026-11-21T02:00:00.003Z, and it keeps its slot until that has returned or its instance is gone.", got.En)
+	require.NotEmpty(t, got.Zh)
+	run.Execution.Lingers, run.Execution.ReturnedAt = false, at(19_000)
+	e := run.Explain()
+	require.NotContains(t, e.Summary.En, "still runs")
+	require.Equal(t, "returned", e.Steps[len(e.Steps)-1].Code)
+}

@@ -16,12 +16,15 @@ type Run struct {
 	Attempts []domain.Attempt
 	// Instances are those of its executor, the gone ones too.
 	Instances []domain.Instance
-	Now       time.Time // the database's clock
+	// Holders are the runs that hold the slot of its job now; only needed for
+	// one that waits for it.
+	Holders []domain.Execution
+	Now     time.Time // the database's clock
 }
 
 // Explain puts the life of a run into words.
 func (r Run) Explain() Explanation {
-	return Explanation{Summary: r.summary(), Steps: r.steps(), Candidates: r.candidates()}
+	return Explanation{Summary: r.lingers(r.summary()), Steps: r.steps(), Candidates: r.candidates()}
 }
 
 // punctual is the lateness below which nothing has to be explained.
@@ -81,6 +84,10 @@ func (r Run) waiting() Text {
 		return Text{"It is due and about to be sent to an instance.", "已到触发时间，即将派发。"}
 	}
 	out := Text{"It is due and waits, because " + because(e.Reason).En, "已到触发时间，正在等待：" + because(e.Reason).Zh}
+	if e.Reason == domain.ReasonWaitSlot {
+		by := r.blockers()
+		out.En, out.Zh = out.En+by.En, out.Zh+by.Zh
+	}
 	if !e.ExpireAt.IsZero() && e.Reason == domain.ReasonWaitInstance {
 		out.En += "; it waits until " + clock(e.ExpireAt)
 		out.Zh += "；最多等待至 " + clock(e.ExpireAt)
@@ -143,6 +150,7 @@ func (r Run) steps() []Step {
 			add(a.FinishedAt, "finished", ended(a).En, ended(a).Zh)
 		}
 	}
+	add(e.ReturnedAt, "returned", "The handler, which had not listened to its cancel, was known to run no more.", "未响应取消的处理器确认已不再运行。")
 	if e.State.Terminal() && e.Attempt == 0 {
 		add(e.FinishedAt, "finished", r.summary().En, r.summary().Zh)
 	}

@@ -333,6 +333,11 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 	s.SendGrants([]*proto.Grant{{ExecutionId: 100, Fence: 1, Granted: true}})
 	require.True(t, p.nextCommand().GetGrants().Grants[0].Granted)
 	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{
+		Results: []*proto.Result{{ExecutionId: 100, Fence: 1, Outcome: proto.Outcome_OUTCOME_TIMED_OUT, StillRunning: true}},
+	}}})
+	require.True(t, get(t, b.rec.results).StillRunning)
+	require.Equal(t, 1, s.Free(), "its handler still has the slot")
+	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{
 		Results: []*proto.Result{{ExecutionId: 100, Fence: 1, Outcome: proto.Outcome_OUTCOME_SUCCEEDED}},
 	}}})
 	require.Equal(t, int64(100), get(t, b.rec.results).ExecutionId)

@@ -14,13 +14,16 @@ type witness struct {
 	w      *world
 	starts map[attemptKey]*started
 	byRun  map[domain.ExecutionID][]*started
+	byJob  map[domain.JobID][]*started // whose handlers have not ended, and some that have
 }
 
 // started is one call of a handler.
 type started struct {
+	id        domain.ExecutionID
 	fence     int64
 	executor  *executor
 	boot      string
+	lapses    int  // of its instance's lease, before it started
 	cancelled bool // its context has ended
 	ended     bool
 	succeeded bool
@@ -38,8 +41,9 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 	if first := t.starts[key]; first != nil {
 		w.fail("P3: execution %d fence %d started at %s and again at %s", key.id, key.fence, first.boot, e.boot)
 	}
-	s := &started{fence: key.fence, executor: e, boot: e.boot}
+	s := &started{id: key.id, fence: key.fence, executor: e, boot: e.boot, lapses: w.db.lapses[w.db.boots[e.boot]]}
 	row := w.db.find(key.id)
+	t.checkOverlap(s, row)
 	repeat := domain.PolicyOf(&w.db.jobs[row.JobID].spec, w.db.jobs[row.JobID].spec.Handler == handlerSafe).RetryLost
 	for _, o := range t.byRun[key.id] {
 		if o.fence >= key.fence && !repeat { // a one-step offer may come late
@@ -54,7 +58,31 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 	}
 	t.starts[key] = s
 	t.byRun[key.id] = append(t.byRun[key.id], s)
+	t.byJob[row.JobID] = append(t.byJob[row.JobID], s)
 	return s
+}
+
+// checkOverlap is P6 as the handlers see it: a run that holds a slot starts
+// beside no more handlers than the slot has other places. Those whose lease was
+// over since they started do not count: their end cannot be waited for.
+func (t *witness) checkOverlap(s *started, row *domain.Execution) {
+	w := t.w
+	limit := w.db.jobs[row.JobID].spec.SlotLimit()
+	if limit == 0 || w.stepped || row.Fence != s.fence || !row.HoldsSlot {
+		return
+	}
+	live := slices.DeleteFunc(t.byJob[row.JobID], func(o *started) bool { return o.ended || o.died })
+	t.byJob[row.JobID] = live
+	beside := 0
+	for _, o := range live {
+		i := w.db.instances[w.db.boots[o.boot]]
+		if o.lapses == w.db.lapses[i.ID] && !w.db.lapsed(i, w.dbNow()) {
+			beside++
+		}
+	}
+	if beside >= limit {
+		w.fail("P6: execution %d fence %d started beside %d handlers of its job that run under live leases, execution %d is one", s.id, s.fence, beside, live[0].id)
+	}
 }
 
 // checkMove looks at every change of an execution: terminal states are final
@@ -96,7 +124,7 @@ func (w *world) checkSlot(j *jobRow, after *domain.Execution) {
 	if after.State.OnInstance() && limit > 0 && !after.HoldsSlot {
 		w.fail("P6: execution %d is %s without a slot", after.ID, after.State)
 	}
-	if after.State.Terminal() && after.HoldsSlot {
+	if after.State.Terminal() && after.HoldsSlot && !after.Lingers {
 		w.fail("P6: execution %d is %s and holds a slot", after.ID, after.State)
 	}
 	holders := 0

@@ -25,13 +25,14 @@ type database struct {
 	jobOrder   []domain.JobID
 	executions map[domain.ExecutionID]*domain.Execution
 	order      []domain.ExecutionID // of insertion
-	alive      []domain.ExecutionID // those that are not terminal, and some that are; by id
+	alive      []domain.ExecutionID // those that may still move, and some that do not; by id
 	byFire     map[occurrence]domain.ExecutionID
 	attempts   map[attemptKey]*domain.Attempt
 	alerts     map[string]bool
 
 	instances map[domain.InstanceID]*domain.Instance
 	boots     map[string]domain.InstanceID
+	lapses    map[domain.InstanceID]int // see noteLapse
 
 	leases [domain.Partitions]domain.PartitionLease
 	nodes  []*nodeRow // in order of their ids
@@ -65,17 +66,18 @@ type nodeRow struct {
 
 // rules are broken on purpose by tests of the checks: a true one is not kept.
 type rules struct {
-	skipFence    bool // an older fence may finish
-	skipOfferEnd bool // a grant counts after the offer has ended
-	keepSlot     bool // a finished run keeps its slot
-	skipTerm     bool // a claim needs no valid term
-	skipUnique   bool // a fire time may have two rows
-	skipSlot     bool // a slot is never full
-	ackUnstored  bool // a result is acknowledged before it is stored
-	retryLost    bool // what was lost is repeated, whoever forbade it
-	skipLease    bool // nobody looks after leases of instances
-	skipTrigger  bool // a fire is passed over without a row
-	planTwice    bool // a trigger is not moved on at times
+	skipFence     bool // an older fence may finish
+	skipOfferEnd  bool // a grant counts after the offer has ended
+	keepSlot      bool // a finished run keeps its slot
+	skipTerm      bool // a claim needs no valid term
+	skipUnique    bool // a fire time may have two rows
+	skipSlot      bool // a slot is never full
+	ackUnstored   bool // a result is acknowledged before it is stored
+	retryLost     bool // what was lost is repeated, whoever forbade it
+	skipLease     bool // nobody looks after leases of instances
+	skipTrigger   bool // a fire is passed over without a row
+	planTwice     bool // a trigger is not moved on at times
+	freeLingering bool // the slot is free although the handler still runs
 }
 
 func newDatabase(clock func() time.Time) *database {
@@ -83,6 +85,7 @@ func newDatabase(clock func() time.Time) *database {
 		clock: clock, changed: func(*domain.Execution, *domain.Execution) {}, claimed: func(store.ClaimDueTriggersParams) {},
 		jobs: map[domain.JobID]*jobRow{}, executions: map[domain.ExecutionID]*domain.Execution{}, byFire: map[occurrence]domain.ExecutionID{},
 		attempts: map[attemptKey]*domain.Attempt{}, alerts: map[string]bool{}, instances: map[domain.InstanceID]*domain.Instance{}, boots: map[string]domain.InstanceID{},
+		lapses: map[domain.InstanceID]int{},
 	}
 	for p := range d.leases {
 		d.leases[p].Partition = p
@@ -211,7 +214,11 @@ func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e 
 	if fx.Alert != "" {
 		d.alerts[string(fx.Alert)+":"+e.ID.String()+":"+strconv.FormatInt(e.Fence, 10)] = true
 	}
-	if before.State.Terminal() && !e.State.Terminal() && !slices.Contains(d.alive, e.ID) { // lost, and its late failure is repeated
+	if d.rules.freeLingering && e.Lingers && e.HoldsSlot {
+		e.HoldsSlot, j.freed = false, true
+		j.holders--
+	}
+	if before.State.Terminal() && mayMove(e) && !slices.Contains(d.alive, e.ID) { // lost, and its late failure is repeated, or lingers
 		d.alive = append(d.alive, e.ID)
 		slices.Sort(d.alive)
 	}
@@ -222,7 +229,7 @@ func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e 
 
 // toStored cuts instants as the database keeps them.
 func toStored(e *domain.Execution) {
-	for _, t := range []*time.Time{&e.NotBefore, &e.WakeAt, &e.ExpireAt, &e.Deadline, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt} {
+	for _, t := range []*time.Time{&e.NotBefore, &e.WakeAt, &e.ExpireAt, &e.Deadline, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt, &e.ReturnedAt} {
 		*t = t.Truncate(time.Millisecond)
 	}
 }
@@ -308,6 +315,9 @@ func patience(s *domain.JobSpec) time.Duration {
 
 // living returns what may still move, oldest first, and forgets the rest.
 func (d *database) living() []domain.ExecutionID {
-	d.alive = slices.DeleteFunc(d.alive, func(id domain.ExecutionID) bool { return d.executions[id].State.Terminal() })
+	d.alive = slices.DeleteFunc(d.alive, func(id domain.ExecutionID) bool { return !mayMove(d.executions[id]) })
 	return d.alive
 }
+
+// mayMove reports whether more than a late result can move an execution.
+func mayMove(e *domain.Execution) bool { return !e.State.Terminal() || e.Lingers }

@@ -343,8 +343,10 @@ func (n *node) results(s *session, list []*proto.Result) {
 	reports := make([]store.AttemptReport, len(list))
 	acks := make([]*proto.ResultAck, len(list))
 	for i, m := range list {
-		s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
-		acks[i] = &proto.ResultAck{ExecutionId: m.GetExecutionId(), Fence: m.GetFence()}
+		if !m.GetStillRunning() {
+			s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
+		}
+		acks[i] = &proto.ResultAck{ExecutionId: m.GetExecutionId(), Fence: m.GetFence(), StillRunning: m.GetStillRunning()}
 		reports[i] = store.AttemptReport{Tenant: tenant, Executor: executorID, Report: gateway.ReportOf(m)}
 	}
 	ack := func() {

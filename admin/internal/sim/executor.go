@@ -277,6 +277,9 @@ func (e *executor) call(b *simulate.Begin) {
 		takes = long
 	}
 	h.ignores = e.w.faults.hitAt(faultHandler, where+" ignores its context", 0.1)
+	if e.w.faults.hitAt(faultHandler, where+" is stuck", 0.03) {
+		h.ignores, takes = true, 20*time.Second+2*long
+	}
 	e.w.after(&e.actor, takes, func() { e.returns(h, back) })
 	if !b.Deadline.IsZero() {
 		e.w.after(&e.actor, b.Deadline.Sub(e.wall()), func() { e.interrupt(h) })

@@ -15,6 +15,7 @@ func (d *database) register(p store.RegisterInstanceParams) domain.Instance {
 	i.ConnectedAt, i.LastSeenAt, i.LeaseUntil = now, now, now.Add(p.TTL)
 	if id, ok := d.boots[i.BootID]; ok {
 		known := d.instances[id]
+		d.noteLapse(known, now)
 		i.ID, i.ConnectedAt = id, known.ConnectedAt
 		if known.LeaseUntil.After(i.LeaseUntil) {
 			i.LeaseUntil = known.LeaseUntil
@@ -22,6 +23,18 @@ func (d *database) register(p store.RegisterInstanceParams) domain.Instance {
 	}
 	d.instances[i.ID], d.boots[i.BootID] = &i, i.ID
 	return i
+}
+
+// noteLapse counts how often an instance's lease was over: it may be renewed
+// afterwards, but what ran under it has lost its rights.
+func (d *database) noteLapse(i *domain.Instance, now time.Time) {
+	if d.lapsed(i, now) {
+		d.lapses[i.ID]++
+	}
+}
+
+func (d *database) lapsed(i *domain.Instance, now time.Time) bool {
+	return !i.GoneAt.IsZero() || i.LeaseUntil.Before(now)
 }
 
 // renewInstances is RenewInstances.
@@ -32,6 +45,7 @@ func (d *database) renewInstances(list []store.InstanceRenewal, ttl time.Duratio
 		if i == nil || !i.GoneAt.IsZero() {
 			continue
 		}
+		d.noteLapse(i, now)
 		i.Running, i.LastSeenAt = r.Running, now
 		if until := now.Add(ttl); until.After(i.LeaseUntil) {
 			i.LeaseUntil = until
@@ -51,6 +65,7 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 			continue
 		}
 		i.GoneAt, i.Running = now, 0
+		d.noteLapse(i, now)
 		until := now
 		if p.OwedComplete {
 			until = now.Add(-domain.LeaseMargin - time.Millisecond)
@@ -62,7 +77,7 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 	}
 	for _, id := range d.living() {
 		e := d.find(id)
-		if e.State.OnInstance() && slices.Contains(ended, e.Instance) {
+		if e.OccupiesInstance() && slices.Contains(ended, e.Instance) {
 			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 				e.WakeAt = now.Add(p.GraceOf(id))
 				return domain.Effects{}, nil

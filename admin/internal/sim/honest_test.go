@@ -136,7 +136,7 @@ func (p *pair) step() string {
 	case 7, 8, 9:
 		r := []store.AttemptReport{p.Report(e, oneOf(p.r, domain.OutcomeSucceeded, domain.OutcomeSucceeded, domain.OutcomeFailed,
 			domain.OutcomeTimedOut, domain.OutcomeCancelled, domain.OutcomeNeverStarted, domain.OutcomeUnknown))}
-		r[0].Report.Fence = fence
+		r[0].Report.Fence, r[0].Report.StillRunning = fence, p.r.IntN(3) == 0
 		real, err := p.S.FinishAttempts(ctx, r)
 		require.NoError(t, err)
 		played := p.db.finish(r)
@@ -206,7 +206,7 @@ func row(e domain.Execution) string {
 		}
 		return t.UTC().Format("15:04:05.000")
 	}
-	return fmt.Sprintf("%s %s %q fence %d attempt %d/%d on %d slot %t not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d",
-		e.ID, e.State, e.Reason, e.Fence, e.Attempt, e.MaxAttempts, e.Instance, e.HoldsSlot,
+	return fmt.Sprintf("%s %s %q fence %d attempt %d/%d on %d slot %t lingers %t returned %s not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d",
+		e.ID, e.State, e.Reason, e.Fence, e.Attempt, e.MaxAttempts, e.Instance, e.HoldsSlot, e.Lingers, at(e.ReturnedAt),
 		at(e.NotBefore), at(e.WakeAt), at(e.ExpireAt), at(e.Deadline), at(e.OfferedAt), at(e.GrantedAt), at(e.StartedAt), at(e.FinishedAt), e.LogLines)
 }

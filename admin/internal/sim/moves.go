@@ -106,7 +106,7 @@ func (d *database) cover(now time.Time, j *jobRow, e *domain.Execution) (covered
 			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.Cover(now, "later") })
 			return nil, true
 		}
-		if o.State != domain.Cancelling {
+		if o.State != domain.Cancelling && !o.Lingers {
 			others = append(others, o)
 		}
 	}
@@ -229,6 +229,9 @@ func (d *database) finish(reports []store.AttemptReport) []store.FinishResult {
 		switch domain.CodeOf(err) {
 		case "":
 			out[i].Code = store.FinishStored
+			if was.Lingers {
+				out[i].Code = store.FinishReturned
+			}
 			if was.State == domain.RetryWait {
 				d.unarchive(&was, e)
 			}
@@ -249,7 +252,7 @@ func (d *database) finish(reports []store.AttemptReport) []store.FinishResult {
 			continue
 		}
 		e := d.find(r.Report.ExecutionID)
-		if j := d.jobs[e.JobID]; out[i].Code == store.FinishStored {
+		if j := d.jobs[e.JobID]; out[i].Code == store.FinishStored || out[i].Code == store.FinishReturned {
 			out[i].Woken = d.wake(now, j)
 			j.freed = false // once per job
 		}
@@ -388,7 +391,7 @@ func (d *database) sweepOne(now time.Time, e *domain.Execution, hold time.Durati
 	case domain.SweepResend:
 		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: *e, Spec: &j.spec})
 	}
-	if e.State.Terminal() || e.State == domain.RetryWait && was.State != domain.RetryWait {
+	if e.State != was.State && (e.State.Terminal() || e.State == domain.RetryWait) {
 		out.Ended = append(out.Ended, *e)
 	}
 }

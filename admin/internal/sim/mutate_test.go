@@ -24,6 +24,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", 100, 0},
 		"lost runs are repeated":             {rules{retryLost: true}, "P3", 40, 60},
 		"leases of instances do not count":   {rules{skipLease: true}, "", 40, 0},
+		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", 60, 0},
 		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", 20, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

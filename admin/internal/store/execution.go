@@ -93,6 +93,9 @@ type Executions interface {
 	// FindOccurrence returns the run of a job's schedule for a fire time.
 	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)
 	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
+	// ListSlotHolders returns the runs that hold a job's slot now, the first 20:
+	// those on an instance, and those that linger.
+	ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) ([]ExecutionView, error)
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// CountExecutions counts by state since an instant (creation time).
 	CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error)
@@ -181,7 +184,10 @@ type AttemptReport struct {
 type FinishCode string
 
 const (
-	FinishStored    FinishCode = "stored"
+	FinishStored FinishCode = "stored"
+	// FinishReturned: the handler of a run that had ended runs no more. The
+	// outcome stands, and what the run still held is free.
+	FinishReturned  FinishCode = "returned"
 	FinishDuplicate FinishCode = "duplicate"
 	FinishStale     FinishCode = "stale_fence"
 	FinishNotFound  FinishCode = "not_found"
@@ -212,7 +218,7 @@ type Swept struct {
 	Dispatch []domain.Execution // due now or soon, including woken slot waiters
 	Cancel   []domain.Execution // a cancel has to be sent (again)
 	Resend   []OfferResult      // a one-step offer has to be sent again
-	Ended    []domain.Execution // became terminal or wait for a retry
+	Ended    []domain.Execution // became terminal (what only lingered did so before) or wait for a retry
 }
 
 // ExecutionView is an execution with the names that lists show.

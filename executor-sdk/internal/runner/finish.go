@@ -117,6 +117,9 @@ func (m *machine) acks(now time.Time, list []*proto.ResultAck) {
 		if a == nil || a.result == nil || a.sends == 0 {
 			continue
 		}
+		if ack.GetStillRunning() && !a.result.GetStillRunning() {
+			continue // it was sent twice, and this is for the first of two results
+		}
 		a.result, a.next, a.via, a.sends = a.next, nil, nil, 0
 		switch {
 		case a.result != nil:

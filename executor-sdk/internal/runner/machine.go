@@ -135,12 +135,17 @@ func (m *machine) recover(entries []journal.Entry) {
 	for _, e := range entries {
 		a := &attempt{key: Key{e.Execution, e.Fence}, boot: e.Boot, phase: ended}
 		a.result = &proto.Result{}
+		died := Return{Kind: KindProcessDied, Error: "the process died while the handler may have been running"}
 		if e.Kind != journal.Done || gproto.Unmarshal(e.Result, a.result) != nil {
-			o, r := proto.Outcome_OUTCOME_UNKNOWN, Return{Kind: KindProcessDied, Error: "the process died while the handler may have been running"}
+			o, r := proto.Outcome_OUTCOME_UNKNOWN, died
 			if e.Kind == journal.Accepted {
 				o, r = proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "the process died before the handler was started"}
 			}
 			a.result = a.message(o, r, time.Time{})
+		}
+		if a.result.GetStillRunning() {
+			// It runs no more; what it did after the report nobody knows.
+			a.next = a.message(proto.Outcome_OUTCOME_UNKNOWN, died, time.Time{})
 		}
 		m.attempts[a.key] = a
 		m.remember(a.key)

@@ -83,6 +83,29 @@ export const api = {
   previewSchedule: (schedule: T.ScheduleSpec, n: number, signal?: AbortSignal) =>
     take(http.POST('/api/v1/schedules/preview', { body: { schedule, n }, signal })),
 
+  explainFire: (id: T.Id, instant: string, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}/explain', { params: { ...at(id), query: { at: instant } }, signal })),
+  explainRun: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}/explain', { params: at(id), signal })),
+
+  backfills: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}/backfills', { params: at(id), signal })),
+  /** With dryRun nothing is written: it says what would be. */
+  backfillJob: (id: T.Id, body: T.BackfillRequest, signal?: AbortSignal) => take(http.POST('/api/v1/jobs/{id}/backfill', { params: at(id), body, signal })),
+  cancelBackfill: (id: T.Id) => take(http.POST('/api/v1/backfills/{id}/cancel', { params: at(id) })),
+
+  calendars: (query: Get<'/api/v1/calendars'>, signal?: AbortSignal) => take(http.GET('/api/v1/calendars', { params: { query: present(query) }, signal })),
+  calendar: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/calendars/{id}', { params: at(id), signal })),
+  calendarVersions: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/calendars/{id}/versions', { params: { ...at(id), query: { limit: 50 } }, signal })),
+  calendarJobs: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/calendars/{id}/jobs', { params: at(id), signal })),
+  createCalendar: (body: T.CalendarSpec) => take(http.POST('/api/v1/calendars', { body })),
+  updateCalendar: (id: T.Id, version: number, body: T.CalendarSpec) =>
+    take(http.PUT('/api/v1/calendars/{id}', { params: { ...at(id), header: { 'If-Match': `"${version}"` } }, body })),
+  importCalendar: (id: T.Id, version: number, body: T.ImportCalendar) =>
+    take(http.POST('/api/v1/calendars/{id}/import', { params: { ...at(id), header: { 'If-Match': `"${version}"` } }, body })),
+  deleteCalendar: (id: T.Id) => take(http.DELETE('/api/v1/calendars/{id}', { params: at(id) })),
+
+  limits: (signal?: AbortSignal) => take(http.GET('/api/v1/limits', { signal })),
+  setExecutorLimit: (id: T.Id, maxRunning: number) => take(http.PUT('/api/v1/executors/{id}/limit', { params: at(id), body: { maxRunning } })),
+  setTenantLimit: (id: T.Id, maxRunning: number) => take(http.PUT('/api/v1/tenants/{id}/limit', { params: at(id), body: { maxRunning } })),
+
   runs: (query: RunsQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs', { params: { query: present(query) }, signal })),
   run: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}', { params: at(id), signal })) as Promise<T.RunDetail>,
   runLog: (id: T.Id, query: LogQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}/log', { params: { ...at(id), query }, signal })),
@@ -92,6 +115,7 @@ export const api = {
 
   overview: (signal?: AbortSignal) => take(http.GET('/api/v1/overview', { signal })),
   deliveries: (query: DeliveriesQuery, signal?: AbortSignal) => take(http.GET('/api/v1/deliveries', { params: { query: present(query) }, signal })),
-  nodes: (signal?: AbortSignal) => take(http.GET('/api/v1/nodes', { signal })),
+  cluster: (signal?: AbortSignal) => take(http.GET('/api/v1/cluster', { signal })),
+  confirmClock: () => take(http.POST('/api/v1/cluster/confirm-clock')),
   version: (signal?: AbortSignal) => take(http.GET('/api/v1/version', { signal })),
 }

@@ -54,16 +54,45 @@ export const queries = {
       refetchInterval: ({ state }) => (state.data && isFinal(state.data.state) ? false : LIVE_MS),
     }),
 
+  /** Follows the run: once more when its state has changed, and while it waits. */
+  explainRun: (id: Id, state: RunState) =>
+    queryOptions({
+      queryKey: ['run', id, 'explain', state],
+      queryFn: ({ signal }) => api.explainRun(id, signal),
+      refetchInterval: isFinal(state) ? false : LIST_MS,
+      placeholderData: keepPreviousData,
+    }),
+  explainFire: (id: Id, at: string) => list(['job', id, 'explain', at], (signal) => api.explainFire(id, at, signal)),
+  backfills: (id: Id) =>
+    queryOptions({
+      queryKey: ['job', id, 'backfills'],
+      queryFn: ({ signal }) => api.backfills(id, signal),
+      refetchInterval: ({ state }) => (state.data?.items.some((one) => one.state === 'running') ? LIVE_MS : SLOW_MS),
+    }),
+
+  calendars: (cursor?: string, limit?: number) => list(['calendars', cursor, limit], (signal) => api.calendars({ cursor, limit }, signal), SLOW_MS),
+  calendar: (id: Id) => list(['calendar', id], (signal) => api.calendar(id, signal), SLOW_MS),
+  calendarVersions: (id: Id, version: number) => list(['calendar', id, 'versions', version], (signal) => api.calendarVersions(id, signal), SLOW_MS),
+  calendarJobs: (id: Id) => list(['calendar', id, 'jobs'], (signal) => api.calendarJobs(id, signal), SLOW_MS),
+
+  limits: () => list(['limits'], (signal) => api.limits(signal)),
+  cluster: () => list(['cluster'], (signal) => api.cluster(signal), 2_000),
+
   executors: (query: ExecutorsQuery) => list(['executors', query], (signal) => api.executors(query, signal)),
   executor: (id: Id) => list(['executor', id], (signal) => api.executor(id, signal)),
   instances: (id: Id, query: InstancesQuery) => list(['executor', id, 'instances', query], (signal) => api.instances(id, query, signal)),
   joinTokens: (id: Id) => list(['executor', id, 'tokens'], (signal) => api.joinTokens(id, signal), SLOW_MS),
 
   deliveries: (query: DeliveriesQuery) => list(['deliveries', query], (signal) => api.deliveries(query, signal)),
-  nodes: () => list(['nodes'], (signal) => api.nodes(signal)),
   users: () => list(['users'], (signal) => api.users(signal), SLOW_MS),
   apiKeys: () => list(['api-keys'], (signal) => api.apiKeys(signal), SLOW_MS),
   tenants: () => list(['tenants'], (signal) => api.tenants(signal), SLOW_MS),
+}
+
+/** After a change to a calendar: the jobs that use it have a new revision, too. */
+export function refreshCalendars(): void {
+  for (const key of ['calendars', 'calendar', 'preview']) void queryClient.invalidateQueries({ queryKey: [key] })
+  refreshJobs()
 }
 
 /** After a change to a job or a run, everything that may show it is asked again. */

@@ -1607,7 +1607,7 @@ export interface components {
         ExplanationStep: {
             /** Format: date-time */
             at: string;
-            /** @description planned, claimed, offered, granted, started, finished, or delayed:REASON */
+            /** @description planned, claimed, offered, granted, started, finished, returned, or delayed:REASON */
             code: string;
             text: components["schemas"]["Bilingual"];
         };
@@ -2271,6 +2271,8 @@ export interface components {
              * @description From fireAt to startedAt
              */
             latenessMs: number | null;
+            /** @description It has ended, but its handler still runs and keeps the slot */
+            lingers?: boolean;
             /** Format: int64 */
             maxAttempts: number;
             /** @description The same for people */
@@ -2286,6 +2288,11 @@ export interface components {
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
+            /**
+             * Format: date-time
+             * @description When the handler of a run that lingered was known to run no more
+             */
+            returnedAt?: string;
             /**
              * Format: date-time
              * @description By the executor's clock
@@ -2376,6 +2383,8 @@ export interface components {
              * @description From fireAt to startedAt
              */
             latenessMs: number | null;
+            /** @description It has ended, but its handler still runs and keeps the slot */
+            lingers?: boolean;
             /** Format: int64 */
             maxAttempts: number;
             /** @description The same for people */
@@ -2392,6 +2401,11 @@ export interface components {
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
+            /**
+             * Format: date-time
+             * @description When the handler of a run that lingered was known to run no more
+             */
+            returnedAt?: string;
             /**
              * Format: date-time
              * @description By the executor's clock

@@ -83,7 +83,30 @@ export interface JobWrite {
   }
 }
 
+export type Explanation = S['Explanation']
+export type ExplanationStep = S['ExplanationStep']
+export type InstanceVerdict = S['InstanceVerdict']
+export type Verdict = InstanceVerdict['verdict']
+
+export type Calendar = S['Calendar']
+export type CalendarSpec = S['CalendarSpec']
+export type CalendarSummary = S['CalendarSummary']
+export type CalendarVersion = S['CalendarVersion']
+export type CalendarDay = S['CalendarDay']
+export type Blackout = S['Blackout']
+export type Weekday = NonNullable<CalendarSpec['weekend']>[number]
+export type Exclusion = S['Exclusion']
+export type ImportCalendar = S['ImportCalendar']
+
+export type Backfill = S['Backfill']
+export type BackfillRequest = S['BackfillRequest']
+export type BackfillScope = Backfill['scope']
+
+export type Limit = S['Limit']
+export type Cluster = S['Cluster']
+export type ClusterNode = S['ClusterNode']
+export type ClusterPartition = S['ClusterPartition']
+
 export type Overview = S['Overview']
 export type AttentionItem = S['AttentionItem']
 export type Delivery = S['Delivery']
-export type Node = S['Node']

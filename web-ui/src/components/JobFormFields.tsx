@@ -7,8 +7,9 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Handler } from '../api/types'
 import { parseDuration } from '../lib/duration'
-import { scheduleOf, splitLabel, type JobFields, type ScheduleFields } from '../lib/jobForm'
+import { scheduleOf, splitLabel, takesCalendars, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
+import { CalendarFields } from './CalendarFields'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
 import { CronFault, useCronFault } from './SchedulePreview'
@@ -244,6 +245,7 @@ export function WhenSection() {
             </Form.Item>
           </>
         )}
+        {takesCalendars(kind) && <CalendarFields />}
         {(kind === 'cron' || kind === 'fixed_rate' || kind === 'fixed_delay' || kind === 'daily_window') &&
           (bounded ? (
             <Suspense fallback={<span className="skeleton" />}>

@@ -1,11 +1,10 @@
-// The attempts of a run on one time axis: planned, claimed, offered, granted,
-// started, finished. The drawing is for the eye; the table below it says the
-// same in words.
+// The attempts of a run on one time axis. The drawing is for the eye; the steps
+// of the explanation below it say the same in words.
 import { useTranslation } from 'react-i18next'
 import type { RunDetail } from '../api/types'
 import { humanDuration } from '../lib/duration'
 import { formatClock, localZone } from '../lib/time'
-import { segmentsOf, stampsOf, type Segment, type SegmentKind } from '../lib/timeline'
+import { segmentsOf, type Segment, type SegmentKind } from '../lib/timeline'
 import { useNow } from './hooks'
 import { runColour } from './StateChip'
 
@@ -26,12 +25,7 @@ export function RunTimeline({ run }: { run: RunDetail }) {
   const end = Math.max(...rows.flatMap((row) => row.segments.map((s) => s.to)), start + 1)
   const span = end - start
   if (run.attempts.length === 0) {
-    return (
-      <>
-        <p className="muted">{t('runs.detail.noAttempt')}</p>
-        <StampTable run={run} />
-      </>
-    )
+    return <p className="muted">{t('runs.detail.noAttempt')}</p>
   }
   return (
     <div className="timeline">
@@ -67,7 +61,6 @@ export function RunTimeline({ run }: { run: RunDetail }) {
         </div>
         <Legend rows={rows.flatMap((row) => row.segments)} />
       </div>
-      <StampTable run={run} />
     </div>
   )
 }
@@ -96,53 +89,3 @@ function Legend({ rows }: { rows: Segment[] }) {
     </div>
   )
 }
-
-function StampTable({ run }: { run: RunDetail }) {
-  const { t } = useTranslation()
-  const planned = Date.parse(run.fireAt)
-  const stamps = stampsOf(run)
-  return (
-    <div className="table-wrap">
-      <table className="table keep" role="table" aria-label={t('runs.detail.timeline')}>
-        <thead role="rowgroup">
-          <tr role="row">
-            {(['stamp', 'at', 'after'] as const).map((key) => (
-              <th key={key} role="columnheader" scope="col">
-                {t(`runs.detail.${key}`)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {stamps.map((stamp) => (
-            <tr key={`${stamp.attempt ?? 0}-${stamp.name}`} role="row">
-              <td role="cell" className="card-title">
-                {t(`runs.detail.${stamp.name}`)}
-                {stamp.attempt !== undefined && run.attempts.length > 1 && <span className="muted"> · {t('runs.detail.attempt', { n: stamp.attempt })}</span>}
-              </td>
-              <td role="cell" className="mono" data-label={t('runs.detail.at')}>
-                <time dateTime={stamp.at}>{formatClock(stamp.at)}</time>
-              </td>
-              <td role="cell" className="num" data-label={t('runs.detail.after')}>
-                {stamp.name === 'planned' ? '—' : <Offset ms={Date.parse(stamp.at) - planned} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
-
-function Offset({ ms }: { ms: number }) {
-  const { t } = useTranslation()
-  // Rows are claimed ahead of their fire time: that is planned, not late.
-  return ms < 0 ? (
-    <span className="muted">
-      {humanDuration(-ms, t)} {t('runs.detail.early')}
-    </span>
-  ) : (
-    <>+ {humanDuration(ms, t)}</>
-  )
-}
-

@@ -3,7 +3,9 @@
 import {
   ApartmentOutlined,
   BellOutlined,
+  CalendarOutlined,
   ClusterOutlined,
+  ControlOutlined,
   DashboardOutlined,
   HistoryOutlined,
   KeyOutlined,
@@ -27,13 +29,15 @@ import { LanguageMenu, ThemeMenu } from './Preferences'
 
 const NavDrawer = lazy(() => import('./NavDrawer'))
 
-type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'deliveries' | 'nodes' | 'users' | 'apiKeys' | 'tenants' }
+type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'calendars' | 'limits' | 'deliveries' | 'cluster' | 'users' | 'apiKeys' | 'tenants' }
 
 const MAIN: Item[] = [
   { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
   { to: '/jobs', icon: <ScheduleOutlined />, key: 'jobs' },
   { to: '/runs', icon: <HistoryOutlined />, key: 'runs' },
   { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
+  { to: '/calendars', icon: <CalendarOutlined />, key: 'calendars' },
+  { to: '/limits', icon: <ControlOutlined />, key: 'limits' },
   { to: '/deliveries', icon: <BellOutlined />, key: 'deliveries' },
 ]
 
@@ -44,7 +48,7 @@ function useSettings(): Item[] {
     ...(admin ? [{ to: '/settings/users', icon: <TeamOutlined />, key: 'users' } as const] : []),
     ...(admin ? [{ to: '/settings/api-keys', icon: <KeyOutlined />, key: 'apiKeys' } as const] : []),
     ...(platform ? [{ to: '/settings/tenants', icon: <SwapOutlined />, key: 'tenants' } as const] : []),
-    { to: '/nodes', icon: <ApartmentOutlined />, key: 'nodes' },
+    { to: '/cluster', icon: <ApartmentOutlined />, key: 'cluster' },
   ]
 }
 

@@ -2,7 +2,7 @@
 // for lists, headers and the timeline.
 import { useTranslation } from 'react-i18next'
 import { serverNow } from '../lib/connection'
-import type { Delivery, InstanceState, JobState, RunState } from '../api/types'
+import type { Backfill, ClusterNode, Delivery, InstanceState, JobState, RunState, Verdict } from '../api/types'
 
 type Tone = 'success' | 'running' | 'failed' | 'timeout' | 'retrying' | 'queued' | 'skipped' | 'killed' | 'lost'
 type Look = readonly [tone: Tone, icon: string]
@@ -34,6 +34,25 @@ const DELIVERY: Record<Delivery['state'], Look> = {
   delivered: ['success', '✓'],
   failed: ['failed', '✕'],
 }
+
+const VERDICT: Record<Verdict, Look> = {
+  chosen: ['success', '✓'],
+  refused: ['failed', '✕'],
+  not_chosen: ['queued', '○'],
+  no_handler: ['skipped', '⊘'],
+  not_connected: ['queued', '◌'],
+  silent: ['lost', '?'],
+  draining: ['skipped', '◐'],
+  full: ['timeout', '■'],
+  has_room: ['success', '●'],
+}
+const BACKFILL: Record<Backfill['state'], Look> = {
+  dry_run: ['queued', '◷'],
+  running: ['running', '▶'],
+  done: ['success', '✓'],
+  cancelled: ['killed', '■'],
+}
+const NODE: Record<ClusterNode['state'], Look> = { live: ['success', '●'], leaving: ['skipped', '◐'], silent: ['lost', '?'] }
 
 const MOVING: ReadonlySet<RunState> = new Set(['running', 'cancelling'])
 
@@ -80,6 +99,22 @@ export function InstanceStateChip({ state }: { state: InstanceState }) {
 export function DeliveryStateChip({ state }: { state: Delivery['state'] }) {
   const { t } = useTranslation()
   return <Chip look={DELIVERY[state]} word={t(`deliveries.state.${state}`)} />
+}
+
+/** Why an instance runs something, or does not. */
+export function VerdictChip({ verdict }: { verdict: Verdict }) {
+  const { t } = useTranslation()
+  return <Chip look={VERDICT[verdict]} word={t(`explain.verdicts.${verdict}`)} />
+}
+
+export function BackfillStateChip({ state }: { state: Backfill['state'] }) {
+  const { t } = useTranslation()
+  return <Chip look={BACKFILL[state]} word={t(`backfill.states.${state}`)} moving={state === 'running'} />
+}
+
+export function NodeStateChip({ state }: { state: ClusterNode['state'] }) {
+  const { t } = useTranslation()
+  return <Chip look={NODE[state]} word={t(`cluster.state.${state}`)} />
 }
 
 /** How many instances of an executor are online; none is a warning. */

@@ -19,10 +19,10 @@ export interface ScheduleFields {
   jitter: string
   dstGap: NonNullable<ScheduleSpec['dstGap']>
   dstOverlap: NonNullable<ScheduleSpec['dstOverlap']>
+  calendarIds: string[]
+  calendarDays: NonNullable<ScheduleSpec['calendarDays']>
   /** What the form does not show and must not lose. */
   anchor?: string
-  calendars?: ScheduleSpec['calendars']
-  calendarDays?: ScheduleSpec['calendarDays']
 }
 
 export interface JobFields {
@@ -97,6 +97,11 @@ export function writeOf(job: Job): JobWrite {
   }
 }
 
+/** Calendars say nothing to a schedule that has no fire times of its own. */
+export function takesCalendars(kind: ScheduleKind): boolean {
+  return FIELDS_OF[kind].includes('calendars')
+}
+
 /** Which fields a kind uses: a leftover of another kind would not be valid. */
 const FIELDS_OF: Record<ScheduleKind, (keyof ScheduleSpec)[]> = {
   cron: ['expr', 'dialect', 'dstGap', 'dstOverlap', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
@@ -122,7 +127,7 @@ function cleanSchedule(spec: ScheduleSpec): ScheduleSpec {
 }
 
 /** The API's defaults: what is not sent. */
-const DEFAULTS: Partial<Record<keyof ScheduleSpec, unknown>> = { jitter: '0s', dstGap: 'run_at_gap_end', dstOverlap: 'once' }
+const DEFAULTS: Partial<Record<keyof ScheduleSpec, unknown>> = { jitter: '0s', dstGap: 'run_at_gap_end', dstOverlap: 'once', calendarDays: 'not_holidays' }
 
 export function fieldsOf(write: JobWrite): JobFields {
   const { schedule } = write
@@ -151,8 +156,8 @@ export function fieldsOf(write: JobWrite): JobFields {
       dstGap: schedule.dstGap ?? 'run_at_gap_end',
       dstOverlap: schedule.dstOverlap ?? 'once',
       anchor: schedule.anchor,
-      calendars: schedule.calendars,
-      calendarDays: schedule.calendarDays,
+      calendarIds: schedule.calendars?.flatMap(({ id }) => id ?? []) ?? [],
+      calendarDays: schedule.calendarDays ?? 'not_holidays',
     },
     misfire: { ...write.misfire },
     routing: write.routing,
@@ -173,8 +178,10 @@ export function fieldsOf(write: JobWrite): JobFields {
 export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | undefined {
   if (!fields || !isZone(fields.zone)) return undefined
   const instant = (wall: Dayjs | null) => (wall ? wallToInstant(wall.format('YYYY-MM-DDTHH:mm:ss'), fields.zone) : undefined)
+  const { calendarIds, ...rest } = fields
   const spec = cleanSchedule({
-    ...fields,
+    ...rest,
+    calendars: (calendarIds ?? []).map((id) => ({ id })),
     expr: (fields.expr ?? '').trim(),
     every: (fields.every ?? '').trim(),
     windowFrom: (fields.windowFrom ?? '').trim(),
@@ -234,6 +241,7 @@ export function splitLabel(label: string): [string, string] | undefined {
 
 const RENAMED: Record<string, string[]> = {
   'executor.id': ['executorId'],
+  'schedule.calendars': ['schedule', 'calendarIds'],
   executor: ['executorId'],
   input: ['inputText'],
   state: ['paused'],
@@ -243,7 +251,7 @@ const RENAMED: Record<string, string[]> = {
 export function fieldPath(item: ProblemItem): string[] | undefined {
   const location = item.location?.replace(/^body\./, '')
   if (!location) return undefined
-  const renamed = Object.entries(RENAMED).find(([key]) => location === key || location.startsWith(`${key}.`))
+  const renamed = Object.entries(RENAMED).find(([key]) => location === key || location.startsWith(`${key}.`) || location.startsWith(`${key}[`))
   if (renamed) return renamed[1]
   // A member of a list belongs to the field which holds the list.
   const path = location.replace(/\[\d+\].*$/, '').split('.')

@@ -38,28 +38,3 @@ export function segmentsOf(run: RunDetail, now: number): TimelineRow[] {
     return { attempt: attempt.number, segments }
   })
 }
-
-export type StampName = 'planned' | 'claimed' | 'offered' | 'granted' | 'started' | 'finished'
-
-export interface Stamp {
-  name: StampName
-  at: string
-  attempt?: number
-}
-
-export function stampsOf(run: RunDetail): Stamp[] {
-  const stamps: (Stamp | false)[] = [
-    { name: 'planned', at: run.fireAt },
-    run.claimedAt !== null && { name: 'claimed', at: run.claimedAt },
-  ]
-  for (const one of run.attempts) {
-    const names = ['offered', 'granted', 'started', 'finished'] as const
-    for (const name of names) {
-      const at = one[`${name}At`]
-      if (at) stamps.push({ name, at, attempt: one.number })
-    }
-  }
-  // A run which ended without an attempt: missed, discarded, cancelled.
-  if (run.attempts.length === 0 && run.finishedAt !== null) stamps.push({ name: 'finished', at: run.finishedAt })
-  return stamps.filter((stamp) => stamp !== false)
-}

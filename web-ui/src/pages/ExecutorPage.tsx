@@ -8,12 +8,14 @@ import { queries } from '../api/queries'
 import type { ExecutorDetail, Handler, Instance } from '../api/types'
 import { useCan } from '../components/hooks'
 import { JoinTokens } from '../components/JoinTokens'
+import { LimitButton, Running, Waiting } from '../components/Limits'
 import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { InstanceStateChip, OnlineCount } from '../components/StateChip'
 import { Blank, ErrorState } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
+import { limitOf } from '../lib/limits'
 import { PageSkeleton } from './JobPage'
 
 export function ExecutorPage() {
@@ -52,11 +54,34 @@ export function ExecutorPage() {
       }
     >
       <div className="stack">
+        <ExecutorLimit executor={data} />
         <Instances executor={data} />
         <Handlers executor={data} />
         {canAdmin && <JoinTokens executor={data} />}
       </div>
     </Page>
+  )
+}
+
+/** How many of its runs go on at once; people who look why something waits begin here. */
+function ExecutorLimit({ executor }: { executor: ExecutorDetail }) {
+  const { t } = useTranslation()
+  const canEdit = useCan('editor')
+  const limits = useQuery(queries.limits())
+  const limit = limits.data && limitOf(limits.data.items, 'executor', executor)
+  if (!limit) return null
+  return (
+    <section className="card row" aria-label={t('limits.ofExecutor')}>
+      <h2>{t('limits.ofExecutor')}</h2>
+      {limit.maxRunning > 0 ? (
+        <>
+          <Running row={limit} /> <Waiting row={limit} />
+        </>
+      ) : (
+        <span className="muted">{t('limits.none')}</span>
+      )}
+      {canEdit && <LimitButton limited={limit} />}
+    </section>
   )
 }
 

@@ -26,6 +26,7 @@ import { RunFilters, RunTable, useRunColumns } from './RunsPage'
 
 const PREVIEW_FIRES = 10
 const RECENT_RUNS = 5
+const MISFIRE = { skip: 'jobs.form.misfireSkip', once_now: 'jobs.form.misfireOnce', all: 'jobs.form.misfireAll' } as const
 
 function useJobId(): string {
   return useParams({ from: '/app/jobs/$jobId' }).jobId
@@ -75,6 +76,12 @@ export function JobPage() {
         </Link>
         <Link to="/jobs/$jobId/runs" params={{ jobId }} activeOptions={{ includeSearch: false }}>
           {t('jobs.detail.runs')}
+        </Link>
+        <Link to="/jobs/$jobId/why" params={{ jobId }} activeOptions={{ includeSearch: false }}>
+          {t('jobs.detail.why')}
+        </Link>
+        <Link to="/jobs/$jobId/backfills" params={{ jobId }}>
+          {t('jobs.detail.backfills')}
         </Link>
         <Link to="/jobs/$jobId/revisions" params={{ jobId }}>
           {t('jobs.detail.revisions')}
@@ -204,9 +211,22 @@ function JobWhen({ job }: { job: Job }) {
           <NextFire job={job} />
         </Fact>
         <Fact label={t('jobs.form.misfirePolicy')}>
-          {t(job.misfire.policy === 'skip' ? 'jobs.form.misfireSkip' : 'jobs.form.misfireOnce')}
+          {t(MISFIRE[job.misfire.policy])}
           <span className="muted"> (&gt; {wireDuration(job.misfire.threshold, t) || '0'})</span>
         </Fact>
+        {job.schedule.calendars && job.schedule.calendars.length > 0 && (
+          <Fact label={t('calendars.inJob')}>
+            {job.schedule.calendars.map((one, i) => (
+              <span key={one.id}>
+                {i > 0 && ', '}
+                <Link to="/calendars/$calendarId" params={{ calendarId: one.id }}>
+                  {one.name}
+                </Link>
+              </span>
+            ))}{' '}
+            <span className="muted">· {t(`calendars.days_${job.schedule.calendarDays ?? 'not_holidays'}`)}</span>
+          </Fact>
+        )}
         {job.schedule.startAt && (
           <Fact label={t('jobs.form.startAt')}>
             <AbsoluteTime at={job.schedule.startAt} zone={job.schedule.zone} />

@@ -7,7 +7,8 @@ import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isFinal, queries, queryClient, refreshJobs } from '../api/queries'
-import type { RunDetail } from '../api/types'
+import type { Explanation, RunDetail } from '../api/types'
+import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../components/Explain'
 import { useCan, useShowError } from '../components/hooks'
 import { inputText, JsonEditor, parseInput } from '../components/JsonEditor'
 import { JsonView } from '../components/JsonView'
@@ -31,6 +32,7 @@ export function RunPage() {
 
 function Content({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
+  const explain = useQuery(queries.explainRun(run.id, run.state))
   return (
     <Page
       title={t('runs.detail.title', { id: run.id })}
@@ -54,13 +56,25 @@ function Content({ run }: { run: RunDetail }) {
       actions={<RunActions run={run} />}
     >
       <div className="stack">
-        <RunFacts run={run} />
+        <RunFacts run={run} explanation={explain.data} />
         <RunErrors run={run} />
         <LogView run={run} />
+        <section className="card">
+          <h2>{t('runs.detail.timeline')}</h2>
+          <RunTimeline run={run} />
+          <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
+          {explain.data ? (
+            <ExplainSteps explanation={explain.data} />
+          ) : explain.error ? (
+            <ErrorState error={explain.error} onRetry={() => void explain.refetch()} />
+          ) : (
+            <span className="skeleton" style={{ height: 160, width: '100%' }} />
+          )}
+        </section>
         <div className="grid-2">
           <section className="card">
-            <h2>{t('runs.detail.timeline')}</h2>
-            <RunTimeline run={run} />
+            <h2>{t('explain.instances')}</h2>
+            {explain.data && <ConsideredInstances instances={explain.data.instances} />}
           </section>
           <div className="stack">
             <section className="card">
@@ -87,11 +101,12 @@ function Fact({ label, children }: { label: string; children: ReactNode }) {
   )
 }
 
-function RunFacts({ run }: { run: RunDetail }) {
+function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanation | undefined }) {
   const { t } = useTranslation()
   const reason = reasonText(run, t)
   return (
-    <section className="card" aria-label={t('runs.detail.why')}>
+    <section className="card" aria-label={t('explain.title')}>
+      {explanation ? <ExplainSummary explanation={explanation} /> : <p className="explain-summary">{reason || <>&nbsp;</>}</p>}
       <dl className="facts">
         <Fact label={t('runs.list.fireAt')}>
           <AbsoluteTime at={run.fireAt} ms />
@@ -123,12 +138,7 @@ function RunFacts({ run }: { run: RunDetail }) {
             {run.jobRevision}
           </Link>
         </Fact>
-        {(reason || run.message) && (
-          <Fact label={t('runs.detail.why')}>
-            {reason || run.message}
-            {reason && run.message && <span className="muted small"> · {run.message}</span>}
-          </Fact>
-        )}
+        {run.message && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
           <Fact label={t('runs.detail.notBefore')}>

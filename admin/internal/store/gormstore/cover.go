@@ -63,7 +63,7 @@ func (b *batch) cover(m *move, s *slot) (covered []domain.Execution, later bool,
 			}
 			return nil, true, b.apply(m, fx)
 		}
-		if o.e.State != domain.Cancelling {
+		if o.e.State != domain.Cancelling && !o.e.Lingers { // those have been told
 			others = append(others, o)
 		}
 	}

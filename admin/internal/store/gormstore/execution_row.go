@@ -32,6 +32,7 @@ type executionRow struct {
 	output, errorKind, error, stack                 string
 	logLines, priority                              int64
 	delays                                          string
+	lingers, returnedAt                             int64
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -88,6 +89,8 @@ var executionTable = table[executionRow]{
 			intColumn("phase", func(r *r) *int64 { return &r.phase }),
 			intColumn("priority", func(r *r) *int64 { return &r.priority }),
 			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
+			intColumn("lingers", func(r *r) *int64 { return &r.lingers }),
+			intColumn("returned_at", func(r *r) *int64 { return &r.returnedAt }),
 		}
 	}(),
 }
@@ -98,12 +101,16 @@ const (
 	// phaseCold is a run that waits far ahead of its time; the sweep that warms
 	// it up moves its WakeAt behind its NotBefore.
 	phaseCold = 1
+	// phaseLingering is a run that has ended while its handler still runs.
+	phaseLingering = 2
 )
 
 // phaseOf is the state as the index for lists has it: runs move through their
 // living states without touching it.
 func phaseOf(r *executionRow) int64 {
 	switch {
+	case r.lingers != 0:
+		return phaseLingering
 	case domain.State(r.state).Terminal():
 		return r.state
 	case domain.State(r.state) == domain.Due && r.wakeAt < r.notBefore:
@@ -131,6 +138,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		output: string(e.Output), errorKind: clip(e.ErrorKind, errorKindSize),
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
 		priority: int64(e.Priority), delays: delaysText(e.Delays),
+		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -163,6 +171,7 @@ func (r *executionRow) execution() domain.Execution {
 		GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
 		Priority: int(r.priority), Delays: delaysOf(r.delays),
+		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job 
 //   - by executor or instance: the executor's index;
 //   - else: one bounded scan per phase, merged. No state asked for means all.
 //     Living states share a phase, in which the others are passed over: there
-//     are only as many as are on their way.
+//     are only as many as are on their way. Bad ends that linger share one, too.
 //
 // Conditions beyond these filter the rows of the scan.
 func (s *Store) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
@@ -188,6 +188,8 @@ func phasesOf(states []domain.State) []int64 {
 	var out []int64
 	for _, st := range states {
 		switch {
+		case st == domain.Failed, st == domain.TimedOut, st == domain.Cancelled:
+			out = append(out, int64(st), phaseLingering)
 		case st.Terminal():
 			out = append(out, int64(st))
 		case st == domain.Due:
@@ -318,7 +320,7 @@ func (s *Store) CountExecutions(ctx context.Context, tenant domain.TenantID, sin
 	term := func(phase int64, st domain.State) string {
 		statement := fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND phase = %d AND id >= %d",
 			st, s.d.byIndex("ix_executions_phase"), tenant, phase, domain.IDFloor(since))
-		if phase == phaseAlive {
+		if phase == phaseAlive || phase == phaseLingering {
 			statement += fmt.Sprintf(" AND state = %d", st)
 		}
 		return statement

@@ -40,7 +40,7 @@ func (s *Store) FinishAttempts(ctx context.Context, reports []store.AttemptRepor
 			}
 			m := b.moves[r.Report.ExecutionID]
 			results[i].Execution = m.e
-			if results[i].Code == store.FinishStored {
+			if results[i].Code == store.FinishStored || results[i].Code == store.FinishReturned {
 				for _, w := range woken[m.e.JobID] {
 					results[i].Woken = append(results[i].Woken, w.e)
 				}
@@ -60,7 +60,7 @@ func (b *batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 	if m == nil || m.e.Executor != r.Executor {
 		return store.FinishNotFound, nil
 	}
-	was := m.e.State
+	was, lingered := m.e.State, m.e.Lingers
 	fx, err := m.e.Finish(b.now, r.Report, m.policy())
 	switch domain.CodeOf(err) {
 	case "":
@@ -75,6 +75,9 @@ func (b *batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 		return store.FinishStale, nil
 	default:
 		return "", err
+	}
+	if lingered {
+		return store.FinishReturned, b.apply(m, fx)
 	}
 	if was == domain.RetryWait {
 		// The attempt was archived when it was given up; its result replaces that.

@@ -280,7 +280,8 @@ func (t *txn) endInstances(rows []instanceRow, how ending) (ended []domain.Insta
 	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, how.grace)
 }
 
-// wakeInstances finds the executions among the tenant's living ones.
+// wakeInstances finds the executions among the tenant's living and lingering
+// ones.
 func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace func(domain.ExecutionID) time.Duration) error {
 	var ids []domain.ExecutionID
 	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
@@ -288,8 +289,8 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND phase = %d AND state IN (%d, %d, %d) AND executor_id = %d AND instance_id IN (%s)",
-		t.d.byIndex("ix_executions_phase"), tenant, phaseAlive, domain.Offered, domain.Running, domain.Cancelling, executor, idList(instances)))
+	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND phase IN (%d, %d) AND %s AND executor_id = %d AND instance_id IN (%s)",
+		t.d.byIndex("ix_executions_phase"), tenant, phaseAlive, phaseLingering, occupiesInstance(""), executor, idList(instances)))
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -298,7 +299,7 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 		return err
 	}
 	for _, m := range b.moves {
-		if m.e.State.OnInstance() && slices.Contains(instances, m.e.Instance) {
+		if m.e.OccupiesInstance() && slices.Contains(instances, m.e.Instance) {
 			m.e.WakeAt = b.now.Add(grace(m.e.ID))
 		}
 	}

@@ -191,18 +191,18 @@ func lockLimits(t *txn, keys []domain.LimitKey, skipLocked bool) (map[domain.Lim
 func (l *limit) count(t *txn) error {
 	return query(t.ctx, t.tx, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
-		var state int64
-		if err := rows.Scan(&id, &state); err != nil {
+		var there bool
+		if err := rows.Scan(&id, &there); err != nil {
 			return err
 		}
 		l.holders[id] = true
-		if domain.State(state).OnInstance() {
+		if there {
 			l.running++
 		} else {
 			l.gone = append(l.gone, id)
 		}
 		return nil
-	}, "SELECT h.execution_id, COALESCE(e.state, 0) FROM limit_holders AS h LEFT JOIN executions AS e ON e.id = h.execution_id WHERE "+l.where("h."))
+	}, "SELECT h.execution_id, COALESCE("+occupiesInstance("e.")+", 0) FROM limit_holders AS h LEFT JOIN executions AS e ON e.id = h.execution_id WHERE "+l.where("h."))
 }
 
 // room is how many more runs may be offered.

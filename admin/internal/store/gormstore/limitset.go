@@ -78,7 +78,8 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 // adopt makes holders of the runs that are on instances and were offered when
 // nobody, or not everybody, knew of the limit.
 func (l *limit) adopt(t *txn) error {
-	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND phase = %d AND %s", t.d.byIndex("ix_executions_phase"), phaseAlive, onInstance), []any{int64(l.tenant)}
+	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND phase IN (%d, %d) AND %s",
+		t.d.byIndex("ix_executions_phase"), phaseAlive, phaseLingering, occupiesInstance("")), []any{int64(l.tenant)}
 	if l.kind == kindExecutor {
 		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
 	}
@@ -98,8 +99,10 @@ func (l *limit) adopt(t *txn) error {
 	return nil
 }
 
-// onInstance is domain.State.OnInstance.
-var onInstance = fmt.Sprintf("state IN (%d, %d, %d)", domain.Offered, domain.Running, domain.Cancelling)
+// occupiesInstance is domain.Execution.OccupiesInstance; prefix is "" or "alias.".
+func occupiesInstance(prefix string) string {
+	return fmt.Sprintf("(%[1]sstate IN (%[2]d, %[3]d, %[4]d) OR %[1]slingers = 1)", prefix, domain.Offered, domain.Running, domain.Cancelling)
+}
 
 // waits is how an execution that has a place in a queue stands.
 var waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
@@ -116,7 +119,7 @@ func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views [
 			views = append(views, v)
 			return err
 		}, "SELECT l.subject_id, l.kind, l.tenant_id, l.capacity, COALESCE(x.name, ''),"+
-			" (SELECT COUNT(*) FROM limit_holders AS h JOIN executions AS e ON e.id = h.execution_id WHERE h.subject_id = l.subject_id AND h.kind = l.kind AND e."+onInstance+"),"+
+			" (SELECT COUNT(*) FROM limit_holders AS h JOIN executions AS e ON e.id = h.execution_id WHERE h.subject_id = l.subject_id AND h.kind = l.kind AND "+occupiesInstance("e.")+"),"+
 			" (SELECT COUNT(*) FROM limit_waiters AS w JOIN executions AS e ON e.id = w.execution_id WHERE w.subject_id = l.subject_id AND w.kind = l.kind AND e."+waits+")"+
 			" FROM limits AS l LEFT JOIN executors AS x ON l.kind = ? AND x.id = l.subject_id AND x.tenant_id = l.tenant_id"+
 			" WHERE l.tenant_id = ? AND l.capacity > 0 ORDER BY l.kind, x.name", kindExecutor, int64(tenant))

@@ -20,7 +20,7 @@ type oldRun struct {
 
 // DeleteRunsBefore walks the primary key from its beginning, over all tenants:
 // ids grow with time. Ended runs move no more, but for a late result, which
-// then finds nothing.
+// then finds nothing; those that linger stay until they hold nothing.
 func (s *Store) DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	err = s.runRepeatable(ctx, "delete old runs", func(t *txn) error {
 		old, err := oldRuns(t, before, limit)
@@ -51,7 +51,7 @@ func oldRuns(t *txn, before time.Time, limit int) ([]oldRun, error) {
 		err := rows.Scan(&r.id, &r.tenant, &r.job, &r.key)
 		old = append(old, r)
 		return err
-	}, fmt.Sprintf("SELECT id, tenant_id, job_id, occurrence_key FROM executions%s WHERE id < %d AND state >= %d ORDER BY id LIMIT %d",
+	}, fmt.Sprintf("SELECT id, tenant_id, job_id, occurrence_key FROM executions%s WHERE id < %d AND state >= %d AND lingers = 0 ORDER BY id LIMIT %d",
 		t.d.byPrimary(), domain.IDFloor(before), domain.Succeeded, limit)+t.d.forUpdateSkip())
 	return old, err
 }

@@ -140,7 +140,7 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 	}
 	for _, id := range ids {
 		m := b.moves[id]
-		if m == nil || m.e.State.Terminal() || m.e.WakeAt.After(b.now) {
+		if m == nil || m.e.State.Terminal() && !m.e.Lingers || m.e.WakeAt.After(b.now) {
 			continue // locked by another, or moved on since it was found
 		}
 		if b.stillBlocked(m) {
@@ -165,7 +165,7 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 		case domain.SweepResend:
 			out.resend = append(out.resend, m)
 		}
-		if m.e.State.Terminal() || m.e.State == domain.RetryWait && was != domain.RetryWait {
+		if was != m.e.State && (m.e.State.Terminal() || m.e.State == domain.RetryWait) {
 			out.ended = append(out.ended, m)
 		}
 	}
@@ -195,7 +195,7 @@ func (b *batch) leases() (map[domain.InstanceID]time.Time, error) {
 	out := map[domain.InstanceID]time.Time{}
 	var ids []domain.InstanceID
 	for _, m := range b.moves {
-		if m.e.State.OnInstance() && m.e.Instance != 0 {
+		if m.e.OccupiesInstance() && m.e.Instance != 0 {
 			ids = append(ids, m.e.Instance)
 		}
 	}

@@ -63,6 +63,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
 		{"SweepOffer", testSweepOffer}, {"SweepOverdue", testSweepOverdue}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
+		{"LingerKeepsTheSlot", testLingerKeepsTheSlot}, {"LingerCancelled", testLingerCancelled}, {"LingerOneBatch", testLingerOneBatch}, {"LingerLease", testLingerLease},
+		{"LingerDeadline", testLingerDeadline}, {"LingerSuperseded", testLingerSuperseded}, {"LingerLimit", testLingerLimit}, {"LingerRetention", testLingerRetention},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},

@@ -1,8 +1,9 @@
 import { auth } from './auth'
 import { common } from './common'
+import { engine } from './engine'
 import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
 
-export const en = { ...common, ...auth, jobs, runs, ...ops }
+export const en = { ...common, ...auth, jobs, runs, ...ops, ...engine }
 export type Texts = typeof en

@@ -45,6 +45,8 @@ export const jobs = {
     overview: 'Overview',
     runs: 'Runs',
     revisions: 'Revisions',
+    why: 'Why?',
+    backfills: 'Backfills',
     tabs: 'Parts of this job',
     pausedNote: 'Paused: {{note}}',
     pausedPlain: 'This job is paused.',

@@ -117,15 +117,6 @@ export const ops = {
     emptyTitle: 'No alert was sent yet',
     emptyHelp: 'When a run finally fails, or is due while no instance is online, its owner is told by mail or webhook. Each telling is listed here.',
   },
-  nodes: {
-    title: 'Nodes',
-    name: 'Node',
-    sessions: 'Sessions',
-    started: 'Started',
-    heartbeat: 'Heartbeat',
-    current: 'answers you',
-    help: 'Servers which share this database.',
-  },
   users: {
     title: 'Users',
     create: 'New user',

@@ -47,6 +47,8 @@ export const jobs: typeof en = {
     overview: '概况',
     runs: '执行记录',
     revisions: '历史版本',
+    why: '为什么？',
+    backfills: '补数',
     tabs: '任务的各部分',
     pausedNote: '已暂停：{{note}}',
     pausedPlain: '任务已暂停。',

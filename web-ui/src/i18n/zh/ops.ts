@@ -119,15 +119,6 @@ export const ops: typeof en = {
     emptyTitle: '还没有发送过告警',
     emptyHelp: '执行最终失败，或到点而没有在线实例时，会通过邮件或 Webhook 通知负责人。每次通知都列在这里。',
   },
-  nodes: {
-    title: '调度节点',
-    name: '节点',
-    sessions: '会话数',
-    started: '启动时间',
-    heartbeat: '心跳',
-    current: '当前响应',
-    help: '共用同一数据库的服务器。',
-  },
   users: {
     title: '用户',
     create: '新建用户',

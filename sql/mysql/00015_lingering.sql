@@ -1,0 +1,14 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- lingers: the run has ended, but its handler still runs, and the run keeps its
+-- slot. It is in phase 2 then, and has a wake_at, through which the sweep finds
+-- it. returned_at is when a run that lingered was known to run no more.
+ALTER TABLE executions
+    ADD COLUMN lingers     TINYINT NOT NULL DEFAULT 0,
+    ADD COLUMN returned_at BIGINT NOT NULL DEFAULT 0;
+
+-- +goose Down
+ALTER TABLE executions
+    DROP COLUMN returned_at,
+    DROP COLUMN lingers;

@@ -1,0 +1,191 @@
+// Writing a calendar. Days and windows are lines of text: they are typed,
+// pasted and sorted; pickers put lines in.
+import { useQuery } from '@tanstack/react-query'
+import { Link, useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { Alert, App, Button, Form, Input, Select } from 'antd'
+import { useMemo, useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { ApiError, isApiError } from '../api/problem'
+import { queries, queryClient, refreshCalendars } from '../api/queries'
+import type { Calendar, CalendarSpec } from '../api/types'
+import { DayLines, WindowLines } from '../components/CalendarLines'
+import { useCan, useShowError } from '../components/hooks'
+import { LinkButton } from '../components/LinkButton'
+import { Page } from '../components/Page'
+import { ErrorState } from '../components/States'
+import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
+import { allZones } from '../lib/time'
+import { PageSkeleton } from './JobPage'
+
+const FORBIDDEN = new ApiError({ status: 403, code: 'permission_denied' })
+
+export function CalendarNewPage() {
+  const { t } = useTranslation()
+  if (!useCan('editor')) return <ErrorState error={FORBIDDEN} />
+  return (
+    <Page title={t('calendars.createTitle')} crumbs={<Link to="/calendars">{t('calendars.title')}</Link>}>
+      <CalendarForm />
+    </Page>
+  )
+}
+
+export function CalendarEditPage() {
+  const { t } = useTranslation()
+  const { calendarId } = useParams({ from: '/app/calendars/$calendarId/edit' })
+  const allowed = useCan('editor')
+  // The draft stands on the version that was read once.
+  const calendar = useQuery({ ...queries.calendar(calendarId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
+  if (!allowed) return <ErrorState error={FORBIDDEN} />
+  if (calendar.error && !calendar.data) return <ErrorState error={calendar.error} onRetry={() => void calendar.refetch()} />
+  if (!calendar.data || calendar.isFetching) return <PageSkeleton />
+  return (
+    <Page
+      title={t('calendars.editTitle', { name: calendar.data.name })}
+      crumbs={
+        <>
+          <Link to="/calendars">{t('calendars.title')}</Link> ›{' '}
+          <Link to="/calendars/$calendarId" params={{ calendarId }}>
+            {calendar.data.name}
+          </Link>
+        </>
+      }
+    >
+      <CalendarForm key={calendar.data.version} stored={calendar.data} />
+    </Page>
+  )
+}
+
+function CalendarForm({ stored }: { stored?: Calendar }) {
+  const { t } = useTranslation()
+  const { message, modal } = App.useApp()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const [form] = Form.useForm<CalendarFields>()
+  const [initial] = useState(() => calendarFieldsOf(stored))
+  const [busy, setBusy] = useState(false)
+  // Somebody else's version, when one came between.
+  const [theirs, setTheirs] = useState<Calendar>()
+  const saved = useRef(false)
+  const dirty = () => !saved.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify({ ...initial })
+  const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
+
+  useBlocker({
+    enableBeforeUnload: dirty,
+    shouldBlockFn: async () => {
+      if (!dirty()) return false
+      return !(await modal.confirm({
+        title: t('jobs.form.leaveTitle'),
+        content: t('jobs.form.leaveHelp'),
+        okText: t('jobs.form.leave'),
+        cancelText: t('jobs.form.stay'),
+        autoFocusButton: 'cancel',
+      }))
+    },
+  })
+
+  const write = (spec: CalendarSpec, version: number) => (stored ? api.updateCalendar(stored.id, version, spec) : api.createCalendar(spec))
+  const save = async (version: number) => {
+    const spec = calendarSpecOf(form.getFieldsValue(true) as CalendarFields)
+    setBusy(true)
+    try {
+      const next = await write(spec, version)
+      saved.current = true
+      message.success(t('calendars.saved', { n: next.version, name: next.name }))
+      queryClient.setQueryData(queries.calendar(next.id).queryKey, next)
+      refreshCalendars()
+      await navigate({ to: '/calendars/$calendarId', params: { calendarId: next.id } })
+    } catch (err) {
+      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await api.calendar(stored.id).catch(() => undefined))
+      else if (!complain(err)) showError(err)
+    } finally {
+      setBusy(false)
+    }
+  }
+  /** Puts the server's complaints at their fields; false when one has none. */
+  const complain = (err: unknown): boolean => {
+    const items = isApiError(err) ? err.items : []
+    const known = items.filter((item) => form.getFieldInstance(fieldOf(item.location) as never) !== undefined)
+    form.setFields(known.map((item) => ({ name: fieldOf(item.location) as never, errors: [item.message] })))
+    if (known[0]) form.scrollToField(fieldOf(known[0].location), { focus: true })
+    return items.length > 0 && known.length === items.length
+  }
+  return (
+    <Form
+      form={form}
+      layout="vertical"
+      initialValues={initial}
+      scrollToFirstError={{ focus: true }}
+      onValuesChange={(changed: Partial<CalendarFields>, all) => {
+        // The same windows, on the clocks of the new zone.
+        if ('zone' in changed) form.setFieldsValue(rezone(all))
+      }}
+      onFinish={() => void save(stored?.version ?? 0)}
+    >
+      <div className="stack">
+        {theirs && (
+          <Alert
+            type="warning"
+            showIcon
+            title={t('calendars.conflictTitle')}
+            description={
+              <div className="stack" style={{ gap: 8 }}>
+                <p>{t('calendars.conflictHelp', { n: theirs.version })}</p>
+                <div className="row">
+                  <a href={`/calendars/${theirs.id}`} target="_blank" rel="noreferrer">
+                    {t('calendars.conflictLook', { n: theirs.version })}
+                  </a>
+                  <Button onClick={() => void save(theirs.version)} loading={busy}>
+                    {t('calendars.conflictOver')}
+                  </Button>
+                </div>
+              </div>
+            }
+          />
+        )}
+        <section className="card form-fields">
+          <Form.Item name="name" label={t('calendars.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]} extra={t('jobs.form.nameHelp')}>
+            <Input maxLength={128} autoComplete="off" spellCheck={false} />
+          </Form.Item>
+          <Form.Item name="zone" label={t('calendars.zone')}>
+            <Select showSearch allowClear options={zones} placeholder={t('calendars.zoneAny')} />
+          </Form.Item>
+          <Form.Item name="windowZone" hidden>
+            <Input />
+          </Form.Item>
+          <Form.Item name="weekend" label={t('calendars.weekend')} rules={[{ required: true, message: t('field.required') }]}>
+            <Select mode="multiple" options={WEEKDAYS.map((day) => ({ value: day, label: t(`calendars.weekdays.${day}`) }))} />
+          </Form.Item>
+          <Form.Item className="wide" name="description" label={t('calendars.description')}>
+            <Input.TextArea maxLength={2000} autoSize={{ minRows: 1, maxRows: 5 }} />
+          </Form.Item>
+        </section>
+        <div className="grid-2">
+          <DayLines name="holidays" rows={12} />
+          <div className="stack">
+            <DayLines name="makeUpDays" rows={4} />
+            <WindowLines />
+          </div>
+        </div>
+      </div>
+      <div className="form-foot">
+        <Button type="primary" htmlType="submit" loading={busy}>
+          {t(stored ? 'action.save' : 'action.create')}
+        </Button>
+        {stored ? (
+          <LinkButton to="/calendars/$calendarId" params={{ calendarId: stored.id }}>
+            {t('action.cancel')}
+          </LinkButton>
+        ) : (
+          <LinkButton to="/calendars">{t('action.cancel')}</LinkButton>
+        )}
+        {stored && <span className="muted small">{t('calendars.saveHelp')}</span>}
+      </div>
+    </Form>
+  )
+}
+
+/** "body.holidays[3].date" speaks of the field which holds the list. */
+function fieldOf(location: string | undefined): string {
+  return (location ?? '').replace(/^body\./, '').replace(/[[.].*$/, '')
+}

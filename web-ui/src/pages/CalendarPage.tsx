@@ -1,0 +1,237 @@
+// One calendar: its days and windows, who uses it, and its versions.
+import { DeleteOutlined, EditOutlined, ImportOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { App, Button } from 'antd'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient, refreshCalendars } from '../api/queries'
+import type { Blackout, Calendar, CalendarDay, Id } from '../api/types'
+import { CalendarVersions } from '../components/CalendarVersions'
+import { useCan, useShowError } from '../components/hooks'
+import { LinkButton } from '../components/LinkButton'
+import { Page } from '../components/Page'
+import { ErrorState } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+import { formatWall, rangesOf } from '../lib/calendar'
+import { serverNow } from '../lib/connection'
+import { localZone } from '../lib/time'
+import { PageSkeleton } from './JobPage'
+
+const CalendarImport = lazy(() => import('../components/CalendarImport'))
+
+export function CalendarPage() {
+  const { t } = useTranslation()
+  const { calendarId } = useParams({ from: '/app/calendars/$calendarId' })
+  const calendar = useQuery(queries.calendar(calendarId))
+  const jobs = useQuery(queries.calendarJobs(calendarId))
+  const canEdit = useCan('editor')
+  if (calendar.error && !calendar.data) return <ErrorState error={calendar.error} onRetry={() => void calendar.refetch()} />
+  if (!calendar.data) return <PageSkeleton />
+  const { data } = calendar
+  return (
+    <Page
+      title={data.name}
+      crumbs={<Link to="/calendars">{t('calendars.title')}</Link>}
+      sub={data.description}
+      actions={canEdit && <Actions calendar={data} jobs={jobs.data?.items} />}
+    >
+      <div className="stack">
+        <section className="card">
+          <dl className="facts">
+            <Fact label={t('calendars.zone')}>{data.zone || t('calendars.zoneAny')}</Fact>
+            <Fact label={t('calendars.weekend')}>{(data.weekend ?? ['SAT', 'SUN']).map((day) => t(`calendars.weekdays.${day}`)).join(' ')}</Fact>
+            <Fact label={t('calendars.version')}>
+              <span className="num">{data.version}</span>
+            </Fact>
+            <Fact label={t('field.updated')}>
+              {data.updatedBy} · <RelativeTime at={data.updatedAt} />
+            </Fact>
+          </dl>
+        </section>
+        <div className="grid-2">
+          <div className="stack">
+            <DaysCard title={t('calendars.holidays')} days={data.holidays ?? []} />
+            <DaysCard title={t('calendars.makeUpDays')} days={data.makeUpDays ?? []} />
+            <WindowsCard windows={data.blackouts ?? []} zone={data.zone || localZone} />
+          </div>
+          <section className="card">
+            <h2>{t('calendars.usedBy')}</h2>
+            {jobs.error && !jobs.data ? <ErrorState error={jobs.error} onRetry={() => void jobs.refetch()} /> : <JobList jobs={jobs.data?.items} />}
+          </section>
+        </div>
+        <CalendarVersions calendar={data} />
+      </div>
+    </Page>
+  )
+}
+
+function Fact({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function JobList({ jobs }: { jobs: { id: Id; name: string }[] | undefined }) {
+  const { t } = useTranslation()
+  if (!jobs) return <span className="skeleton" />
+  if (jobs.length === 0) return <p className="muted">{t('calendars.unused')}</p>
+  return (
+    <ul className="plain-list">
+      {jobs.map((job) => (
+        <li key={job.id}>
+          <Link to="/jobs/$jobId" params={{ jobId: job.id }}>
+            {job.name}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** What is over stands folded: people ask for what comes. */
+function Upcoming<T>({ items, isPast, render }: { items: T[]; isPast: (one: T) => boolean; render: (one: T) => ReactNode }) {
+  const { t } = useTranslation()
+  const past = items.filter(isPast)
+  const coming = items.filter((one) => !isPast(one))
+  if (items.length === 0) return <p className="muted">{t('calendars.noDays')}</p>
+  return (
+    <>
+      {coming.length > 0 && <ul className="day-list">{coming.map(render)}</ul>}
+      {past.length > 0 && (
+        <details>
+          <summary>{t('calendars.past', { count: past.length })}</summary>
+          <ul className="day-list">{past.map(render)}</ul>
+        </details>
+      )}
+    </>
+  )
+}
+
+function DaysCard({ title, days }: { title: string; days: CalendarDay[] }) {
+  const { t } = useTranslation()
+  const today = new Date(serverNow()).toISOString().slice(0, 10)
+  return (
+    <section className="card">
+      <div className="card-head">
+        <h2>{title}</h2>
+        <span className="muted">{t('calendars.days', { count: days.length })}</span>
+      </div>
+      <Upcoming
+        items={rangesOf(days)}
+        isPast={(one) => one.to < today}
+        render={(one) => (
+          <li key={one.from}>
+            <span className="num nowrap">{one.days > 1 ? `${one.from} – ${one.to.slice(5)}` : one.from}</span> {one.name}
+          </li>
+        )}
+      />
+    </section>
+  )
+}
+
+function WindowsCard({ windows, zone }: { windows: Blackout[]; zone: string }) {
+  const { t } = useTranslation()
+  const now = serverNow()
+  return (
+    <section className="card">
+      <div className="card-head">
+        <h2>{t('calendars.blackouts')}</h2>
+        <span className="muted">{t('calendars.windows', { count: windows.length })}</span>
+      </div>
+      <Upcoming
+        items={windows.toSorted((a, b) => Date.parse(a.from) - Date.parse(b.from))}
+        isPast={(one) => Date.parse(one.to) <= now}
+        render={(one) => (
+          <li key={`${one.from}-${one.to}`}>
+            <span className="num">
+              {formatWall(one.from, zone)} – {formatWall(one.to, zone)}
+            </span>{' '}
+            <span className="muted small">{zone}</span> {one.name}
+          </li>
+        )}
+      />
+    </section>
+  )
+}
+
+function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name: string }[] | undefined }) {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const [importing, setImporting] = useState(false)
+  const { name } = calendar
+  const remove = () => {
+    if (jobs && jobs.length > 0) {
+      // The server refuses it too; here stands why, and where to go.
+      const dialog = modal.info({
+        title: t('calendars.inUseTitle', { name }),
+        okText: t('action.close'),
+        content: (
+          <>
+            <p>{t('calendars.inUseHelp')}</p>
+            <ul className="plain-list">
+              {jobs.map((job) => (
+                <li key={job.id}>
+                  <a
+                    href={`/jobs/${job.id}/edit`}
+                    onClick={(event) => {
+                      event.preventDefault()
+                      dialog.destroy()
+                      void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.id } })
+                    }}
+                  >
+                    {job.name}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </>
+        ),
+      })
+      return
+    }
+    modal.confirm({
+      title: t('calendars.deleteTitle', { name }),
+      content: t('calendars.deleteHelp'),
+      okText: t('calendars.delete'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.deleteCalendar(calendar.id)
+          message.success(t('calendars.deleted', { name }))
+          await navigate({ to: '/calendars' })
+          queryClient.removeQueries({ queryKey: ['calendar', calendar.id] })
+          refreshCalendars()
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  }
+  return (
+    <>
+      <LinkButton to="/calendars/$calendarId/edit" params={{ calendarId: calendar.id }} icon={<EditOutlined />}>
+        {t('action.edit')}
+      </LinkButton>
+      <Button icon={<ImportOutlined />} onClick={() => setImporting(true)}>
+        {t('calendars.import')}
+      </Button>
+      <Button danger icon={<DeleteOutlined />} onClick={remove}>
+        {t('calendars.delete')}
+      </Button>
+      {importing && (
+        <Suspense fallback={null}>
+          <CalendarImport calendar={calendar} onClose={() => setImporting(false)} />
+        </Suspense>
+      )}
+    </>
+  )
+}

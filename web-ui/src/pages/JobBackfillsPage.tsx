@@ -1,0 +1,167 @@
+// A job's backfills: what was asked for, how far it is.
+import { PlusOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { App, Button } from 'antd'
+import { lazy, Suspense, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient, refreshJobs } from '../api/queries'
+import type { Backfill } from '../api/types'
+import { useCan, useShowError } from '../components/hooks'
+import { ResourceTable, type Column } from '../components/ResourceTable'
+import { BackfillStateChip } from '../components/StateChip'
+import { Blank } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+import { formatWall } from '../lib/calendar'
+
+const BackfillDialog = lazy(() => import('../components/BackfillDialog'))
+
+export function JobBackfillsTab() {
+  const { t } = useTranslation()
+  const { jobId } = useParams({ from: '/app/jobs/$jobId' })
+  const job = useQuery(queries.job(jobId)).data
+  const backfills = useQuery(queries.backfills(jobId))
+  const canRun = useCan('operator')
+  const [asking, setAsking] = useState(false)
+  const columns = useColumns(job?.schedule.zone ?? 'UTC', canRun)
+  if (!job) return null
+  const create = canRun && job.schedule.kind !== 'none' && (
+    <Button type="primary" icon={<PlusOutlined />} onClick={() => setAsking(true)}>
+      {t('backfill.create')}
+    </Button>
+  )
+  return (
+    <>
+      <section className="card flush" aria-label={t('backfill.title')}>
+        <div className="card-head">
+          <div>
+            <h2>{t('backfill.title')}</h2>
+            <p className="muted">{t('backfill.help')}</p>
+          </div>
+          {create}
+        </div>
+        <ResourceTable
+          label={t('backfill.title')}
+          columns={columns}
+          rows={backfills.data?.items}
+          rowKey={(one) => one.id ?? one.from}
+          error={backfills.error}
+          onRetry={() => void backfills.refetch()}
+          updatedAt={backfills.dataUpdatedAt}
+          empty={<Blank title={t('backfill.emptyTitle')} help={t('backfill.emptyHelp')} />}
+        />
+      </section>
+      {asking && (
+        <Suspense fallback={null}>
+          <BackfillDialog job={job} onClose={() => setAsking(false)} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+function useColumns(zone: string, canRun: boolean): Column<Backfill>[] {
+  const { t } = useTranslation()
+  const columns: Column<Backfill>[] = [
+    {
+      key: 'range',
+      title: t('backfill.range'),
+      kind: 'title',
+      render: (one) => (
+        <div>
+          <span className="num">
+            {formatWall(one.from, zone)} – {formatWall(one.to, zone)}
+          </span>{' '}
+          <span className="muted small">{zone}</span>
+          <div className="muted small">
+            {t(`backfill.scope_${one.scope}`)}
+            {one.note && ` · ${one.note}`}
+          </div>
+        </div>
+      ),
+    },
+    {
+      key: 'state',
+      title: t('backfill.state'),
+      render: (one) => (
+        <div>
+          <BackfillStateChip state={one.state} />
+          {one.message && <div className="muted small">{one.message}</div>}
+        </div>
+      ),
+    },
+    { key: 'progress', title: t('backfill.progress'), render: (one) => <Progress backfill={one} /> },
+    {
+      key: 'by',
+      title: t('backfill.by'),
+      render: (one) => (
+        <span>
+          {one.createdBy} · <RelativeTime at={one.createdAt} />
+        </span>
+      ),
+    },
+    {
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) => (
+        <span className="row">
+          <Link to="/jobs/$jobId/runs" params={{ jobId: one.jobId }} search={{ cause: 'backfill', from: one.from, to: one.to }}>
+            {t('backfill.runs')}
+          </Link>
+          {canRun && one.state === 'running' && <Cancel backfill={one} />}
+        </span>
+      ),
+    },
+  ]
+  return columns
+}
+
+function Progress({ backfill }: { backfill: Backfill }) {
+  const { t } = useTranslation()
+  const { planned, created, skipped, succeeded, failed, running } = backfill
+  const done = created + skipped
+  const share = planned > 0 ? Math.min(100, (done / planned) * 100) : 100
+  return (
+    <div>
+      <span className="row tight" style={{ flexWrap: 'nowrap' }}>
+        <span className="meter" aria-hidden="true">
+          <span style={{ width: `${share}%` }} />
+        </span>
+        <span className="small">{t('backfill.progressOf', { done, all: planned })}</span>
+      </span>
+      <div className="muted small">{t('backfill.counts', { succeeded, failed, running, skipped })}</div>
+    </div>
+  )
+}
+
+function Cancel({ backfill }: { backfill: Backfill }) {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const cancel = () =>
+    modal.confirm({
+      title: t('backfill.cancelTitle'),
+      content: t('backfill.cancelHelp'),
+      okText: t('backfill.cancel'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.back'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.cancelBackfill(backfill.id ?? '')
+          message.success(t('backfill.cancelled'))
+        } catch (err) {
+          showError(err)
+        }
+        void queryClient.invalidateQueries({ queryKey: ['job', backfill.jobId, 'backfills'] })
+        refreshJobs()
+      },
+    })
+  return (
+    <Button size="small" danger onClick={cancel}>
+      {t('backfill.cancel')}
+    </Button>
+  )
+}
