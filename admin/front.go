@@ -31,6 +31,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	a.alerting = alerting.New(alerting.Options{
 		Operators: alerting.Operators(a.config.Operators),
 		Store:     a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
+		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
 		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,

@@ -13,42 +13,52 @@ var ErrNoPlan = errors.New("the history has no plan record: it says which fire t
 
 // Check judges a history. It does not change it.
 func Check(h *History) (*Report, error) {
-	if h.Plan == nil {
-		return nil, ErrNoPlan
+	o, err := newOverall(h)
+	if err != nil {
+		return nil, err
 	}
-	c := newChecker(h)
-	c.buildJobs()
-	c.expand()
-	c.judgeLabels()
-	c.judgeResults()
-	c.judgeOverlap()
-	c.judgeBlind()
-	c.judgeDelays()
-	c.sum()
-	return c.report, nil
+	for i := range h.Runs {
+		o.seeRun(&h.Runs[i])
+	}
+	for i := range h.Rows {
+		o.seeRow(&h.Rows[i])
+	}
+	o.judge(h)
+	o.sum(h.Torn)
+	return o.report, nil
 }
 
-// checker holds one history while it is judged.
-type checker struct {
-	h      *History
-	plan   Plan // with its defaults
-	report *Report
-
-	runs    []Run // by start, on the reference clock
+// overall is what is known, and counted, of the history as a whole. Jobs are
+// judged by themselves, so that a history may be judged in parts.
+type overall struct {
+	plan    Plan // with its defaults
+	report  *Report
 	faults  []Fault
 	windows []interval        // the faults, merged
 	clocks  map[string][]Node // measurements by node and time
-	end     Time              // the last instant that the history knows of
+	ahead   Time              // what the database's clock is off when all is well
+
+	// What seeRun and seeRow have seen.
+	end     Time            // the last instant that the history knows of
+	boots   map[string]Time // when a boot last showed itself, on the reference clock
+	nodes   map[string]bool
+	hasRows bool
+
+	outside, inside []time.Duration // lateness
+	starts          []start         // first starts that were due near a fault
+}
+
+// checker holds one part of a history while it is judged: some jobs with all
+// that belongs to them.
+type checker struct {
+	*overall
+	h    *History
+	runs []Run // by start, on the reference clock
 
 	jobs  map[string]*job
 	order []*job         // by id
 	rows  map[string]int // by key
 	keys  map[string][]int
-	boots map[string]Time // when a boot last showed itself
-
-	outside, inside []time.Duration // lateness
-	starts          []start         // first starts, for the faults
-	ahead           Time            // what the database's clock is off when all is well
 }
 
 // start is the first start of a target.
@@ -56,35 +66,68 @@ type start struct {
 	due, at Time
 }
 
-func newChecker(h *History) *checker {
+// newOverall reads everything of a history but its runs and rows.
+func newOverall(h *History) (*overall, error) {
+	if h.Plan == nil {
+		return nil, ErrNoPlan
+	}
 	p := *h.Plan
 	p.LateAfter = orDefault(p.LateAfter, Span(time.Second))
 	p.Settle = orDefault(p.Settle, Span(30*time.Second))
 	p.CallLimit = orDefault(p.CallLimit, Span(time.Minute))
-	c := &checker{
-		h: h, plan: p, report: NewReport(), faults: slices.Clone(h.Faults),
-		clocks: map[string][]Node{}, jobs: map[string]*job{}, rows: map[string]int{}, keys: map[string][]int{},
-		boots: map[string]Time{},
+	o := &overall{
+		plan: p, report: NewReport(), faults: slices.Clone(h.Faults),
+		clocks: map[string][]Node{}, boots: map[string]Time{}, nodes: map[string]bool{}, end: p.To,
 	}
-	c.report.Name, c.report.From, c.report.To = p.Name, p.From.Std(), p.To.Std()
-	slices.SortStableFunc(c.faults, func(a, b Fault) int { return cmp.Compare(a.Start, b.Start) })
+	o.report.Name, o.report.From, o.report.To = p.Name, p.From.Std(), p.To.Std()
+	slices.SortStableFunc(o.faults, func(a, b Fault) int { return cmp.Compare(a.Start, b.Start) })
 	for _, n := range h.Nodes {
-		c.clocks[n.Node] = append(c.clocks[n.Node], n)
+		o.clocks[n.Node] = append(o.clocks[n.Node], n)
+		o.nodes[n.Node] = true
 	}
-	for _, list := range c.clocks {
+	for _, list := range o.clocks {
 		slices.SortStableFunc(list, func(a, b Node) int { return cmp.Compare(a.At, b.At) })
 	}
-	c.joinFaults()
+	for _, call := range h.Calls {
+		o.end = max(o.end, call.Invoke, call.Ack)
+	}
+	o.joinFaults()
+	o.ahead = o.calm()
+	return o, nil
+}
+
+// seeRun and seeRow come before any part is judged.
+func (o *overall) seeRun(r *Run) {
+	aligned := *r
+	o.align(&aligned)
+	o.boots[r.Boot] = max(o.boots[r.Boot], aligned.Start, aligned.End)
+	o.end = max(o.end, aligned.Start, aligned.End)
+	o.nodes[r.Node] = true
+}
+
+func (o *overall) seeRow(r *Row) {
+	o.end = max(o.end, r.PlannedAt, r.OfferedAt, r.GrantedAt, r.FinishedAt)
+	o.nodes[r.Node] = true
+	o.hasRows = true
+}
+
+// judge judges the jobs of one part.
+func (o *overall) judge(part *History) {
+	c := &checker{overall: o, h: part, jobs: map[string]*job{}, rows: map[string]int{}, keys: map[string][]int{}}
 	c.alignRuns()
-	c.findEnd()
-	c.ahead = c.calm()
-	return c
+	c.buildJobs()
+	c.expand()
+	c.judgeLabels()
+	c.judgeResults()
+	c.judgeOverlap()
+	c.judgeBlind()
+	c.judgeDelays()
 }
 
 // clock tells how far a node's clock was off, by the measurement next to an
 // instant.
-func (c *checker) clock(node string, at Time) (offset, bound Time) {
-	list := c.clocks[node]
+func (o *overall) clock(node string, at Time) (offset, bound Time) {
+	list := o.clocks[node]
 	if len(list) == 0 {
 		return 0, 0
 	}
@@ -100,22 +143,25 @@ func (c *checker) clock(node string, at Time) (offset, bound Time) {
 const rounding Time = 1000
 
 // tolerance is how much a run's times may be wrong.
-func (c *checker) tolerance(r *Run) Time {
-	_, bound := c.clock(r.Node, r.Start)
+func (o *overall) tolerance(r *Run) Time {
+	_, bound := o.clock(r.Node, r.Start)
 	return bound + rounding
+}
+
+// align puts a run on the reference clock.
+func (o *overall) align(r *Run) {
+	offset, _ := o.clock(r.Node, r.Start)
+	r.Start -= offset
+	if r.End != 0 {
+		r.End -= offset
+	}
 }
 
 // alignRuns puts all runs on the reference clock, in the order of their start.
 func (c *checker) alignRuns() {
 	c.runs = slices.Clone(c.h.Runs)
 	for i := range c.runs {
-		r := &c.runs[i]
-		offset, _ := c.clock(r.Node, r.Start)
-		r.Start -= offset
-		if r.End != 0 {
-			r.End -= offset
-		}
-		c.boots[r.Boot] = max(c.boots[r.Boot], r.Start, r.End)
+		c.align(&c.runs[i])
 	}
 	slices.SortFunc(c.runs, func(a, b Run) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Fence, b.Fence), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Shard, b.Shard))
@@ -125,28 +171,12 @@ func (c *checker) alignRuns() {
 	}
 }
 
-// findEnd finds the last instant that anything knows of.
-func (c *checker) findEnd() {
-	end := c.plan.To
-	for i := range c.runs {
-		end = max(end, c.runs[i].Start, c.runs[i].End)
-	}
-	for i := range c.h.Rows {
-		r := &c.h.Rows[i]
-		end = max(end, r.PlannedAt, r.OfferedAt, r.GrantedAt, r.FinishedAt)
-	}
-	for _, call := range c.h.Calls {
-		end = max(end, call.Invoke, call.Ack)
-	}
-	c.end = end
-}
-
 // slack is how far the database's clock, by which the admin plans, was off.
-func (c *checker) slack(at Time) Time {
+func (o *overall) slack(at Time) Time {
 	slack := rounding
-	for name, list := range c.clocks {
+	for name, list := range o.clocks {
 		if list[0].Role == "database" {
-			offset, bound := c.clock(name, at)
+			offset, bound := o.clock(name, at)
 			slack = max(slack, max(offset, -offset)+bound+rounding)
 		}
 	}
@@ -155,9 +185,9 @@ func (c *checker) slack(at Time) Time {
 
 // calm is the least that the database's clock was ever off: what it is off
 // when nobody steps it.
-func (c *checker) calm() Time {
+func (o *overall) calm() Time {
 	least := latest
-	for _, list := range c.clocks {
+	for _, list := range o.clocks {
 		for _, n := range list {
 			if n.Role == "database" {
 				least = min(least, max(n.Offset, -n.Offset)+n.Error)
@@ -209,7 +239,9 @@ func (c *checker) buildJobs() {
 	for _, j := range c.order {
 		slices.SortStableFunc(j.rows, func(a, b int) int { return cmp.Compare(c.h.Rows[a].FireAt, c.h.Rows[b].FireAt) })
 	}
-	c.report.Jobs, c.report.Runs, c.report.Rows = len(c.order), len(c.runs), len(c.h.Rows)
+	c.report.Jobs += len(c.order)
+	c.report.Runs += len(c.runs)
+	c.report.Rows += len(c.h.Rows)
 }
 
 // expand makes the targets. Those outside of the plan's window are possible
@@ -223,7 +255,7 @@ func (c *checker) expand() {
 			j.adopt(c.h.Rows, c.plan.From, c.plan.To)
 		}
 		j.expand(j.revisions[1].from, c.end, c.plan.From, c.plan.To)
-		if len(c.h.Rows) == 0 {
+		if !c.hasRows {
 			j.excuse(c.plan.LateAfter)
 		}
 		for _, t := range j.targets {
@@ -275,21 +307,21 @@ func stamp(t Time) string { return t.Std().Format("2006-01-02T15:04:05.000000Z")
 type interval struct{ from, to Time }
 
 // joinFaults merges the faults, each with what it leaves behind.
-func (c *checker) joinFaults() {
-	for _, f := range c.faults {
-		to := f.end() + c.plan.Settle
-		if n := len(c.windows); n > 0 && f.Start <= c.windows[n-1].to {
-			c.windows[n-1].to = max(c.windows[n-1].to, to)
+func (o *overall) joinFaults() {
+	for _, f := range o.faults {
+		to := f.end() + o.plan.Settle
+		if n := len(o.windows); n > 0 && f.Start <= o.windows[n-1].to {
+			o.windows[n-1].to = max(o.windows[n-1].to, to)
 		} else {
-			c.windows = append(c.windows, interval{f.Start, to})
+			o.windows = append(o.windows, interval{f.Start, to})
 		}
 	}
 }
 
 // faultAt tells whether a fault, with what it leaves behind, meets [from, to].
-func (c *checker) faultAt(from, to Time) bool {
-	i, found := slices.BinarySearchFunc(c.windows, to, func(w interval, t Time) int { return cmp.Compare(w.from, t) })
-	return found || i > 0 && c.windows[i-1].to >= from
+func (o *overall) faultAt(from, to Time) bool {
+	i, found := slices.BinarySearchFunc(o.windows, to, func(w interval, t Time) int { return cmp.Compare(w.from, t) })
+	return found || i > 0 && o.windows[i-1].to >= from
 }
 
 // end of a fault; one without an end goes on for ever.
@@ -301,45 +333,35 @@ func (f *Fault) end() Time {
 }
 
 // sum fills what is counted over all.
-func (c *checker) sum() {
-	r := c.report
-	r.Outside, r.Inside = statsOf(c.outside), statsOf(c.inside)
-	c.sumFaults()
-	c.need()
+func (o *overall) sum(torn int) {
+	r := o.report
+	r.Outside, r.Inside = statsOf(o.outside), statsOf(o.inside)
+	o.sumFaults()
+	o.need()
 	r.Accounted = r.Ran
 	for _, n := range r.Explained {
 		r.Accounted += n
 	}
-	if c.h.Torn > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d files end in half a line: their writers were killed", c.h.Torn))
+	if torn > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d files end in half a line: their writers were killed", torn))
 	}
-	if len(c.h.Rows) == 0 {
+	if !o.hasRows {
 		r.Notes = append(r.Notes, "the history has no execution rows: results and reasons are not judged")
 	}
 	r.Sort()
 }
 
 // need compares with the plan.
-func (c *checker) need() {
-	c.report.Need("runs", max(c.plan.MinRuns, 1), len(c.runs))
+func (o *overall) need() {
+	o.report.Need("runs", max(o.plan.MinRuns, 1), o.report.Runs)
 	seen := 0
-	for _, f := range c.faults {
+	for _, f := range o.faults {
 		if f.End != 0 {
 			seen++
 		}
 	}
-	c.report.Need("faults", c.plan.MinFaults, seen)
-	nodes := map[string]bool{}
-	for name := range c.clocks {
-		nodes[name] = true
-	}
-	for i := range c.h.Rows {
-		nodes[c.h.Rows[i].Node] = true
-	}
-	for i := range c.runs {
-		nodes[c.runs[i].Node] = true
-	}
-	delete(nodes, "")
-	c.report.Need("nodes", c.plan.MinNodes, len(nodes))
-	c.report.Need("expected fire times", 1, c.report.Expected) // a history that demands nothing proves nothing
+	o.report.Need("faults", o.plan.MinFaults, seen)
+	delete(o.nodes, "")
+	o.report.Need("nodes", o.plan.MinNodes, len(o.nodes))
+	o.report.Need("expected fire times", 1, o.report.Expected) // a history that demands nothing proves nothing
 }

@@ -78,7 +78,7 @@ func (c *checker) belongs(j *job, r *Run) bool {
 		c.find(Phantom, r.Job, r.Key, r.Start, "a run in tenant %s of a job of tenant %s", r.Tenant, j.tenant)
 	case row != nil && (row.Job != r.Job || row.Tenant != r.Tenant):
 		c.find(Phantom, r.Job, r.Key, r.Start, "the row with this key is of job %s in tenant %s", row.Job, row.Tenant)
-	case row == nil && len(c.h.Rows) > 0:
+	case row == nil && c.hasRows:
 		c.find(Phantom, r.Job, r.Key, r.Start, "a start without a row")
 	case row != nil && row.FireAt != r.FireAt:
 		c.find(Fence, r.Job, r.Key, r.Start, "the run was told the fire time %s, its row has %s", stamp(r.FireAt), stamp(row.FireAt))
@@ -175,7 +175,9 @@ func (c *checker) judgeTime(j *job, t *target, r *Run) {
 			c.find(Late, j.id, r.Key, r.Start, "started %s after it was due at %s, and no fault was near", late.Duration(), stamp(due))
 		}
 	}
-	c.starts = append(c.starts, start{due, r.Start})
+	if c.faultAt(due, due) {
+		c.starts = append(c.starts, start{due, r.Start})
+	}
 	c.report.AddStart(due.Std(), late.Duration())
 }
 
@@ -258,7 +260,7 @@ func (c *checker) judgeIdle(j *job, t *target, row *Row) {
 }
 
 func (c *checker) noRow() string {
-	if len(c.h.Rows) > 0 {
+	if c.hasRows {
 		return " and no row"
 	}
 	return ""

@@ -286,6 +286,9 @@ func TestEveryMutantIsCaught(t *testing.T) {
 					}
 					r := check(t, m.h)
 					require.Equal(t, 1, r.ExitCode(), "not caught (rows: %v): %+v\nreport: %+v", withRows, was, r)
+					if caught == 0 {
+						sameFromFiles(t, m.h, r)
+					}
 					caught++
 				}
 			}

@@ -31,18 +31,25 @@ func (e *LineError) Unwrap() error { return e.Err }
 // in them.
 func ReadPaths(paths ...string) (*History, error) {
 	r := NewReader()
+	if err := r.readPaths(paths); err != nil {
+		return nil, err
+	}
+	return r.History(), nil
+}
+
+func (r *Reader) readPaths(paths []string) error {
 	for _, path := range paths {
 		files, err := historyFiles(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, file := range files {
 			if err := r.readFile(file); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return r.History(), nil
+	return nil
 }
 
 // historyFiles lists what a path stands for, in the order of names.
@@ -75,6 +82,14 @@ type Reader struct {
 	h     History
 	words map[string]string // names that repeat in each record, kept once
 	open  map[runID][]int   // indexes of runs that have no end yet
+
+	flat *flatReader
+	body []byte // of the line
+
+	// takeRun and takeRow keep the lines of runs and the rows elsewhere; nil:
+	// they are collected here, the two lines of a run as one.
+	takeRun func(*Run) error
+	takeRow func(*Row) error
 }
 
 // runID tells the two lines of a run from those of another.
@@ -87,7 +102,15 @@ type runID struct {
 
 // NewReader returns an empty one.
 func NewReader() *Reader {
-	return &Reader{words: map[string]string{}, open: map[runID][]int{}}
+	return &Reader{words: map[string]string{}, open: map[runID][]int{}, flat: newFlatReader()}
+}
+
+// keep returns the name that was met before, or a copy.
+func (r *Reader) keep(text []byte) string {
+	if kept, ok := r.words[string(text)]; ok {
+		return kept
+	}
+	return string(text)
 }
 
 // History returns what was read so far.
@@ -157,15 +180,22 @@ func (r *Reader) line(line []byte) error {
 	if !ok {
 		return errors.New("the record holds nothing but its type")
 	}
-	body = append([]byte{'{'}, body...)
+	r.body = append(append(r.body[:0], '{'), body...)
+	body = r.body
 	switch string(kind) {
 	case "plan":
 		return decode(body, func(p *Plan) error { return r.plan(p) })
 	case "call":
 		return decode(body, func(c *Call) error { return r.call(c) })
 	case "run":
+		if run, ok := r.flat.readRun(body, r.keep); ok {
+			return r.run(run)
+		}
 		return decode(body, func(run *Run) error { return r.run(run) })
 	case "row":
+		if row, ok := r.flat.readRow(body, r.keep); ok {
+			return r.row(row)
+		}
 		return decode(body, func(row *Row) error { return r.row(row) })
 	case "fault":
 		return decode(body, func(f *Fault) error { return r.fault(f) })
@@ -250,6 +280,9 @@ func (r *Reader) run(run *Run) error {
 		return err
 	}
 	r.intern(&run.Job, &run.Tenant, &run.Boot, &run.Node)
+	if r.takeRun != nil {
+		return r.takeRun(run)
+	}
 	r.join(*run)
 	return nil
 }
@@ -278,11 +311,18 @@ func (r *Reader) row(row *Row) error {
 	if row.Key == "" || row.Job == "" || row.Tenant == "" || row.State == "" || row.Cause == "" {
 		return errors.New("key, tenant, job, cause and state are required")
 	}
-	r.intern(&row.Job, &row.Tenant, &row.State, &row.Cause, &row.Reason, &row.Node)
-	r.h.Rows = append(r.h.Rows, *row)
-	return instants(field{"fireAt", row.FireAt, true}, field{"plannedAt", row.PlannedAt, false},
+	err := instants(field{"fireAt", row.FireAt, true}, field{"plannedAt", row.PlannedAt, false},
 		field{"offeredAt", row.OfferedAt, false}, field{"grantedAt", row.GrantedAt, false},
 		field{"startedAt", row.StartedAt, false}, field{"finishedAt", row.FinishedAt, false})
+	if err != nil {
+		return err
+	}
+	r.intern(&row.Job, &row.Tenant, &row.State, &row.Cause, &row.Reason, &row.Node)
+	if r.takeRow != nil {
+		return r.takeRow(row)
+	}
+	r.h.Rows = append(r.h.Rows, *row)
+	return nil
 }
 
 func (r *Reader) fault(f *Fault) error {

@@ -40,7 +40,6 @@ func (s *fakeServer) clusterRoutes(mux *http.ServeMux) {
 func TestCluster(t *testing.T) {
 	server := newFakeServer(t)
 	term := keyed(t, server)
-	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	r := term.run("cluster")
 	require.Equal(t, 0, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")

@@ -42,6 +42,8 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.runRoutes(mux)
 	s.executorRoutes(mux)
 	s.clusterRoutes(mux)
+	s.calendarRoutes(mux)
+	s.backfillRoutes(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.url = server.URL

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,8 @@ func TestJobList(t *testing.T) {
 	r = term.run("job", "list", "--executor", "shop", "--state", "paused", "-l", "team:pay", "-q", "x", "-n", "7")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "executorId=5&label=team%3Apay&limit=7&q=x&state=paused", server.lastQuery("GET /jobs"))
+	require.Equal(t, 0, term.run("job", "list", "--never-fires", "-n", "1").code)
+	require.Equal(t, "limit=1&neverFires=true", server.lastQuery("GET /jobs"))
 }
 
 // A job can be got, edited and put back; a newer revision is not overwritten.
@@ -214,8 +217,15 @@ func TestLimits(t *testing.T) {
 	require.EqualValues(t, 500, server.lastBody("PUT /tenants/{id}/limit")["maxRunning"])
 	require.Equal(t, 3, term.run("limit", "tenant", "6", "500").code)
 	for _, wrong := range []string{"0", "-1", "many", "1.5"} {
-		require.Equal(t, 2, term.run("limit", "executor", "shop", "--", wrong).code, wrong)
+		r = term.run("limit", "executor", "shop", "--", wrong)
+		require.Equal(t, 2, r.code, wrong)
+		require.Contains(t, r.stderr, fmt.Sprintf("not %q", wrong))
 	}
+	require.Equal(t, 3, term.run("limit", "executor", "shopp", "5").code)
+	require.Equal(t, 2, term.run("limit", "executor", "shop").code)
+	var list struct{ Items []struct{ Waiting int } }
+	require.NoError(t, json.Unmarshal([]byte(term.run("limit", "list", "-o", "json").stdout), &list))
+	require.Equal(t, 7, list.Items[0].Waiting)
 }
 
 // Completion answers from the server, and is silent when it cannot.

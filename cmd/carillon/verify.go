@@ -62,7 +62,7 @@ func judge(cmd *cobra.Command, paths []string, since time.Duration) (*verify.Rep
 	case since < 0, (since == 0) == (len(paths) == 0):
 		return nil, errors.New("give folders with a history, or --since for the database")
 	case since == 0:
-		return judgeFiles(paths)
+		return verify.CheckPaths("", paths...)
 	}
 	configFile, _ := cmd.Flags().GetString("config")
 	if configFile == "" {
@@ -75,14 +75,6 @@ func judge(cmd *cobra.Command, paths []string, since time.Duration) (*verify.Rep
 	return admin.Account(cmd.Context(), admin.Config{
 		DataDir: k.String("data"), Database: k.String("database"), RunRetention: k.Duration("run-retention"),
 	}, since)
-}
-
-func judgeFiles(paths []string) (*verify.Report, error) {
-	history, err := verify.ReadPaths(paths...)
-	if err != nil {
-		return nil, err
-	}
-	return verify.Check(history)
 }
 
 // writeReport writes the report in its format, and the timeline.

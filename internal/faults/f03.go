@@ -5,14 +5,17 @@ import (
 	"errors"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/verify"
 	"github.com/carillon-sched/carillon/internal/faults/proxy"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // f03 freezes an admin node, once at any instant and once between the last
 // statement of a claim and its COMMIT, while it holds row locks, for each
-// length of pause. The others have to go on; what it still
-// believes when it wakes up must start nothing.
+// length of pause. The others have to go on with the jobs that they plan; what
+// the frozen node planned and plans waits until its silence is noticed and its
+// lease runs out, and is measured by itself. What it still believes when it
+// wakes up must start nothing.
 func f03(ctx context.Context, s *stage) error {
 	cutters := []*proxy.CommitCutter{{}, {}, {}}
 	_, via := s.databasePaths(3, func(i int) *proxy.CommitCutter { return cutters[i] })
@@ -25,13 +28,15 @@ func f03(ctx context.Context, s *stage) error {
 	pauses := pick(s.set, []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute},
 		[]time.Duration{time.Second, 5 * time.Second})
 	withLocks := 0
+	var freezes []freeze
 	for i := range s.rounds(2*len(pauses), 2*len(pauses)) {
 		pause, locks := pauses[i/2%len(pauses)], i%2 == 1
 		a, cutter := s.fleet.Admins[i%len(s.fleet.Admins)], cutters[i%len(s.fleet.Admins)]
-		held, err := s.freeze(ctx, a, cutter, pause, locks)
+		held, f, err := s.freeze(ctx, a, cutter, pause, locks)
 		if err != nil {
 			return err
 		}
+		freezes = append(freezes, f)
 		if held {
 			withLocks++
 		}
@@ -45,8 +50,10 @@ func f03(ctx context.Context, s *stage) error {
 	j, err := s.finish(ctx)
 	if j != nil {
 		s.result.Figures["frozenWithLocks"] = withLocks
-		s.figure("lateness %s (goal 250 ms, 3 s); %d times frozen with locks held; %d offers of a dead hand given back",
-			j.inside, withLocks, refences(j))
+		own, others := splitLateness(j, freezes)
+		s.result.Figures["othersMs"], s.result.Figures["frozenNodesOwnMs"] = others, own
+		s.figure("the other nodes' jobs %s (goal 250 ms, 3 s); the frozen node's own %s; %d times frozen with locks held; %d offers of a dead hand given back",
+			others, own, withLocks, refences(j))
 	}
 	if err == nil && withLocks == 0 {
 		err = errors.New("no admin could be frozen while it held locks: not enough evidence")
@@ -54,9 +61,15 @@ func f03(ctx context.Context, s *stage) error {
 	return err
 }
 
+// freeze is one pause of a node, with the jobs that it planned when it began.
+type freeze struct {
+	from, to verify.Time
+	jobs     map[string]bool
+}
+
 // freeze halts the node for a while; locks: while it holds row locks on
 // triggers, if it comes to that within 20 s. held tells whether it did.
-func (s *stage) freeze(ctx context.Context, a *lab.Admin, cutter *proxy.CommitCutter, pause time.Duration, locks bool) (held bool, err error) {
+func (s *stage) freeze(ctx context.Context, a *lab.Admin, cutter *proxy.CommitCutter, pause time.Duration, locks bool) (held bool, f freeze, err error) {
 	kind := "sigstop " + pause.String()
 	if locks {
 		kind += " with row locks"
@@ -69,12 +82,70 @@ func (s *stage) freeze(ctx context.Context, a *lab.Admin, cutter *proxy.CommitCu
 		case <-ctx.Done():
 		}
 	}
-	return held, s.fault(kind, a.Name, func() error {
+	err = s.fault(kind, a.Name, func() (err error) {
+		f.from = verify.At(time.Now())
 		if err := a.Process().Freeze(); err != nil {
 			return err
 		}
-		return errors.Join(wait(ctx, pause), a.Process().Thaw())
+		f.jobs, err = s.jobsOf(ctx, a.Name)
+		err = errors.Join(err, wait(ctx, time.Until(f.from.Std().Add(pause))), a.Process().Thaw())
+		f.to = verify.At(time.Now())
+		return err
 	})
+	return held, f, err
+}
+
+// jobsOf are the jobs whose partitions the node holds. A node that was just
+// frozen holds them yet.
+func (s *stage) jobsOf(ctx context.Context, node string) (map[string]bool, error) {
+	db, err := s.db.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, "SELECT t.job_id FROM triggers t JOIN partition_leases p ON p.part = t.part"+
+		" JOIN nodes n ON n.boot_id = p.boot_id WHERE n.name = ?", node)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		out[id] = true
+	}
+	return out, rows.Err()
+}
+
+// splitLateness sorts the first starts of fire times within the freezes, and
+// within a lease after them, by whether the frozen node planned the job.
+func splitLateness(j *judged, freezes []freeze) (own, others lateness) {
+	first := map[string]verify.Run{}
+	for _, r := range j.runs {
+		if before, ok := first[r.Key]; !ok || r.Start < before.Start {
+			first[r.Key] = r
+		}
+	}
+	const after = verify.Time(2_000_000) // a lease, in microseconds
+	var mine, theirs []float64
+	for _, r := range first {
+		for _, f := range freezes {
+			if r.FireAt < f.from || r.FireAt > f.to+after {
+				continue
+			}
+			late := float64(r.Start-r.FireAt) / 1000
+			if f.jobs[r.Job] {
+				mine = append(mine, late)
+			} else {
+				theirs = append(theirs, late)
+			}
+			break
+		}
+	}
+	return summary(mine), summary(theirs)
 }
 
 // revive starts a node again that ended by itself, as its supervisor would: a

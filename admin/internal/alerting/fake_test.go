@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sort"
 	"sync"
 	"testing"
@@ -43,10 +44,11 @@ type outbox struct {
 	down       error                                        // guarded by mu: every call fails with it
 	finishFunc func(id int64, s domain.DeliveryState) error // guarded by mu: may refuse a FinishDelivery
 	claims     int                                          // guarded by mu
+	claimedBy  map[int64]string                             // guarded by mu: boots
 }
 
 func newOutbox() *outbox {
-	return &outbox{contexts: map[int64]store.AlertContext{}, deliveries: map[int64]*domain.Delivery{}}
+	return &outbox{contexts: map[int64]store.AlertContext{}, deliveries: map[int64]*domain.Delivery{}, claimedBy: map[int64]string{}}
 }
 
 // write adds an event about a failed run of a job with this owner and URL.
@@ -88,7 +90,21 @@ func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, expand func(sto
 	return n, nil
 }
 
-func (o *outbox) ClaimDueDeliveries(_ context.Context, limit int, hold time.Duration) ([]store.DueDelivery, error) {
+func (o *outbox) ReleaseDeliveries(_ context.Context, boot string, ids []int64) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.down != nil {
+		return o.down
+	}
+	for _, id := range ids {
+		if o.claimedBy[id] == boot {
+			o.deliveries[id].NextAt, o.claimedBy[id] = time.Now(), ""
+		}
+	}
+	return nil
+}
+
+func (o *outbox) ClaimDueDeliveries(_ context.Context, p store.ClaimDeliveriesParams) ([]store.DueDelivery, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down != nil {
@@ -96,7 +112,10 @@ func (o *outbox) ClaimDueDeliveries(_ context.Context, limit int, hold time.Dura
 	}
 	var due []*domain.Delivery
 	now := time.Now()
-	for _, d := range o.deliveries {
+	for id, d := range o.deliveries {
+		if boot := o.claimedBy[id]; boot != "" && len(p.Living) > 0 && !slices.Contains(p.Living, boot) {
+			d.NextAt, o.claimedBy[id] = now, ""
+		}
 		if d.State == domain.DeliveryPending && !d.NextAt.After(now) {
 			due = append(due, d)
 		}
@@ -107,11 +126,11 @@ func (o *outbox) ClaimDueDeliveries(_ context.Context, limit int, hold time.Dura
 		}
 		return due[i].ID < due[j].ID
 	})
-	due = due[:min(limit, len(due))]
+	due = due[:min(p.Limit, len(due))]
 	out := make([]store.DueDelivery, len(due))
 	for i, d := range due {
 		d.Attempts++
-		d.NextAt = now.Add(hold)
+		d.NextAt, o.claimedBy[d.ID] = now.Add(p.Hold), p.Boot
 		out[i] = store.DueDelivery{Delivery: *d, Context: o.contexts[d.EventID]}
 	}
 	o.claims++
@@ -133,7 +152,7 @@ func (o *outbox) FinishDelivery(_ context.Context, id int64, state domain.Delive
 	if d.State != domain.DeliveryPending {
 		return nil
 	}
-	d.State, d.LastError = state, lastError
+	d.State, d.LastError, o.claimedBy[id] = state, lastError, ""
 	switch state {
 	case domain.DeliveryPending:
 		d.NextAt = time.Now().Add(retryIn)
@@ -239,7 +258,13 @@ func hang(ctx context.Context, _ *Notice) error {
 // its end.
 func start(t *testing.T, o *outbox, senders ...Sender) (*Service, func()) {
 	t.Helper()
-	s := New(Options{Store: o, Senders: senders, BaseURL: "https://c.example.com/", Logger: slog.New(slog.DiscardHandler)})
+	return run(t, Options{Store: o, Senders: senders})
+}
+
+func run(t *testing.T, opt Options) (*Service, func()) {
+	t.Helper()
+	opt.BaseURL, opt.Logger = "https://c.example.com/", slog.New(slog.DiscardHandler)
+	s := New(opt)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()

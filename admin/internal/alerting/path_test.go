@@ -37,8 +37,9 @@ type quick struct {
 	stuck   bool                      // a delivery is never written down as done
 }
 
-func (q quick) ClaimDueDeliveries(ctx context.Context, limit int, _ time.Duration) ([]store.DueDelivery, error) {
-	return q.Store.ClaimDueDeliveries(ctx, limit, 2*time.Second)
+func (q quick) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) ([]store.DueDelivery, error) {
+	p.Hold = 2 * time.Second
+	return q.Store.ClaimDueDeliveries(ctx, p)
 }
 
 func (q quick) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {

@@ -19,8 +19,8 @@ const (
 	// waiting or under way; maxSends of them are under way.
 	maxHeld  = 512
 	maxSends = 128
-	// claimHold hides a claimed delivery from other nodes. It exceeds the
-	// longest wait in a lane and the longest send together.
+	// claimHold hides a claimed delivery from other nodes while this one lives.
+	// It exceeds the longest wait in a lane and the longest send together.
 	claimHold = 3 * time.Minute
 	// stopGrace is how long tellings under way may go on when the node stops.
 	stopGrace = 5 * time.Second
@@ -46,6 +46,14 @@ type Options struct {
 	Operators Operators
 	// BaseURL begins the links, such as https://carillon.example.com.
 	BaseURL string
+	// Boot is the node's boot id, which claims are made under.
+	Boot string
+	// Living returns the boots of all nodes that are not dead for certain,
+	// empty = unknown; nil: it never is known, and claims run out by time alone.
+	Living func() []string
+	// Shown returns since when no other node can have freed the claims of this
+	// one; false: one may. nil: nobody does.
+	Shown func() (since time.Time, ok bool)
 	// PollInterval is how often the outbox is looked at without a nudge; 0 = 2 s.
 	PollInterval time.Duration
 	Logger       *slog.Logger // nil = slog.Default
@@ -85,6 +93,12 @@ func New(opt Options) *Service {
 	}
 	if opt.Logger == nil {
 		opt.Logger = slog.Default()
+	}
+	if opt.Living == nil {
+		opt.Living = func() []string { return nil }
+	}
+	if opt.Shown == nil {
+		opt.Shown = func() (time.Time, bool) { return time.Time{}, true }
 	}
 	opt.BaseURL = strings.TrimRight(opt.BaseURL, "/")
 	s := &Service{
@@ -146,9 +160,11 @@ func (s *Service) pump(ctx context.Context) {
 		return
 	}
 	room := maxHeld - s.held()
+	now := time.Now() // before the claim: it cannot be younger
 	var due []store.DueDelivery
 	if room > 0 {
-		if due, err = s.opt.Store.ClaimDueDeliveries(ctx, room, claimHold); err != nil {
+		p := store.ClaimDeliveriesParams{Limit: room, Hold: claimHold, Boot: s.opt.Boot, Living: s.opt.Living()}
+		if due, err = s.opt.Store.ClaimDueDeliveries(ctx, p); err != nil {
 			s.storeFailed(ctx, "claim due deliveries", err)
 			return
 		}
@@ -159,7 +175,6 @@ func (s *Service) pump(ctx context.Context) {
 	}
 	s.metrics.expanded.Add(float64(n))
 	s.starved = len(due) == room
-	now := time.Now()
 	for _, d := range due {
 		if s.admit(ctx, d, now) != nil {
 			break // the database is slow or gone: the other claims run out by themselves
@@ -231,9 +246,17 @@ func (s *Service) settle(ctx context.Context, e ending) {
 	l.queue = nil
 }
 
-// startSends starts what may start. Which lane goes first is random.
+// startSends starts what may start. Which lane goes first is random. Nothing
+// starts while others may take this node for dead, and what was claimed before
+// such a time may be another's by now.
 func (s *Service) startSends(ctx context.Context) {
 	now := time.Now()
+	shown, ok := s.opt.Shown()
+	if !ok {
+		return
+	}
+	var doubtful []int64
+	defer func() { s.release(ctx, doubtful) }()
 	for _, l := range s.lanes {
 		for s.sending < maxSends {
 			j, ok := l.next(now)
@@ -241,6 +264,11 @@ func (s *Service) startSends(ctx context.Context) {
 				break
 			}
 			s.waiting--
+			if j.claimedAt.Before(shown) {
+				l.sending--
+				doubtful = append(doubtful, j.due.Delivery.ID)
+				continue
+			}
 			if now.Sub(j.claimedAt) > claimHold-j.sender.Timeout()-stopGrace {
 				// Its claim may run out while it is told: then another node
 				// would tell it at the same time. It comes again by itself.
@@ -251,6 +279,20 @@ func (s *Service) startSends(ctx context.Context) {
 			go s.send(ctx, j) // ends within the sender's timeout; Run waits for it in stop
 		}
 	}
+}
+
+// release gives claims back; it writes nothing about those that others have.
+func (s *Service) release(ctx context.Context, ids []int64) {
+	if len(ids) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	if err := s.opt.Store.ReleaseDeliveries(ctx, s.opt.Boot, ids); err != nil {
+		s.log.Warn("claimed alerts could not be given back; their claims run out", "count", len(ids), "err", err)
+		return
+	}
+	s.Nudge()
 }
 
 // forgetLanes drops lanes that nothing goes through.

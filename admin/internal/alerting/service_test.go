@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,6 +240,64 @@ func TestToldAgainWithTheSameKeyWhenTheRecordIsLost(t *testing.T) {
 		require.Equal(t, tellings[0].key, tellings[1].key)
 		require.Equal(t, 2, tellings[1].try)
 		require.Equal(t, domain.DeliveryDelivered, o.all()[0].State)
+	})
+}
+
+// TestWhatADeadNodeHadClaimedIsToldSoon: as soon as its lease has ended, not
+// when its claim runs out by itself.
+func TestWhatADeadNodeHadClaimedIsToldSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, mail := newOutbox(), newChannel(ChannelEmail, ok)
+		o.write(1, "ann@example.com", "")
+		o.setFinish(func(int64, domain.DeliveryState) error { return errors.New("connection refused") })
+		_, stop := run(t, Options{Store: o, Senders: []Sender{mail}, Boot: "dies"})
+		time.Sleep(time.Second)
+		stop()
+		require.Len(t, mail.tellings(""), 1)
+		o.setFinish(nil)
+
+		var living atomic.Value
+		living.Store([]string{"heir", "dies"}) // its lease lasts
+		run(t, Options{Store: o, Senders: []Sender{mail}, Boot: "heir", Living: func() []string { return living.Load().([]string) }})
+		time.Sleep(claimHold / 2)
+		require.Len(t, mail.tellings(""), 1)
+		living.Store([]string{"heir"})
+		time.Sleep(2 * time.Second) // the default PollInterval
+		synctest.Wait()
+		tellings := mail.tellings("")
+		require.Len(t, tellings, 2)
+		require.Equal(t, tellings[0].key, tellings[1].key)
+		require.Equal(t, domain.DeliveryDelivered, o.all()[0].State)
+	})
+}
+
+// TestANodeThatWasTakenForDeadTellsNothingOld: what it had claimed before may be
+// another's; what is its own yet it claims anew.
+func TestANodeThatWasTakenForDeadTellsNothingOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, mail := newOutbox(), newChannel(ChannelEmail, ok)
+		var mu sync.Mutex
+		shown, since := false, time.Now()
+		o.write(1, "ann@example.com", "")
+		o.write(2, "ben@example.com", "")
+		_, stop := run(t, Options{Store: o, Senders: []Sender{mail}, Boot: "frozen", Shown: func() (time.Time, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			return since, shown
+		}})
+		defer stop()
+		time.Sleep(5 * time.Second)
+		require.Empty(t, mail.tellings(""), "others may take it for dead")
+		o.mu.Lock()
+		o.claimedBy[1] = "heir" // which tells it now
+		o.mu.Unlock()
+		mu.Lock()
+		shown, since = true, time.Now()
+		mu.Unlock()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Len(t, mail.tellings("ben@example.com"), 1)
+		require.Empty(t, mail.tellings("ann@example.com"))
 	})
 }
 

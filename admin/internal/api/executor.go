@@ -68,8 +68,9 @@ type Instance struct {
 }
 
 // silentAfter is how long after its last written heartbeat an instance counts
-// as silent: heartbeats come every 3 s and are written every 5 s.
-const silentAfter = 10 * time.Second
+// as silent: two heartbeats, which come every 3 s and are written within half a
+// second, are missing.
+const silentAfter = 7 * time.Second
 
 func instanceState(i domain.Instance, now time.Time) string {
 	switch {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // fullJob uses every setting.
@@ -271,4 +273,21 @@ func TestPreview(t *testing.T) {
 	require.Empty(t, never.Fires)
 	require.True(t, into[Preview](preview(map[string]any{"schedule": map[string]any{"kind": "none"}})).NeverFires)
 	w.call("acme/viewer", "POST", "/schedules/preview", map[string]any{"schedule": map[string]any{"kind": "none"}, "n": 101}).problem(422, "validation_failed")
+}
+
+func TestListOfJobsThatNeverFire(t *testing.T) {
+	w := newWorld(t, func(d *Deps) {
+		d.NextFire = func(domain.JobID) store.NextFireFunc {
+			return func(now time.Time, spec *domain.JobSpec) time.Time { return timing.Next(now, spec) }
+		}
+	})
+	e := w.executor("acme", "shop")
+	over := w.job("acme", "thirtieth of February", e, with("schedule", map[string]any{"kind": "cron", "expr": "0 0 30 2 *"}))
+	require.True(t, over.NeverFires)
+	w.job("acme", "nightly", e)
+	w.job("acme", "on demand", e, with("schedule", map[string]any{"kind": "none"}))
+	list := into[Page[Job]](w.call("acme/viewer", "GET", "/jobs?neverFires=true", nil).is(200))
+	require.Len(t, list.Items, 1)
+	require.Equal(t, over.ID, list.Items[0].ID)
+	require.Len(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items, 3)
 }

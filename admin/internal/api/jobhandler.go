@@ -26,6 +26,7 @@ type listJobsInput struct {
 	State      string `query:"state" enum:"enabled,paused"`
 	Label      string `query:"label" maxLength:"256" doc:"key or key:value"`
 	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
+	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
 	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name"`
 }
 
@@ -103,7 +104,7 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 		return nil, err
 	}
 	p := store.ListJobsParams{
-		Tenant: id.Tenant, Query: in.Q, Handler: in.Handler, Label: in.Label, Owner: in.Owner,
+		Tenant: id.Tenant, Query: in.Q, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
 		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1,
 	}
 	if at.ID != 0 {

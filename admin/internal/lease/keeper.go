@@ -94,6 +94,24 @@ func (k *Keeper) Table() domain.PartitionTable {
 	return k.table
 }
 
+// Living returns the boots of the nodes that are not dead for certain; empty
+// when this node cannot tell.
+func (k *Keeper) Living() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.machine.Living(k.now())
+}
+
+// Shown returns since when nobody can have taken this node for dead; ok is
+// false while somebody may.
+func (k *Keeper) Shown() (since time.Time, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	d, ok := k.machine.Shown(now)
+	return time.Now().Add(d - now), ok
+}
+
 // Refused makes the keeper look at once, because a claim was refused.
 func (k *Keeper) Refused() {
 	select {
@@ -226,9 +244,8 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 			Partitions: a.Partitions, Horizon: k.opt.Horizon, Limit: adoptLimit, OfferedBy: a.Dead,
 		})
 		if err == nil {
-			found, err = k.takeBack(ctx, found)
+			err = k.takeOn(ctx, found)
 		}
-		k.opt.Adopt(found...) // also when offers could not be given back
 		if err != nil {
 			k.log.Warn("what another node had planned cannot be taken over, it will be swept", "err", err)
 			return
@@ -237,11 +254,11 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 	})
 }
 
-// takeBack gives the offers among them back, sends those that were grants
-// again, and returns all that is due.
-func (k *Keeper) takeBack(ctx context.Context, found []domain.Execution) (due []domain.Execution, err error) {
+// takeOn fires what is due, at once; then it sends those that were offered in
+// one step again, gives the other offers back and fires them, too.
+func (k *Keeper) takeOn(ctx context.Context, found []domain.Execution) error {
 	var offers []store.GiveBack
-	var oneStep []domain.Execution
+	var due, oneStep []domain.Execution
 	for _, e := range found {
 		switch e.State {
 		case domain.Due, domain.RetryWait:
@@ -256,19 +273,20 @@ func (k *Keeper) takeBack(ctx context.Context, found []domain.Execution) (due []
 			Reason: domain.ReasonOfferExpired, Message: "the node that offered it is gone",
 		})
 	}
+	k.opt.Adopt(due...)
 	if len(oneStep) > 0 {
 		k.opt.Resend(ctx, oneStep)
 	}
 	if len(offers) == 0 {
-		return due, nil
+		return nil
 	}
 	results, err := k.opt.GiveBack(ctx, offers)
 	for _, r := range results {
 		if r.Execution.State == domain.Due {
-			due = append(due, r.Execution)
+			k.opt.Adopt(r.Execution)
 		}
 	}
-	return due, err
+	return err
 }
 
 func (k *Keeper) tell(c Changed) {

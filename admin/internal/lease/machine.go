@@ -136,7 +136,10 @@ type Machine struct {
 	began    bool
 	lastSeen time.Duration // when the last table was sent for
 	steady   time.Duration // since when tables have come without a gap
-	stopping bool
+	// shown is until when others take this node for alive, shownSince since
+	// when without a gap.
+	shown, shownSince time.Duration
+	stopping          bool
 }
 
 // New returns a Machine that holds nothing.
@@ -262,6 +265,7 @@ func (m *Machine) seen(now time.Duration, ev Seen) []Effect {
 		m.steady = now
 	}
 	m.lastSeen, m.table = now, ev.Table
+	m.noteShown(now, ev.SentAt)
 	lost := m.compare(now)
 	for _, r := range ev.Renewed {
 		t := &m.tenures[r.Partition]

@@ -97,6 +97,9 @@ type ListJobsParams struct {
 	State    domain.JobState // 0 = enabled and paused
 	Label    string          // "key" or "key:value"
 	Owner    string          // part of the owner's name or mail
+	// NeverFires leaves only enabled jobs with a schedule that has come to its
+	// end: nothing is planned, and no run is waited for.
+	NeverFires bool
 	Sort     JobSort
 	Cursor   JobCursor
 	Limit    int

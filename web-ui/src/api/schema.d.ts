@@ -5493,6 +5493,8 @@ export interface operations {
                 label?: string;
                 /** @description Part of the owner's name or mail address */
                 owner?: string;
+                /** @description Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this */
+                neverFires?: boolean;
                 sort?: "name" | "nextFireAt" | "updatedAt";
             };
             header?: never;

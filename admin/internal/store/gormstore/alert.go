@@ -46,6 +46,7 @@ type deliveryRow struct {
 	LastError   string `gorm:"column:last_error"`
 	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
 	DeliveredAt int64  `gorm:"column:delivered_at"`
+	ClaimedBy   string `gorm:"column:claimed_by"`
 }
 
 func (deliveryRow) TableName() string { return "deliveries" }
@@ -144,27 +145,31 @@ func (s *Store) newDelivery(event alertEventRow, d domain.Delivery, now time.Tim
 }
 
 // ClaimDueDeliveries hides what it returns: a node that dies while delivering
-// delays the next attempt by hold and loses nothing.
-func (s *Store) ClaimDueDeliveries(ctx context.Context, limit int, hold time.Duration) (out []store.DueDelivery, err error) {
+// delays the next attempt until its death is known, and loses nothing.
+func (s *Store) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) (out []store.DueDelivery, err error) {
 	err = s.runRepeatable(ctx, "claim deliveries", func(t *txn) error {
 		out = nil
 		now, err := t.clock()
 		if err != nil {
 			return err
 		}
+		if err := t.freeClaims(now, p.Living); err != nil {
+			return err
+		}
 		var rows []deliveryRow
 		err = t.db.Clauses(t.skipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), millis(now)).
-			Order("next_at").Limit(pageSize(limit)).Find(&rows).Error
+			Order("next_at").Limit(pageSize(p.Limit)).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			return err
 		}
 		ids, events := make([]int64, len(rows)), make([]int64, len(rows))
 		for i := range rows {
 			rows[i].Attempts++
-			rows[i].NextAt = millis(now.Add(hold))
+			rows[i].NextAt = millis(now.Add(p.Hold))
 			ids[i], events[i] = rows[i].ID, rows[i].EventID
 		}
-		_, err = t.exec(t.ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ? WHERE id IN ("+idList(ids)+")", millis(now.Add(hold)))
+		_, err = t.exec(t.ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ?, claimed_by = ? WHERE id IN ("+idList(ids)+")",
+			millis(now.Add(p.Hold)), p.Boot)
 		if err != nil {
 			return err
 		}
@@ -181,6 +186,40 @@ func (s *Store) ClaimDueDeliveries(ctx context.Context, limit int, hold time.Dur
 	return out, err
 }
 
+// freeLimit bounds the claims that one call frees.
+const freeLimit = 1000
+
+// freeClaims makes due what nodes had claimed that are not among the living.
+// It reads without locks first: there is hardly ever anything.
+func (t *txn) freeClaims(now time.Time, living []string) error {
+	if len(living) == 0 {
+		return nil
+	}
+	var ids []int64
+	err := t.db.Model(&deliveryRow{}).Where("claimed_by > '' AND claimed_by NOT IN ? AND state = ?", living, int64(domain.DeliveryPending)).
+		Limit(freeLimit).Pluck("id", &ids).Error
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return t.db.Model(&deliveryRow{}).Where("id IN ? AND claimed_by NOT IN ? AND state = ?", ids, living, int64(domain.DeliveryPending)).
+		Updates(map[string]any{"next_at": millis(now), "claimed_by": ""}).Error
+}
+
+func (s *Store) ReleaseDeliveries(ctx context.Context, boot string, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.runRepeatable(ctx, "release deliveries", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(t.ctx, "UPDATE deliveries SET next_at = ?, claimed_by = '' WHERE id IN ("+idList(ids)+") AND claimed_by = ? AND state = ?",
+			millis(now), boot, int64(domain.DeliveryPending))
+		return err
+	})
+}
+
 // FinishDelivery leaves a delivery alone that another node has settled.
 func (s *Store) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
 	return s.runRepeatable(ctx, "finish delivery", func(t *txn) error {
@@ -195,7 +234,7 @@ func (s *Store) FinishDelivery(ctx context.Context, id int64, state domain.Deliv
 		case domain.DeliveryPending:
 			nextAt = millis(now.Add(retryIn))
 		}
-		_, err = t.exec(t.ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ? WHERE id = ? AND state = ?",
+		_, err = t.exec(t.ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ?, claimed_by = '' WHERE id = ? AND state = ?",
 			int64(state), nextAt, deliveredAt, clip(lastError, messageSize), id, int64(domain.DeliveryPending))
 		return err
 	})

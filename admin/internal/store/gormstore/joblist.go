@@ -73,7 +73,7 @@ func (s *Store) ListJobs(ctx context.Context, p store.ListJobsParams) (views []s
 	}
 	err = s.look(ctx, "list jobs", func(ctx context.Context, q querier, g *gorm.DB) error {
 		g = filterJobs(g.Table("jobs AS j").Select("j.*"), p)
-		if sortBy == store.SortByNextFire {
+		if sortBy == store.SortByNextFire || p.NeverFires {
 			g = g.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
 		}
 		if p.Cursor.ID != 0 {
@@ -95,6 +95,13 @@ func (s *Store) ListJobs(ctx context.Context, p store.ListJobsParams) (views []s
 
 func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	g = g.Where("j.tenant_id = ?", int64(p.Tenant))
+	if p.NeverFires {
+		// What nobody plans, by ix_triggers_next, less what was not to be planned.
+		g = g.Where("t.next_fire_at >= ? AND j.state = ?", millis(domain.Never), int64(domain.JobEnabled)).
+			Where("NOT EXISTS (SELECT 1 FROM trigger_waits AS w WHERE w.job_id = j.id)").
+			Where("NOT EXISTS (SELECT 1 FROM job_revisions AS r WHERE r.job_id = j.id AND r.revision = j.revision AND r.spec LIKE ? ESCAPE '!')",
+				contains(`"schedule":{"kind":"none"`))
+	}
 	if p.State != 0 {
 		g = g.Where("j.state = ?", int64(p.State))
 	} else {

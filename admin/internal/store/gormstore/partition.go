@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,7 +213,32 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 		out = append(out, r.execution())
 		return err
 	}, strings.Join(list, " UNION ALL "))
+	if err == nil && len(p.OfferedBy) > 0 {
+		out, err = s.unlocked(ctx, out)
+	}
 	return out, translate("list planned executions", err)
+}
+
+// unlocked leaves out what a transaction has locked, such as one of the node
+// that is frozen: whoever took it on would wait for the end of the lock, with
+// all that is in the same batch. It is swept later.
+func (s *Store) unlocked(ctx context.Context, list []domain.Execution) ([]domain.Execution, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	ids := make([]domain.ExecutionID, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	slices.Sort(ids)
+	free := make(map[domain.ExecutionID]bool, len(ids))
+	err := query(ctx, s.lookup, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		err := rows.Scan(&id)
+		free[id] = true
+		return err
+	}, "SELECT id FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(ids)+")"+s.d.forUpdateSkip())
+	return slices.DeleteFunc(list, func(e domain.Execution) bool { return !free[e.ID] }), err
 }
 
 // verifyTerms is the fence of a claim. It runs last, so that the share locks

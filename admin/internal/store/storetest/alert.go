@@ -82,7 +82,7 @@ func testAlerts(t *testing.T, f *fixture) {
 
 func (f *fixture) claimDeliveries(hold time.Duration) (out []store.DueDelivery) {
 	f.t.Helper()
-	got, err := f.s.ClaimDueDeliveries(f.ctx, 1000, hold)
+	got, err := f.s.ClaimDueDeliveries(f.ctx, store.ClaimDeliveriesParams{Limit: 1000, Hold: hold, Boot: "one"})
 	f.ok(err)
 	for _, d := range got {
 		if d.Delivery.TenantID == f.tenant {
@@ -153,7 +153,7 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 	seen := map[int64]int{}
 	race(4, func(int) {
 		for range 4 {
-			got, err := f.s.ClaimDueDeliveries(f.ctx, 4, time.Minute)
+			got, err := f.s.ClaimDueDeliveries(f.ctx, store.ClaimDeliveriesParams{Limit: 4, Hold: time.Minute, Boot: "one"})
 			if err != nil {
 				t.Errorf("claim: %v", err)
 			}
@@ -173,4 +173,39 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 	for id, n := range seen {
 		require.Equal(t, 1, n, "delivery %d", id)
 	}
+}
+
+// testDeadClaims: what a dead node had claimed is free for the living, and
+// nothing that one of them has.
+func testDeadClaims(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
+	f.expand(func(store.AlertContext) []domain.Delivery {
+		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "email", Target: "ben@example.com"}}
+	})
+	boot := f.tenant.String() // the databases of other tests hold claims, too
+	claim := func(limit int, by string, living ...string) (ids []int64) {
+		t.Helper()
+		got, err := f.s.ClaimDueDeliveries(f.ctx, store.ClaimDeliveriesParams{Limit: limit, Hold: time.Hour, Boot: boot + by, Living: living})
+		f.ok(err)
+		for _, d := range got {
+			if d.Delivery.TenantID == f.tenant {
+				ids = append(ids, d.Delivery.ID)
+			}
+		}
+		return ids
+	}
+	all := claim(1000, "dead")
+	require.Len(t, all, 2)
+	require.Empty(t, claim(1000, "heir"), "who lives is not known")
+	require.Empty(t, claim(1000, "heir", boot+"heir", boot+"dead", "one"), "it lives")
+	f.ok(f.s.FinishDelivery(f.ctx, all[0], domain.DeliveryDelivered, 0, ""))
+	require.Equal(t, all[1:], claim(1000, "heir", boot+"heir", "one"))
+
+	f.ok(f.s.ReleaseDeliveries(f.ctx, boot+"dead", all))
+	require.Empty(t, claim(1000, "third", boot+"heir", "one"), "the dead one awoke: it is another's now")
+	f.ok(f.s.ReleaseDeliveries(f.ctx, boot+"heir", all))
+	require.Equal(t, all[1:], claim(1000, "third", boot+"third", boot+"heir", "one"))
+	f.ok(f.s.FinishDelivery(f.ctx, all[1], domain.DeliveryPending, 0, "503"))
+	require.Equal(t, all[1:], claim(1000, "third", boot+"third", "one"), "put back, it is nobody's")
 }

@@ -183,6 +183,21 @@ func testJobLists(t *testing.T, f *fixture) {
 	}
 	require.Equal(t, []int{0, 1, 2, 3, 4, 6}, list(store.ListJobsParams{Limit: 2}))
 	require.Equal(t, []int{6, 3, 2, 1, 0, 4}, list(store.ListJobsParams{Sort: store.SortByNextFire, Limit: 2}))
+	// 4 is paused; 5 is deleted; of the new ones two have a schedule that is over, one has none.
+	for i := range 3 {
+		views = append(views, f.jobFiring(domain.Never, func(s *domain.JobSpec) {
+			s.Name = fmt.Sprintf("over %d", i)
+			s.Schedule = domain.ScheduleSpec{Kind: []domain.ScheduleKind{domain.ScheduleOnce, domain.ScheduleNone, domain.ScheduleFixedDelay}[i], Every: time.Hour}
+		}))
+	}
+	for _, sort := range []store.JobSort{store.SortByName, store.SortByNextFire, store.SortByUpdated} {
+		require.ElementsMatch(t, []int{7, 9}, list(store.ListJobsParams{NeverFires: true, Sort: sort, Limit: 1}), sort)
+	}
+	require.Empty(t, list(store.ListJobsParams{NeverFires: true, Handler: "none such"}))
+	for _, over := range views[7:] {
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: over.ID, State: domain.JobDeleted})
+		f.ok(err)
+	}
 	require.Equal(t, []int{4, 3}, list(store.ListJobsParams{Sort: store.SortByUpdated, Limit: 4})[:2])
 	require.Len(t, list(store.ListJobsParams{Sort: store.SortByUpdated, Limit: 1}), 6)
 	require.Equal(t, []int{4}, list(store.ListJobsParams{State: domain.JobPaused}))

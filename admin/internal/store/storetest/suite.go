@@ -73,7 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
-		{"Deliveries", testDeliveries}, {"DeliveryRace", testDeliveryRace},
+		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},
 		{"TenantWall", testTenantWall},
 	}

@@ -81,6 +81,7 @@ type LastRun struct {
 // JobFilter selects jobs; empty fields select all.
 type JobFilter struct {
 	Query, ExecutorID, Handler, State, Label, Owner, Sort string
+	NeverFires                                            bool
 	Limit                                                 int // 0 = all
 }
 
@@ -94,6 +95,9 @@ func (c *Client) Jobs(ctx context.Context, f JobFilter) ([]Doc[Job], error) {
 	set(q, "label", f.Label)
 	set(q, "owner", f.Owner)
 	set(q, "sort", f.Sort)
+	if f.NeverFires {
+		set(q, "neverFires", "true")
+	}
 	return all(f.Limit, q, func(q url.Values) (p Page[Job], err error) {
 		_, err = c.do(ctx, request{method: http.MethodGet, path: "/jobs", query: q}, &p)
 		return p, err

@@ -92,7 +92,7 @@ func (a *App) jobList() *cobra.Command {
 	var executor string
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List jobs", Args: cobra.NoArgs,
-		Example: "  carillon job list --state paused\n  carillon job list --executor shop -o name",
+		Example: "  carillon job list --state paused\n  carillon job list --executor shop -o name\n  carillon job list --never-fires",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.connect()
 			if err != nil {
@@ -120,6 +120,7 @@ func (a *App) jobList() *cobra.Command {
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.Handler, "handler", "", "handler")
 	flags.StringVar(&f.State, "state", "", "enabled or paused")
+	flags.BoolVar(&f.NeverFires, "never-fires", false, "only enabled jobs whose schedule has no fire left")
 	flags.StringVarP(&f.Label, "label", "l", "", "label as key or key:value")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")
 	flags.StringVar(&f.Sort, "sort", "", "name, nextFireAt or updatedAt")
