@@ -1,8 +1,8 @@
 // Package sim answers: what would the machines do, in any order of events?
 //
-// It runs the product's own state machines - the moves of domain.Execution,
-// lease.Machine, the planner with its schedules, and the executor's machine
-// (executor-sdk/simulate) - in one loop, with one clock and one source of
+// It runs the product's own rooms - dispatch, completer, planner, clock, timer,
+// keeper of leases and sweeper - and the executor's machine
+// (executor-sdk/simulate) in one loop, with one clock and one source of
 // chance. What lies between them is played: a database with transactions, a
 // network with sessions, processes that crash and pause, clocks that step.
 //

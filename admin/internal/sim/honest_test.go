@@ -21,7 +21,7 @@ import (
 // simulator's database and on SQLite, under one clock, and compares all rows
 // after each. SQLite is held against MariaDB by storetest.
 func TestTheDatabaseIsLikeTheRealOne(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := gormstore.Options{
