@@ -48,7 +48,9 @@ func TestJobBackfill(t *testing.T) {
 	server := newFakeServer(t)
 	term := keyed(t, server)
 	span := []string{"--from", "2026-03-01T00:00:00Z", "--to", "2026-03-04T00:00:00Z"}
-	backfill := func(more ...string) []string { return append(append([]string{"job", "backfill", "close-day"}, span...), more...) }
+	backfill := func(more ...string) []string {
+		return append(append([]string{"job", "backfill", "close-day"}, span...), more...)
+	}
 
 	r := term.run(backfill("--scope", "all", "--concurrency", "2", "--note", "lost week")...)
 	require.Equal(t, 0, r.code, r.stderr)

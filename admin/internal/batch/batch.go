@@ -11,6 +11,7 @@ package batch
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Queue collects items of one kind. Create it with New or NewFair; Add is safe
@@ -99,10 +100,20 @@ type Worker interface {
 	Flush(ctx context.Context)
 	Workers() int
 	Len() int
+	// Clock replaces time.Now; it is called before anything is added.
+	Clock(now func() time.Time)
 }
 
 // Workers returns how many flushes may be under way at once.
 func (q *Queue[T]) Workers() int { return q.workers }
+
+// Clock implements Worker. Only queues made by NewFair or NewOrdered look at a
+// clock.
+func (q *Queue[T]) Clock(now func() time.Time) {
+	if f, ok := q.items.(*fair[T]); ok {
+		f.now = now
+	}
+}
 
 // Len returns the number of items that wait.
 func (q *Queue[T]) Len() int {

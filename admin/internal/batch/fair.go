@@ -29,6 +29,7 @@ type fair[T any] struct {
 	workers int
 	ordered bool // an owner's items are in one flush at a time
 	bound   *flooded
+	now     func() time.Time
 
 	owners map[int64]*owner[T]
 	ring   []*owner[T] // those that have items; the first one is served next
@@ -72,7 +73,7 @@ func (e entry[T]) before(o entry[T]) bool {
 }
 
 func newFair[T any](workers int, place func(*T) Place) *fair[T] {
-	return &fair[T]{place: place, workers: workers, owners: map[int64]*owner[T]{}, busy: map[int64]bool{}}
+	return &fair[T]{place: place, workers: workers, now: time.Now, owners: map[int64]*owner[T]{}, busy: map[int64]bool{}}
 }
 
 func (f *fair[T]) len() int { return f.size }
@@ -88,7 +89,7 @@ func (f *fair[T]) push(items []T) {
 			f.ring = append(f.ring, o)
 		}
 		if len(f.ring) > 1 || p.Owner != f.last && f.count > 0 {
-			f.mixedTil = time.Now().Add(mixedFor)
+			f.mixedTil = f.now().Add(mixedFor)
 		}
 		f.last = p.Owner
 		o.push(entry[T]{rank: p.Rank, seq: f.count, item: &own[i]})
@@ -98,7 +99,7 @@ func (f *fair[T]) push(items []T) {
 }
 
 func (f *fair[T]) take(limit int) ([]T, func()) {
-	if len(f.ring) < 2 && !time.Now().Before(f.mixedTil) {
+	if len(f.ring) < 2 && !f.now().Before(f.mixedTil) {
 		f.bound.pass()
 		if f.floods+f.others >= f.workers {
 			return nil, nil

@@ -108,6 +108,9 @@ func (n *node) build() {
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
 	})
 	n.queues = append(n.dispatch.Queues(), n.completer.Results())
+	for _, q := range n.queues {
+		q.Clock(func() time.Time { return time.Unix(0, int64(n.elapsed())) })
+	}
 	n.working = make([]int, len(n.queues))
 	n.up = true
 	n.begin()
@@ -174,7 +177,10 @@ func (n *node) stir() {
 	n.w.after(&n.actor, between(n.w.faults.chance("batch "+n.name), 0, 2*time.Millisecond), func() {
 		n.stirred = false
 		for i, q := range n.queues {
-			for n.working[i] < q.Workers() && q.Len() > 0 {
+			for range q.Workers() - n.working[i] { // some may find only what has no place now
+				if q.Len() == 0 {
+					break
+				}
 				n.working[i]++
 				n.flow(func() { q.Flush(context.Background()); n.working[i]-- })
 			}

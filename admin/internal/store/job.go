@@ -100,9 +100,9 @@ type ListJobsParams struct {
 	// NeverFires leaves only enabled jobs with a schedule that has come to its
 	// end: nothing is planned, and no run is waited for.
 	NeverFires bool
-	Sort     JobSort
-	Cursor   JobCursor
-	Limit    int
+	Sort       JobSort
+	Cursor     JobCursor
+	Limit      int
 }
 
 type JobSort string
