@@ -201,7 +201,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
-	k := &sink{completer: a.completer, reached: a.members.nudge}
+	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log}
 	a.gateway = gateway.New(gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,

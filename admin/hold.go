@@ -30,6 +30,8 @@ type holds struct {
 	clock   scheduler.Hold // what has been told; zero = there is none
 	history bool           // it has been told
 	logged  bool           // the finding about the history
+	epoch   int64          // of the history that the sessions began in
+	begun   bool           // epoch is known
 	saved   domain.History
 	savedAt time.Time
 }
@@ -87,6 +89,7 @@ func (a *Admin) lookAtHolds(ctx context.Context, h *holds) {
 	if !held && h.logged {
 		a.log.Warn("firing goes on: an operator has accepted the database as it is", "component", "history")
 	}
+	a.renewSessions(h)
 	h.logged = held
 	if held && !h.history {
 		alert := domain.AlertEvent{Kind: domain.AlertRollback, Detail: r.Reason() + "; found by " + a.members.self.Name}
@@ -99,6 +102,21 @@ func (a *Admin) lookAtHolds(ctx context.Context, h *holds) {
 	}
 	h.history = h.history && held
 	a.saveHistory(h)
+}
+
+// renewSessions ends the sessions that began before an operator accepted a
+// database that has lost commits, whether or not this node has noticed that it
+// did: the database may call attempts running whose results were taken over
+// before, and may not know instances. Executors tell when they come back.
+func (a *Admin) renewSessions(h *holds) {
+	known := a.store.KnownHistory()
+	if known == (domain.History{}) {
+		return // nothing was heard of the database yet
+	}
+	if known.Epoch > h.epoch && (h.begun || h.logged) {
+		a.gateway.RenewSessions()
+	}
+	h.epoch, h.begun = known.Epoch, true
 }
 
 // tellClock leaves word for nodes that start later, and tells the operators.

@@ -109,14 +109,78 @@ func TestABackupIsPutBackUnderARunningNode(t *testing.T) {
 	k.more(n, 3)
 	require.False(t, n.history().Held, "a restart is no loss")
 
-	require.NoError(t, server.Stop())
-	require.NoError(t, server.Restore(backup))
-	require.NoError(t, server.Start())
+	putBack(t, server, backup)
 	n.eventually(func() bool { return n.history().Held }, func() string { return "nobody noticed" })
 	require.Contains(t, string(hook.Wait(t, 1)[0].Body), "db_rollback")
 	k.standsStill(n)
 	n.accepts(k)
 	require.Len(t, hook.Wait(t, 1), 1, "they were told once")
+}
+
+// putBack replaces the database under running nodes by a backup of it.
+func putBack(t *testing.T, server *testenv.MariaDBServer, backup string) {
+	t.Helper()
+	require.NoError(t, server.Stop())
+	require.NoError(t, server.Restore(backup))
+	require.NoError(t, server.Start())
+}
+
+// TestABackupCallsAttemptsRunning that have ended since: their executor has
+// forgotten them, says so when the database is accepted, and their jobs go on.
+// What runs through all of it is left alone.
+func TestABackupCallsAttemptsRunning(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateMariaDB(t)
+	dsn := server.Database(t)
+	hook := testenv.HTTPSink(t)
+	n := startNode(t, func(c *admin.Config) { c.Database = "mysql:" + dsn })
+	entered := make(chan string, 16)
+	gates := map[string]chan struct{}{"fail": make(chan struct{}), "retry": make(chan struct{}), "through": make(chan struct{})}
+	n.startExecutor("shop", nil, func(ex *executor.Executor) {
+		executor.Handle(ex, "hold", func(ctx context.Context, in greeting) (reply, error) {
+			entered <- in.Name
+			select {
+			case <-gates[in.Name]:
+			case <-ctx.Done():
+			}
+			return reply{}, ctx.Err()
+		})
+	})
+	jobs, runs := map[string]string{}, map[string]string{}
+	for name, onLost := range map[string]string{"fail": "fail", "retry": "retry", "through": "fail"} {
+		jobs[name] = n.newJob("shop", "hold", map[string]any{
+			"name": name, "blocking": "serial", "onLost": onLost, "retry": map[string]any{"maxAttempts": 2, "delay": "1ms"},
+			"alert": map[string]any{"onFailure": true, "webhookUrl": hook.URL, "webhookSecret": "whsec-0123456789abcdef"},
+		})
+		runs[name] = n.runNow(jobs[name], greeting{name})
+		<-entered
+		n.until(runs[name], "running")
+	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	require.NoError(t, server.Stop())
+	require.NoError(t, server.Save(backup))
+	require.NoError(t, server.Start())
+	for _, name := range []string{"fail", "retry"} {
+		close(gates[name])
+		n.until(runs[name], "succeeded")
+		n.until(n.runNow(jobs[name], greeting{name}), "succeeded") // the acknowledgements were sent before its offer
+	}
+
+	putBack(t, server, backup)
+	n.eventually(func() bool { return n.history().Held }, func() string { return "nobody noticed" })
+	require.Equal(t, "running", n.until(runs["fail"], "running").State)
+	n.do(http.MethodPost, "/api/v1/cluster/accept-history", nil, nil, 200)
+	require.Equal(t, "db_rollback", n.until(runs["fail"], "lost").Reason)
+	require.Equal(t, "lost", n.until(runs["retry"], "succeeded").Attempts[0].State)
+	for _, name := range []string{"fail", "retry"} {
+		n.until(n.runNow(jobs[name], greeting{name}), "succeeded")
+	}
+	close(gates["through"])
+	require.Equal(t, 1, n.until(runs["through"], "succeeded").Attempt)
+	require.Len(t, hook.Wait(t, 1), 1)
+	require.Equal(t, []string{"run_lost"}, n.deliveries(jobs["fail"]))
+	require.Empty(t, n.deliveries(jobs["retry"]))
+	require.Empty(t, n.deliveries(jobs["through"]))
 }
 
 // TestABackupIsPutBackWhileTheNodeIsDown: its data directory remembers.

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/completer"
@@ -100,9 +101,12 @@ func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
 
 // sink passes on what executors say.
 type sink struct {
+	store     store.Executions
 	dispatch  *dispatch.Dispatcher
 	completer *completer.Completer
 	reached   func()
+	later     func(...domain.Execution)
+	log       *slog.Logger
 }
 
 func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Free()) }
@@ -125,6 +129,31 @@ func (k *sink) Left(s *gateway.Session) {
 
 func (k *sink) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
 	return k.dispatch.SettleInventory(ctx, p)
+}
+
+// EndUnheld lets waiters, limits and the timer hear of what has ended.
+func (k *sink) EndUnheld(ctx context.Context, p store.EndUnheldParams) error {
+	out, err := k.store.EndUnheld(ctx, p)
+	if err != nil {
+		return err
+	}
+	var left, returned []domain.Execution
+	for _, e := range out.Ended {
+		k.log.Warn("attempt ended that its instance does not have", "component", "history", "execution_id", e.ID,
+			"instance_id", p.Instance, "fence", e.Fence, "state", e.State)
+		switch {
+		case !e.ReturnedAt.IsZero():
+			returned = append(returned, e)
+			continue
+		case e.State == domain.RetryWait:
+			k.later(e)
+		}
+		left = append(left, e)
+	}
+	k.later(out.Woken...)
+	k.completer.Ended(left)
+	k.dispatch.Freed(returned)
+	return nil
 }
 
 func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {

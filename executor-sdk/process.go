@@ -153,10 +153,11 @@ func (p *process) Register() *proto.Register {
 	p.mu.Unlock()
 	_, draining := p.runner.Load()
 	owed, complete := p.runner.Inherited()
+	inventory, all := p.runner.Inventory()
 	return &proto.Register{
 		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version,
 		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
-		Handlers: p.catalogue, Inventory: p.runner.Inventory(),
+		Handlers: p.catalogue, Inventory: inventory, InventoryComplete: all,
 		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, Draining: draining,
 	}
 }

@@ -779,9 +779,12 @@ type Register struct {
 	Owed []*InventoryItem `protobuf:"bytes,12,rep,name=owed,proto3" json:"owed,omitempty"`
 	// owed names all of them: whatever else the superseded boots ran ended with
 	// them. Unset by older SDKs, and when there are more than MaxOwed.
-	OwedComplete  bool `protobuf:"varint,13,opt,name=owed_complete,json=owedComplete,proto3" json:"owed_complete,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	OwedComplete bool `protobuf:"varint,13,opt,name=owed_complete,json=owedComplete,proto3" json:"owed_complete,omitempty"`
+	// inventory leaves out nothing that this boot was promised or has not
+	// settled: what the admin calls under way beside it, this process does not have.
+	InventoryComplete bool `protobuf:"varint,14,opt,name=inventory_complete,json=inventoryComplete,proto3" json:"inventory_complete,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Register) Reset() {
@@ -901,6 +904,13 @@ func (x *Register) GetOwed() []*InventoryItem {
 func (x *Register) GetOwedComplete() bool {
 	if x != nil {
 		return x.OwedComplete
+	}
+	return false
+}
+
+func (x *Register) GetInventoryComplete() bool {
+	if x != nil {
+		return x.InventoryComplete
 	}
 	return false
 }
@@ -3439,7 +3449,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05drain\x18\x04 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x12*\n" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
 	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdictsB\x06\n" +
-	"\x04body\"\xae\x04\n" +
+	"\x04body\"\xdd\x04\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
@@ -3455,7 +3465,8 @@ const file_carillon_proto_rawDesc = "" +
 	" \x03(\tR\x0fsupersededBoots\x12\x1a\n" +
 	"\bdraining\x18\v \x01(\bR\bdraining\x12.\n" +
 	"\x04owed\x18\f \x03(\v2\x1a.carillon.v1.InventoryItemR\x04owed\x12#\n" +
-	"\rowed_complete\x18\r \x01(\bR\fowedComplete\x1a9\n" +
+	"\rowed_complete\x18\r \x01(\bR\fowedComplete\x12-\n" +
+	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +

@@ -98,6 +98,7 @@ const (
 	ReasonSessionLost    Reason = "session_lost"
 	ReasonLeaseExpired   Reason = "lease_expired"
 	ReasonProcessDied    Reason = "process_died"
+	ReasonRollback       Reason = "db_rollback" // its end was lost with what the database had committed after it
 	ReasonKilled         Reason = "killed"
 	ReasonTimeout        Reason = "timeout"
 	ReasonCancelForced   Reason = "cancel_forced" // the handler did not answer the cancel

@@ -30,6 +30,11 @@ func ParseHistory(s string) (h History) {
 	return h
 }
 
+// HistoryAcceptedValue is the cluster value with the instant at which an
+// operator accepted a database that has lost something, in milliseconds of its
+// clock; missing or empty = never.
+const HistoryAcceptedValue = "history_accepted"
+
 // Rollback is the finding that the database has lost what it had committed.
 type Rollback struct {
 	// Seen was known of the database before, Found is what it said then.

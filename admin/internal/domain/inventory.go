@@ -34,6 +34,18 @@ const (
 	VerdictDrop
 )
 
+// Unheld ends what the database calls under way on an instance that does not
+// have it (arrow 8): its end was among the commits that the database has lost,
+// and nobody will tell it again. An offer ends by itself. A result that comes
+// all the same settles it, like that of any attempt that is lost.
+func (e *Execution) Unheld(now time.Time, p Policy) (fx Effects, ended bool) {
+	if e.Lingers {
+		return e.returned(now), true
+	}
+	fx, err := e.Lose(now, ReasonRollback, "the database was put back to where it ran, and its instance does not have it any more", p)
+	return fx, err == nil
+}
+
 // Reconcile compares an attempt at an instance with the execution, and moves
 // the execution where that helps (arrows 4 and 5).
 //

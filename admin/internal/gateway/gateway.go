@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -77,6 +78,8 @@ type Gateway struct {
 	conns    sync.WaitGroup
 	pending  chan struct{} // one token per unauthenticated connection
 	entering chan struct{} // one token per executor that asks the database to let it in
+
+	epoch atomic.Int64 // how often the sessions were renewed
 
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
@@ -199,6 +202,15 @@ func (g *Gateway) isDraining() bool {
 	defer g.mu.Unlock()
 	return g.draining
 }
+
+// RenewSessions ends all sessions, also those that are about to stand: the
+// executors come back by themselves and say anew what they have.
+func (g *Gateway) RenewSessions() {
+	g.epoch.Add(1)
+	g.registry.closeAll(errRenewed)
+}
+
+var errRenewed = errors.New("an operator has accepted the database as it is: executors register anew")
 
 // Sessions returns the sessions of an executor that may take offers for the
 // handler, in the order in which their instances registered.

@@ -51,6 +51,8 @@ type fakeFleet struct {
 	ids    map[string]domain.InstanceID
 	gone   map[domain.InstanceID]bool
 	broken atomic.Bool
+
+	registered time.Time // fixed before anybody joins
 }
 
 func (f *fakeFleet) RegisterInstance(_ context.Context, p store.RegisterInstanceParams) (domain.Instance, error) {
@@ -61,6 +63,7 @@ func (f *fakeFleet) RegisterInstance(_ context.Context, p store.RegisterInstance
 		i.ID = id
 	}
 	f.ids[i.BootID] = i.ID
+	i.LastSeenAt, i.ConnectedAt = f.registered, f.registered.Add(-time.Hour)
 	return i, nil
 }
 
@@ -130,7 +133,7 @@ func start(t *testing.T) *bench {
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
-		judge: &judge{},
+		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan *Session, 64),
@@ -203,6 +206,15 @@ func (b *bench) joinWith(boot string, register *proto.Register) *peerEnd {
 
 func (b *bench) joinOver(conn net.Conn, answer *proto.ServerHello, register *proto.Register) *peerEnd {
 	b.t.Helper()
+	p := b.registerOver(conn, answer, register)
+	p.registered = p.nextControl().GetRegistered()
+	require.NotNil(b.t, p.registered)
+	return p
+}
+
+// registerOver does not wait for the answer.
+func (b *bench) registerOver(conn net.Conn, answer *proto.ServerHello, register *proto.Register) *peerEnd {
+	b.t.Helper()
 	config := yamux.DefaultConfig()
 	config.EnableKeepAlive = false
 	mux, err := yamux.Client(conn, config)
@@ -214,8 +226,6 @@ func (b *bench) joinOver(conn net.Conn, answer *proto.ServerHello, register *pro
 	p.fromControl = proto.NewReader(p.control, proto.MaxFrame)
 	p.fromCommand = proto.NewReader(p.command, proto.MaxFrame)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: register}})
-	p.registered = p.nextControl().GetRegistered()
-	require.NotNil(b.t, p.registered)
 	return p
 }
 

@@ -20,6 +20,8 @@ type peer struct {
 	name     string // of the executor
 	hello    *proto.ClientHello
 	session  int64
+	greeted  time.Time // before it was answered; its registration is made after that
+	epoch    int64     // of the gateway then
 }
 
 // serveConn owns one connection from accept to close.
@@ -112,7 +114,10 @@ func (g *Gateway) authenticate(ctx context.Context, hello *proto.ClientHello) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{tenant: tenant, executor: executor, name: hello.Executor, hello: hello}
+	p := &peer{
+		tenant: tenant, executor: executor, name: hello.Executor, hello: hello,
+		greeted: time.Now(), epoch: g.epoch.Load(),
+	}
 	if hello.Purpose == proto.Purpose_PURPOSE_LOGS {
 		// The token was checked again; the session must be the same process's.
 		s := g.registry.bySession(domain.SessionID(hello.SessionId))

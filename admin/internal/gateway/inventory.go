@@ -13,6 +13,8 @@ import (
 // order of the items.
 type Settler interface {
 	SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error)
+	// EndUnheld ends what the database has and a complete inventory has not.
+	EndUnheld(ctx context.Context, p store.EndUnheldParams) error
 }
 
 // maxInventory bounds the attempts that one frame may ask about; a bit more
@@ -45,6 +47,61 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 		out[i] = &proto.InventoryVerdict{ExecutionId: int64(held[i].ID), Fence: held[i].Fence, Verdict: verdictOf(v)}
 	}
 	return out
+}
+
+// unheldOf is what a registration says about attempts that the instance does
+// not have; nil when it does not say that it leaves nothing out.
+func unheldOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) *store.EndUnheldParams {
+	if !reg.InventoryComplete {
+		return nil
+	}
+	out := &store.EndUnheldParams{
+		Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Since: i.ConnectedAt,
+		Taken: i.LastSeenAt.Add(-time.Since(p.greeted)),
+	}
+	for _, item := range reg.Inventory {
+		if item.BootId == s.BootID {
+			out.Has = append(out.Has, domain.Held{ID: domain.ExecutionID(item.ExecutionId), Fence: item.Fence})
+		}
+	}
+	return out
+}
+
+// endUnheld tries until the database has answered: nobody else would end these
+// attempts while their instance lives. While the database is not believed there
+// is nothing to do: the session is ended when an operator has accepted it.
+func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) {
+	for told := false; ; told = true {
+		err := g.tryUnheld(ctx, s, p)
+		if err == nil || domain.Is(err, domain.CodeRolledBack) {
+			return
+		}
+		if !told {
+			g.log.Warn("what an instance does not have could not be looked for; it is tried again", "instance_id", s.Instance, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.closed:
+			return
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// tryUnheld keeps to the places of those who come in.
+func (g *Gateway) tryUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) error {
+	leave, err := g.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if s.Closed() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return g.opt.Inventory.EndUnheld(ctx, p)
 }
 
 // heldOf leaves out what needs no verdict: results are sent like any other, and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +19,19 @@ type judge struct {
 	mu    sync.Mutex
 	err   error
 	asked []store.SettleInventoryParams
+
+	unheld chan store.EndUnheldParams
+	fails  chan error // answers to the next ones
+}
+
+func (j *judge) EndUnheld(_ context.Context, p store.EndUnheldParams) error {
+	j.unheld <- p
+	select {
+	case err := <-j.fails:
+		return err
+	default:
+		return nil
+	}
 }
 
 func (j *judge) SettleInventory(_ context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
@@ -95,4 +109,47 @@ func TestAnInventoryIsBounded(t *testing.T) {
 		items = append(items, item(i+100, proto.AttemptPhase_ATTEMPT_PHASE_RUNNING, bootA))
 	}
 	require.Len(t, b.joinWith(bootA, &proto.Register{Slots: 9, Inventory: items}).registered.Verdicts, maxInventory)
+}
+
+// TestACompleteInventoryTellsWhatIsNotThere, and is told until it is heard.
+func TestACompleteInventoryTellsWhatIsNotThere(t *testing.T) {
+	b := start(t)
+	b.judge.fails <- errors.New("no database")
+	registered := time.Now()
+	b.fleet.registered = registered
+	p := b.joinWith(bootA, &proto.Register{Slots: 9, Inventory: inventoryOfA(), InventoryComplete: true})
+	for range 2 {
+		got := get(t, b.judge.unheld)
+		require.True(t, got.Taken.Before(registered), "it was made after the greeting")
+		got.Taken = time.Time{}
+		require.Equal(t, store.EndUnheldParams{
+			Tenant: 1, Executor: 2, Instance: domain.InstanceID(p.registered.InstanceId), Since: registered.Add(-time.Hour),
+			Has: []domain.Held{{ID: 1, Fence: 11}, {ID: 2, Fence: 12}, {ID: 3, Fence: 13}, {ID: 4, Fence: 14}, {ID: 6, Fence: 16}},
+		}, got)
+	}
+	b.judge.fails <- domain.Errorf(domain.CodeRolledBack, "held") // the next session tells again
+	b.joinWith(bootA, &proto.Register{Slots: 9, InventoryComplete: true})
+	require.Empty(t, get(t, b.judge.unheld).Has)
+	b.joinWith(bootA, &proto.Register{Slots: 9})
+	b.joinWith(bootA, &proto.Register{Slots: 9, Inventory: inventoryOfA(), InventoryComplete: true})
+	require.Len(t, get(t, b.judge.unheld).Has, 5, "the one before said nothing")
+}
+
+// TestSessionsAreRenewed, also those that began before and stand after.
+func TestSessionsAreRenewed(t *testing.T) {
+	b := start(t)
+	b.join(bootA, 1)
+	first := get(t, b.rec.joined)
+	conn, answer := b.dial(hello(goodToken, bootB))
+	b.gate.RenewSessions()
+	require.Same(t, first, get(t, b.rec.left))
+	require.ErrorIs(t, first.err(), errRenewed)
+	b.registerOver(conn, answer, &proto.Register{Slots: 1})
+	late := get(t, b.rec.left)
+	require.ErrorIs(t, late.err(), errRenewed)
+	b.join(bootA, 1)
+	for s := get(t, b.rec.joined); s.BootID != bootA; {
+		s = get(t, b.rec.joined)
+	}
+	require.Equal(t, 1, b.gate.Count())
 }

@@ -91,11 +91,17 @@ func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) erro
 		return err
 	}
 	reader := proto.NewReader(control, proto.MaxFrame)
-	registered, err := g.register(ctx, s, p, control, reader)
+	registered, unheld, err := g.register(ctx, s, p, control, reader)
 	if err != nil {
 		return err
 	}
-	return g.runSession(ctx, s, control, command, reader, registered)
+	return g.runSession(ctx, s, p, streams{control, command, reader}, registered, unheld)
+}
+
+// streams are the two of a session; reader reads control.
+type streams struct {
+	control, command net.Conn
+	reader           *proto.Reader
 }
 
 func newSession(p *peer) *Session {
@@ -131,11 +137,11 @@ func acceptStreams(mux *yamux.Session) (control, command net.Conn, err error) {
 }
 
 // register reads the Register frame and enters the instance.
-func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net.Conn, reader *proto.Reader) (*proto.Registered, error) {
+func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net.Conn, reader *proto.Reader) (*proto.Registered, *store.EndUnheldParams, error) {
 	_ = control.SetReadDeadline(time.Now().Add(proto.HelloTimeout))
 	var first proto.ControlToAdmin
 	if err := reader.Next(&first); err != nil {
-		return nil, fmt.Errorf("read registration: %w", err)
+		return nil, nil, fmt.Errorf("read registration: %w", err)
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	reg := first.GetRegister()
@@ -146,23 +152,23 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		return fmt.Errorf("registration refused: %s", message)
 	}
 	if reg == nil {
-		return nil, fail("malformed", "the first control frame must be Register")
+		return nil, nil, fail("malformed", "the first control frame must be Register")
 	}
 	if message := checkRegister(reg); message != "" {
-		return nil, fail("malformed", message)
+		return nil, nil, fail("malformed", message)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	leave, err := g.enter(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer leave()
 	instance, err := g.opt.Fleet.RegisterInstance(ctx, store.RegisterInstanceParams{
 		Instance: instanceOf(g.opt.NewID(), p, reg), Handlers: handlersOf(p, reg), TTL: proto.LeaseTTL,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("register instance: %w", err)
+		return nil, nil, fmt.Errorf("register instance: %w", err)
 	}
 	s.Instance, s.Name = instance.ID, instance.Name
 	s.slots, s.draining = int(reg.Slots), reg.Draining
@@ -180,7 +186,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	if g.opt.Declarer != nil {
 		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, reg.Handlers)
 	}
-	return out, nil
+	return out, unheldOf(s, p, reg, instance), nil
 }
 
 // supersedeGrace is how long results from a taken-over journal may take before
@@ -213,11 +219,14 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 
 // runSession serves a registered session: one reader per stream, one writer
 // per stream. It returns when all of them have ended.
-func (g *Gateway) runSession(ctx context.Context, s *Session, control, command net.Conn, reader *proto.Reader, registered *proto.Registered) error {
-	s.control.init(control)
-	s.command.init(command)
+func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, unheld *store.EndUnheldParams) error {
+	s.control.init(io.control)
+	s.command.init(io.command)
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
+	}
+	if g.epoch.Load() != p.epoch {
+		s.close(errRenewed)
 	}
 	s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Registered{Registered: registered}})
 	if g.isDraining() {
@@ -235,9 +244,12 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, control, command n
 	}
 	run("write control", s.control.run)
 	run("write commands", s.command.run)
-	run("read control", func() error { return g.readControl(ctx, s, reader) })
-	run("read commands", func() error { return g.readCommands(s, command) })
+	run("read control", func() error { return g.readControl(ctx, s, io.reader) })
+	run("read commands", func() error { return g.readCommands(s, io.command) })
 	run("watch", func() error { return g.watch(ctx, s) })
+	if unheld != nil && g.opt.Inventory != nil {
+		g.conns.Go(func() { g.endUnheld(ctx, s, *unheld) }) // may outlast the session by one look
+	}
 	g.opt.Sink.Joined(s)
 
 	<-s.closed

@@ -121,7 +121,7 @@ func (e *executor) dial(i int) {
 	}
 	s := e.w.newSession(n, e)
 	s.sentAt = e.w.now
-	inventory := e.machine.Inventory()
+	inventory, _ := e.machine.Inventory()
 	older := store.SupersedeBootsParams{Tenant: tenant, Executor: executorID, Grace: 3 * time.Second}
 	for _, l := range e.lives[:len(e.lives)-1] {
 		older.BootIDs = append(older.BootIDs, l.Boot)

@@ -72,6 +72,12 @@ type Executions interface {
 	// its executor (arrows 4 and 5), in the order of the items. Executions of
 	// others, and those that do not exist, are to be dropped.
 	SettleInventory(ctx context.Context, p SettleInventoryParams) ([]SettledItem, error)
+	// EndUnheld ends what the database calls running on an instance, and which
+	// the instance does not have, where the end may have been lost with commits
+	// (arrow 8): attempts that were offered before an operator accepted such a
+	// database. Nothing happens when nobody ever did, or when the inventory may
+	// be older than that.
+	EndUnheld(ctx context.Context, p EndUnheldParams) (EndedUnheld, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// RecordWaits notes why due executions wait, and until when. They keep their

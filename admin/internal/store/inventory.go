@@ -1,6 +1,10 @@
 package store
 
-import "github.com/carillon-sched/carillon/admin/internal/domain"
+import (
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
 
 // SettleInventoryParams is an inventory with the identity of the session that
 // it came in on.
@@ -17,4 +21,21 @@ type SettledItem struct {
 	// GivenBack: the execution is due again by this answer.
 	GivenBack bool
 	Execution domain.Execution // as it is now; zero when there is none for this executor
+}
+
+// EndUnheldParams is an inventory that leaves nothing out.
+type EndUnheldParams struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	Instance domain.InstanceID
+	// Since is when the instance registered first, and Taken an instant before
+	// the inventory was made; both by the database's clock.
+	Since, Taken time.Time
+	Has          []domain.Held // phases do not matter
+}
+
+// EndedUnheld is what EndUnheld has moved.
+type EndedUnheld struct {
+	Ended []domain.Execution // lost, cancelled, to be retried, or lingering no more
+	Woken []domain.Execution // by the slots that became free
 }

@@ -134,8 +134,8 @@ func (c *Core) Returned(now time.Time, k Key, back Return) []Effect {
 }
 
 // Inventory, Inherited and Load are what a registration and a heartbeat tell.
-func (c *Core) Inventory() []*proto.InventoryItem { return c.m.inventory() }
-func (c *Core) Load() (used int)                  { return c.m.used }
+func (c *Core) Inventory() (items []*proto.InventoryItem, complete bool) { return c.m.inventory() }
+func (c *Core) Load() (used int)                                         { return c.m.used }
 func (c *Core) Inherited() (items []*proto.InventoryItem, all bool) {
 	return c.m.inherited()
 }

@@ -118,7 +118,9 @@ func TestWithoutAnotherNodeTheNextRegistrationAsks(t *testing.T) {
 	b.seen = nil
 	b.do(func() { b.m.linkDown(b.now, A) })
 	b.expect()
-	require.Len(t, b.m.inventory(), 2)
+	items, complete := b.m.inventory()
+	require.Len(t, items, 2)
+	require.True(t, complete)
 	// The void rule holds for verdicts as for grants.
 	b.now = b.now.Add(proto.AcceptTTL + time.Millisecond)
 	b.up(A, &proto.InventoryVerdict{ExecutionId: 1, Fence: 1, Verdict: proto.Verdict_VERDICT_GRANT})
@@ -511,7 +513,9 @@ func TestReconnectWithInventory(t *testing.T) {
 	b.grant(B, 5, 1, true)
 
 	var got []string
-	for _, item := range b.m.inventory() {
+	inventory, complete := b.m.inventory()
+	require.True(t, complete)
+	for _, item := range inventory {
 		got = append(got, fmt.Sprintf("%d %s", item.GetExecutionId(), strings.TrimPrefix(item.GetPhase().String(), "ATTEMPT_PHASE_")))
 	}
 	require.Equal(t, []string{"1 ACCEPTED", "2 ACCEPTED", "3 ACCEPTED", "5 GRANTED", "4 RUNNING", "6 DONE"}, got)
@@ -538,7 +542,9 @@ func TestRecovery(t *testing.T) {
 		{Execution: 3, Fence: 1, Boot: "boot0", Kind: journal.Granted},
 		{Execution: 4, Fence: 1, Boot: "boot0", Kind: journal.Done, Result: []byte{0xff}},
 	})
-	require.Empty(t, b.m.inventory(), "only this process's attempts")
+	items, complete := b.m.inventory()
+	require.Empty(t, items, "only this process's attempts")
+	require.True(t, complete)
 	b.up(A)
 	b.expect("A result 1/2 SUCCEEDED", "A result 2/1 NEVER_STARTED",
 		"A result 3/1 UNKNOWN process_died", "A result 4/1 UNKNOWN process_died")

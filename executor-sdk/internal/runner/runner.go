@@ -228,8 +228,9 @@ func (r *Runner) Renewed(link Link, sentAt time.Time, ok bool) {
 	r.event(func(m *machine, _ time.Time) { m.renewed(link, sentAt, ok) })
 }
 
-// Inventory lists what this process holds, for a registration.
-func (r *Runner) Inventory() []*proto.InventoryItem {
+// Inventory lists what this process holds, for a registration; complete says
+// that nothing is left out.
+func (r *Runner) Inventory() (items []*proto.InventoryItem, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.machine.inventory()

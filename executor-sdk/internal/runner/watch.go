@@ -167,15 +167,15 @@ const MaxSlots = 4096
 
 // inventory lists this process's attempts for a registration, except those
 // that were not promised yet. What does not fit are attempts that have ended:
-// their results are sent all the same, like those of earlier processes.
-func (m *machine) inventory() []*proto.InventoryItem {
-	var items []*proto.InventoryItem
+// their results are sent all the same, like those of earlier processes. complete
+// says that everything fits.
+func (m *machine) inventory() (items []*proto.InventoryItem, complete bool) {
 	all := m.pick(func(a *attempt) bool { return a.boot == m.boot && a.phase != accepting })
 	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(a.phase, b.phase) })
 	for _, a := range all[:min(len(all), MaxSlots)] {
 		items = append(items, a.item())
 	}
-	return items
+	return items, len(all) <= MaxSlots
 }
 
 // inherited lists what the registration owes for earlier boots; all says that

@@ -309,6 +309,13 @@ func (s *Store) AcceptHistory(ctx context.Context) (accepted domain.History, err
 		if _, err := t.exec(t.ctx, "DELETE FROM cluster_values WHERE name = ?", historyDoubt); err != nil {
 			return err
 		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		if err := t.setClusterValue(domain.HistoryAcceptedValue, strconv.FormatInt(millis(now), 10)); err != nil {
+			return err
+		}
 		return t.setClusterValue(historyEpoch, strconv.FormatInt(found.Epoch, 10))
 	})
 	if err == nil {

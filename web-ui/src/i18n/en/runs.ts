@@ -34,6 +34,7 @@ export const runs = {
     session_lost: 'The connection to the instance broke',
     lease_expired: 'The instance went silent',
     process_died: 'The process of the instance died',
+    db_rollback: 'The database was put back, and its end was lost with that',
     killed: 'It was cancelled',
     timeout: 'It ran longer than its timeout',
     cancel_forced: 'The handler did not answer the cancel',

@@ -36,6 +36,7 @@ export const runs: typeof en = {
     session_lost: '与实例的连接中断',
     lease_expired: '实例失去心跳',
     process_died: '实例进程已退出',
+    db_rollback: '数据库被还原，其结束记录已丢失',
     killed: '已被取消',
     timeout: '运行超过超时时间',
     cancel_forced: '处理器没有响应取消',

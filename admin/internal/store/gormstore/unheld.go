@@ -1,0 +1,120 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// EndUnheld looks without a lock and moves in batches that look again.
+func (s *Store) EndUnheld(ctx context.Context, p store.EndUnheldParams) (out store.EndedUnheld, err error) {
+	accepted, ids, err := s.findUnheld(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	u := unheld{p: p, accepted: accepted}
+	for part := range slices.Chunk(ids, inventoryBatch) {
+		err := s.runBatch(ctx, "end what an instance does not have", part, loadOptions{slots: true, queue: true}, u.end)
+		if err != nil {
+			return out, err
+		}
+		out.Ended = append(out.Ended, u.out.Ended...)
+		out.Woken = append(out.Woken, u.out.Woken...)
+	}
+	return out, nil
+}
+
+// findUnheld reads which of the tenant's living and lingering executions may
+// have lost their end. Offers are left to the sweep.
+func (s *Store) findUnheld(ctx context.Context, p store.EndUnheldParams) (accepted time.Time, ids []domain.ExecutionID, err error) {
+	err = s.look(ctx, "find what an instance does not have", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		ids = nil
+		if accepted, err = historyAccepted(ctx, q); err != nil {
+			return err
+		}
+		if accepted.IsZero() || !p.Since.Before(accepted) || p.Taken.Before(accepted) {
+			return nil
+		}
+		u := unheld{p: p, accepted: accepted}
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var e domain.Execution
+			if err := rows.Scan(&e.ID, &e.Fence); err != nil {
+				return err
+			}
+			if !u.has(&e) {
+				ids = append(ids, e.ID)
+			}
+			return nil
+		}, fmt.Sprintf("SELECT id, fence FROM executions%s WHERE tenant_id = %d AND phase IN (%d, %d) AND (state IN (%d, %d) OR lingers = 1)"+
+			" AND executor_id = %d AND instance_id = %d AND offered_at < %d",
+			s.d.byIndex("ix_executions_phase"), p.Tenant, phaseAlive, phaseLingering, domain.Running, domain.Cancelling,
+			p.Executor, p.Instance, millis(accepted)))
+	})
+	return accepted, ids, err
+}
+
+func historyAccepted(ctx context.Context, q querier) (at time.Time, err error) {
+	err = query(ctx, q, func(rows *sql.Rows) error {
+		var value string
+		if err := rows.Scan(&value); err != nil || value == "" {
+			return err
+		}
+		ms, err := strconv.ParseInt(value, 10, 64)
+		at = instant(ms)
+		return err
+	}, "SELECT value FROM cluster_values WHERE name = '"+domain.HistoryAcceptedValue+"'")
+	return at, err
+}
+
+// unheld moves the executions of one inventory.
+type unheld struct {
+	p        store.EndUnheldParams
+	accepted time.Time
+	out      store.EndedUnheld // of the last batch
+}
+
+func (u *unheld) has(e *domain.Execution) bool {
+	return slices.ContainsFunc(u.p.Has, func(h domain.Held) bool { return h.ID == e.ID && h.Fence == e.Fence })
+}
+
+func (u *unheld) end(b *batch) error {
+	var ended []*move
+	for _, m := range b.moves {
+		e := &m.e
+		if e.TenantID != u.p.Tenant || e.Executor != u.p.Executor || e.Instance != u.p.Instance || !e.OccupiesInstance() ||
+			!e.OfferedAt.Before(u.accepted) || u.has(e) {
+			continue // moved on since it was found, or queued for a slot
+		}
+		if fx, over := e.Unheld(b.now, m.policy()); over {
+			if err := b.apply(m, fx); err != nil {
+				return err
+			}
+			ended = append(ended, m)
+		}
+	}
+	woken, err := b.wake()
+	if err != nil {
+		return err
+	}
+	if err := b.save(); err != nil {
+		return err
+	}
+	u.out = store.EndedUnheld{}
+	for _, m := range ended {
+		u.out.Ended = append(u.out.Ended, m.e)
+	}
+	for _, moves := range woken {
+		for _, m := range moves {
+			u.out.Woken = append(u.out.Woken, m.e)
+		}
+	}
+	return nil
+}
