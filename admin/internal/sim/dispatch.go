@@ -81,6 +81,9 @@ func (n *node) verdicts(s *session, items []*proto.InventoryItem) []*proto.Inven
 	}
 	verdicts := make([]*proto.InventoryVerdict, len(settled))
 	for i, v := range settled {
+		if v == domain.VerdictGrant {
+			n.w.checkSent(n, n.w.db.find(held[i].ID))
+		}
 		verdicts[i] = &proto.InventoryVerdict{ExecutionId: int64(held[i].ID), Fence: held[i].Fence, Verdict: verdictOf(v)}
 	}
 	return verdicts
