@@ -64,7 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
 		{"SweepOffer", testSweepOffer}, {"SweepOverdue", testSweepOverdue}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepOneStepStopped", testSweepOneStepStopped}, {"StoppedMeanwhile", testStoppedMeanwhile}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"LingerKeepsTheSlot", testLingerKeepsTheSlot}, {"LingerCancelled", testLingerCancelled}, {"LingerOneBatch", testLingerOneBatch}, {"LingerLease", testLingerLease},
-		{"LingerDeadline", testLingerDeadline}, {"LingerSuperseded", testLingerSuperseded}, {"LingerLimit", testLingerLimit}, {"LingerRetention", testLingerRetention},
+		{"LingerDeadline", testLingerDeadline}, {"LingerSuperseded", testLingerSuperseded}, {"LingerLimit", testLingerLimit}, {"LingerLateLimit", testLingerLateLimit}, {"LingerRetention", testLingerRetention},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},
