@@ -193,15 +193,17 @@ func (w *world) checkTenures() {
 	}
 }
 
-// checkAcked is P5: what the executor may forget now stands in a row.
-func (w *world) checkAcked(acks []completer.Ack) {
+// checkAcked is P5: what the executor may forget now stands in a row. A process
+// that died before the end of a handler was on its disk left nothing to forget:
+// what is acknowledged to the next one is that the outcome is unknown.
+func (w *world) checkAcked(x *executor, acks []completer.Ack) {
 	for _, a := range acks {
 		e := w.db.find(a.ID)
 		key := attemptKey{a.ID, a.Fence}
 		s := w.witness.starts[key]
 		switch {
 		case e == nil || e.Fence > key.fence: // a newer attempt exists
-		case e.State == domain.Running || e.State == domain.Lost && s != nil && s.succeeded:
+		case e.State == domain.Running || e.State == domain.Lost && s != nil && s.succeeded && (s.written || s.boot == x.boot):
 			w.fail("P5: the result of execution %d fence %d was acknowledged, and its row is %s", key.id, key.fence, e.State)
 		}
 	}

@@ -39,6 +39,7 @@ type database struct {
 
 	leases    [domain.Partitions]domain.PartitionLease
 	clockHold time.Duration // the cluster value clock_hold
+	heldAt    time.Time     // the cluster value clock_held_at
 	confirmed time.Time     // when an operator said that the clock is right
 	nodes     []*nodeRow    // in order of their ids
 }

@@ -85,7 +85,7 @@ func (s *session) SendAcks(acks []completer.Ack) {
 		frames[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code), StillRunning: a.StillRunning}
 	}
 	s.tell("acks", func() {
-		s.w.checkAcked(acks)
+		s.w.checkAcked(s.ex, acks)
 		s.ex.apply(s.ex.machine.Acks(s.ex.wall(), frames))
 	})
 }

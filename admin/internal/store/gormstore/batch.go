@@ -39,7 +39,7 @@ type batch struct {
 	covers map[domain.JobID]bool
 	limits map[domain.LimitKey]*limit
 	// stopped are jobs that are not enabled, with their state (findStopped).
-	stopped map[domain.JobID]domain.JobState
+	stopped jobStates
 	moves   map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
