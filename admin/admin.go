@@ -161,7 +161,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
 		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, beatNow: make(chan struct{}, 1),
 	}
-	return a.openClock(ctx)
+	return a.openClock(ctx, a.store)
 }
 
 // buildEngine constructs the way of a trigger, out and back.

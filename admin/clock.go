@@ -9,19 +9,29 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// openClock begins to follow the database's clock.
-func (a *Admin) openClock(ctx context.Context) error {
-	value, err := a.store.ClusterValue(ctx, domain.ClockHoldValue, "")
-	if err != nil {
-		return fmt.Errorf("read the clock's state: %w", err)
+// openClock begins to follow the clock of source, with the doubts that living
+// nodes, or the last ones, have left word of.
+func (a *Admin) openClock(ctx context.Context, source store.Cluster) error {
+	var state [2]int64
+	for i, key := range [...]string{domain.ClockHoldValue, domain.ClockHeldAtValue} {
+		value, err := a.store.ClusterValue(ctx, key, "")
+		if err != nil {
+			return fmt.Errorf("read the clock's state: %w", err)
+		}
+		state[i], _ = strconv.ParseInt(value, 10, 64)
 	}
-	doubt, _ := strconv.ParseInt(value, 10, 64)
-	a.clock, err = scheduler.NewClock(ctx, scheduler.ClockOptions{
-		Source: a.store, Doubt: time.Duration(doubt) * time.Millisecond,
+	opt := scheduler.ClockOptions{
+		Source: source, Doubt: time.Duration(state[0]) * time.Millisecond,
 		Confirmed: a.clockConfirmed, Changed: a.clockChanged,
-	})
+	}
+	if state[1] != 0 {
+		opt.HeldAt = time.UnixMilli(state[1]).UTC()
+	}
+	var err error
+	a.clock, err = scheduler.NewClock(ctx, opt)
 	if err != nil {
 		return fmt.Errorf("read the database clock: %w", err)
 	}

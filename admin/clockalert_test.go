@@ -12,7 +12,6 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
@@ -34,9 +33,7 @@ func clockNode(t *testing.T, name string, db *gormstore.Store, clock *leaping) *
 		log: slog.New(slog.DiscardHandler), store: db, metrics: newMetrics(), historyPath: filepath.Join(t.TempDir(), historyFile),
 		members: &membership{self: domain.Node{Name: name}}, alerting: alerting.New(alerting.Options{}),
 	}
-	var err error
-	a.clock, err = scheduler.NewClock(t.Context(), scheduler.ClockOptions{Source: clock, Changed: a.clockChanged})
-	require.NoError(t, err)
+	require.NoError(t, a.openClock(t.Context(), clock))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); a.clock.Run(ctx) }()
@@ -85,6 +82,10 @@ func TestALeapOfTheClockIsTold(t *testing.T) {
 		value, err := db.ClusterValue(t.Context(), domain.ClockHoldValue, "")
 		require.NoError(t, err)
 		require.NotEmpty(t, value, "for nodes that start later")
+		clock.ahead.Add(int64(24 * time.Hour)) // while no node is there to tell
+		late := &Admin{store: db}
+		require.NoError(t, late.openClock(t.Context(), &clock))
+		require.False(t, late.clock.Now().After(time.Now()), "it goes on from the last time that was believed")
 		clock.ahead.Store(0)
 		until(false)
 		require.Empty(t, outbox(t, db))

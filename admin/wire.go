@@ -110,7 +110,10 @@ type sink struct {
 }
 
 func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Free()) }
-func (k *sink) Freed(s *gateway.Session)  { k.dispatch.Room(s.Executor, s.Free()) }
+
+// Freed lets as many wait no longer as have left: what was let go before has
+// perhaps not reserved its room yet, and would be counted again.
+func (k *sink) Freed(s *gateway.Session, n int) { k.dispatch.Room(s.Executor, n) }
 
 // Doubted takes back what the instance has not answered, and lets the other
 // nodes hear at once how many instances this one reaches.

@@ -233,7 +233,7 @@ func (w *wire) Joined(s *gateway.Session) {
 func (w *wire) Answered(*gateway.Session, []*proto.Answer) {}
 func (w *wire) Started(*gateway.Session, []*proto.Started) {}
 func (w *wire) Left(*gateway.Session)                      {}
-func (w *wire) Freed(*gateway.Session)                     {}
+func (w *wire) Freed(*gateway.Session, int)                {}
 func (w *wire) Doubted(*gateway.Session)                   {}
 
 // VerifyJoinToken lets in whoever comes: the gateway listens on loopback for

@@ -184,11 +184,13 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	readable := true
 	chosen := make([]choice, 0, len(due))
 	var waits []waiter
-	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
+	unused := map[domain.ExecutorID]int{} // room that somebody else may have
+	held := map[domain.JobID]*waiter{}    // nobody overtakes an earlier run of a serial job
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
 			readable = readable && domain.Is(err, domain.CodeNotFound)
+			unused[e.Executor]++
 			d.postpone(&d.noSpec, err, e)
 			continue
 		}
@@ -198,6 +200,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 		}
 		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
 		if isThere(&e, targets) {
+			unused[e.Executor]++
 			continue
 		}
 		c, wait := d.choose(e, spec, targets)
@@ -215,6 +218,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	}
 	d.makeOffers(ctx, chosen)
 	d.wait(ctx, waits)
+	d.rooms(unused)
 }
 
 // isThere tells a copy that comes again (the waiting room and the sweep may both

@@ -40,6 +40,10 @@ type PartitionTable struct {
 // believe the database's clock: by how many milliseconds it leapt, or "".
 const ClockHoldValue = "clock_hold"
 
+// ClockHeldAtValue is the cluster value with the last time that they believed,
+// in Unix milliseconds. It counts while ClockHoldValue is set.
+const ClockHeldAtValue = "clock_held_at"
+
 // ClockAgreed reports whether the database's clock is right by the vote of
 // most nodes: those whose last sign of life, by this clock, is younger than
 // fresh and whose own clock is within tolerance of it.

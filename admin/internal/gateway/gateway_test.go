@@ -97,16 +97,22 @@ func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsPara
 
 // recorder is a Sink that passes events on to the test.
 type recorder struct {
-	joined, left, freed chan *Session
-	doubted             chan *Session
-	answers             chan *proto.Answer
-	results             chan *proto.Result
+	joined, left, doubted chan *Session
+	freed                 chan room
+	answers               chan *proto.Answer
+	results               chan *proto.Result
 }
 
-func (r *recorder) Joined(s *Session)  { r.joined <- s }
-func (r *recorder) Left(s *Session)    { r.left <- s }
-func (r *recorder) Freed(s *Session)   { r.freed <- s }
-func (r *recorder) Doubted(s *Session) { r.doubted <- s }
+// room is what Sink.Freed tells.
+type room struct {
+	of *Session
+	n  int
+}
+
+func (r *recorder) Joined(s *Session)       { r.joined <- s }
+func (r *recorder) Left(s *Session)         { r.left <- s }
+func (r *recorder) Freed(s *Session, n int) { r.freed <- room{s, n} }
+func (r *recorder) Doubted(s *Session)      { r.doubted <- s }
 func (r *recorder) Answered(_ *Session, list []*proto.Answer) {
 	for _, a := range list {
 		r.answers <- a
@@ -136,7 +142,7 @@ func start(t *testing.T) *bench {
 		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
 		rec: &recorder{
-			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan *Session, 64),
+			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan room, 64),
 			doubted: make(chan *Session, 64),
 			answers: make(chan *proto.Answer, 64), results: make(chan *proto.Result, 64),
 		},
@@ -337,7 +343,7 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 	}}})
 	require.True(t, get(t, b.rec.answers).Accepted)
 	require.Equal(t, "busy", get(t, b.rec.answers).RejectCode)
-	get(t, b.rec.freed)
+	require.Equal(t, room{s, 1}, get(t, b.rec.freed))
 	require.Equal(t, 1, s.Free(), "a refusal gives its slot back")
 
 	s.SendGrants([]*proto.Grant{{ExecutionId: 100, Fence: 1, Granted: true}})
@@ -351,6 +357,7 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 		Results: []*proto.Result{{ExecutionId: 100, Fence: 1, Outcome: proto.Outcome_OUTCOME_SUCCEEDED}},
 	}}})
 	require.Equal(t, int64(100), get(t, b.rec.results).ExecutionId)
+	require.Equal(t, room{s, 1}, get(t, b.rec.freed), "each slot lets somebody go on, also when others were free")
 	require.Equal(t, 2, s.Free())
 
 	s.SendAcks([]*proto.ResultAck{{ExecutionId: 100, Fence: 1, Code: "stored"}})

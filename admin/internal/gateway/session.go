@@ -325,17 +325,17 @@ func (s *Session) Offered() map[int64]int64 {
 	return out
 }
 
-// ended forgets attempts; it reports whether the session was full before.
-func (s *Session) ended(keys ...attemptKey) (wasFull bool) {
+// ended forgets attempts; it returns how many of them had a slot here.
+func (s *Session) ended(keys ...attemptKey) (freed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.inflight)
-	wasFull = max(before, s.reported) >= s.slots
 	for _, k := range keys {
 		delete(s.inflight, k)
 	}
-	s.reported = max(0, min(s.reported, s.reported-(before-len(s.inflight))))
-	return wasFull
+	freed = before - len(s.inflight)
+	s.reported = max(0, s.reported-freed)
+	return freed
 }
 
 func checkRegister(r *proto.Register) string {

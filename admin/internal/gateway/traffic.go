@@ -125,17 +125,19 @@ func (g *Gateway) readControl(ctx context.Context, s *Session, reader *proto.Rea
 func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.lastBeat = time.Now()
-	wasFull := max(len(s.inflight), s.reported) >= s.slots
 	s.reported = int(b.Running)
 	if b.Slots > 0 {
 		s.slots = int(b.Slots)
 	}
 	s.draining = s.draining || b.Draining
-	hasRoom := max(len(s.inflight), s.reported) < s.slots && !s.draining
+	room := s.slots - max(len(s.inflight), s.reported)
+	if s.draining {
+		room = 0
+	}
 	s.mu.Unlock()
 	g.renewals.add(s, b)
-	if wasFull && hasRoom {
-		g.opt.Sink.Freed(s)
+	if room > 0 { // attempts of other nodes may have ended
+		g.opt.Sink.Freed(s, room)
 	}
 }
 
@@ -161,15 +163,15 @@ func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 	s.mu.Lock()
 	s.pulse.answered(time.Now(), len(answers))
 	s.mu.Unlock()
-	freed := false
+	freed := 0
 	for _, a := range answers {
 		if !a.Accepted {
-			freed = s.ended(attemptKey{a.ExecutionId, a.Fence}) || freed
+			freed += s.ended(attemptKey{a.ExecutionId, a.Fence})
 		}
 	}
 	g.opt.Sink.Answered(s, answers)
-	if freed {
-		g.opt.Sink.Freed(s)
+	if freed > 0 {
+		g.opt.Sink.Freed(s, freed)
 	}
 }
 
@@ -182,7 +184,7 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 	}
 	freed := s.ended(keys...)
 	g.opt.Sink.Finished(s, results)
-	if freed {
-		g.opt.Sink.Freed(s)
+	if freed > 0 {
+		g.opt.Sink.Freed(s, freed)
 	}
 }

@@ -66,7 +66,7 @@ func (g *Gateway) feel(s *Session, now time.Time) (again time.Duration, err erro
 		g.opt.Sink.Doubted(s)
 	case was && !doubted:
 		g.log.Info("executor answers again", "instance_id", s.Instance, "instance", s.Name)
-		g.opt.Sink.Freed(s)
+		g.opt.Sink.Freed(s, s.Free())
 	}
 	return again, nil
 }

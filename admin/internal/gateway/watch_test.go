@@ -44,7 +44,7 @@ func TestWhoDoesNotAnswerGetsNoOffers(t *testing.T) {
 	require.Equal(t, map[int64]int64{7: 1}, s.Offered(), "to be taken back")
 
 	deaf.deaf.Unlock()
-	require.Equal(t, s, <-b.rec.freed)
+	require.Equal(t, room{s, 4}, <-b.rec.freed)
 	require.Equal(t, []*Session{s}, b.gate.Sessions(1, 2, "close-day"))
 	require.Equal(t, 1, b.gate.Reached())
 	require.EqualValues(t, 7, p.nextCommand().GetOffers().GetOffers()[0].ExecutionId)

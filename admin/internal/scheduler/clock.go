@@ -38,6 +38,11 @@ type ClockOptions struct {
 	// Doubt is how far the database's clock was ahead of what was believed
 	// when the nodes were last asked and did not believe it; 0 = they did.
 	Doubt time.Duration
+	// HeldAt is the last time that they believed; zero = nobody has said. This
+	// clock goes on from there, however far the database's has leapt while no
+	// node was there to see it: it may be late until somebody confirms the
+	// time, but not early.
+	HeldAt time.Time
 	// Confirmed says whether the database's clock, which says now, is right
 	// though it leapt: most nodes' own clocks agree with it, or an operator
 	// does. nil: never.
@@ -68,13 +73,17 @@ func NewClock(ctx context.Context, opt ClockOptions) (*Clock, error) {
 		opt.Elapsed = func() time.Duration { return time.Since(base) }
 	}
 	c := &Clock{opt: opt}
-	for range 3 {
+	doubt := opt.Doubt
+	for i := range 3 {
 		now, local, err := c.ask(ctx)
 		if err != nil {
 			return nil, err
 		}
+		if i == 0 && doubt != 0 && !opt.HeldAt.IsZero() {
+			doubt = max(now.Sub(opt.HeldAt), 0)
+		}
 		c.mu.Lock()
-		c.learnLocked(now.Add(-opt.Doubt), local)
+		c.learnLocked(now.Add(-doubt), local)
 		c.mu.Unlock()
 	}
 	return c, nil

@@ -145,6 +145,45 @@ func TestAClockThatWasDoubtedIsDoubtedAfterARestart(t *testing.T) {
 	})
 }
 
+// TestALeapThatNobodySawIsDoubtedToo: it leapt further while no node was there.
+func TestALeapThatNobodySawIsDoubtedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		right := false
+		believed := time.Now()
+		time.Sleep(time.Minute)
+		db := &steered{ahead: 2 * time.Hour}
+		clock, err := NewClock(t.Context(), ClockOptions{
+			Source: db, Doubt: time.Hour, HeldAt: believed, Confirmed: func(time.Time, Hold) bool { return right },
+		})
+		require.NoError(t, err)
+		require.Equal(t, believed.UTC(), clock.Now())
+		clock.Sample(t.Context())
+		h, held := clock.Held()
+		require.True(t, held)
+		require.Equal(t, 2*time.Hour+time.Minute, h.Jump)
+		db.set(0)
+		clock.Sample(t.Context())
+		time.Sleep(holdAtLeast)
+		clock.Sample(t.Context())
+		require.Equal(t, believed.UTC(), clock.Now(), "nobody says that this is the time")
+		right = true
+		clock.Sample(t.Context())
+		require.Equal(t, time.Now().UTC(), clock.Now())
+	})
+}
+
+// TestAClockBehindWhatWasBelievedIsFollowed: nothing is early by it.
+func TestAClockBehindWhatWasBelievedIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, err := NewClock(t.Context(), ClockOptions{Source: &steered{ahead: -time.Hour}, Doubt: time.Hour, HeldAt: time.Now()})
+		require.NoError(t, err)
+		clock.Sample(t.Context())
+		_, held := clock.Held()
+		require.False(t, held)
+		require.Equal(t, time.Now().Add(-time.Hour).UTC(), clock.Now())
+	})
+}
+
 func TestAClockSetBackIsFollowedLater(t *testing.T) {
 	withClock(t, 0, func(r *clockRig) {
 		r.db.set(-5 * time.Minute)

@@ -19,23 +19,24 @@ func (n *node) tellHold() {
 	if h == n.toldHold {
 		return
 	}
-	jump := time.Duration(0)
+	jump, at := time.Duration(0), n.w.db.heldAt
 	if held {
-		jump = h.Jump.Truncate(time.Millisecond)
+		jump, at = h.Jump.Truncate(time.Millisecond), h.At.Truncate(time.Millisecond)
 	}
 	n.w.trace(n.name, "clock held", int64(jump), 0)
-	if n.call("tell clock hold", anyCall, func() { n.w.db.clockHold = jump }) == nil {
+	if n.call("tell clock hold", anyCall, func() { n.w.db.clockHold, n.w.db.heldAt = jump, at }) == nil {
 		n.toldHold = h
 	}
 }
 
 func (n *node) openClock() (err error) {
 	var doubt time.Duration
-	if err := n.call("read clock hold", anyCall, func() { doubt = n.w.db.clockHold }); err != nil {
+	var at time.Time
+	if err := n.call("read clock hold", anyCall, func() { doubt, at = n.w.db.clockHold, n.w.db.heldAt }); err != nil {
 		return err
 	}
 	n.clock, err = scheduler.NewClock(context.Background(), scheduler.ClockOptions{
-		Source: &nodeStore{n: n}, Doubt: doubt, Confirmed: n.clockConfirmed, Elapsed: n.elapsed,
+		Source: &nodeStore{n: n}, Doubt: doubt, HeldAt: at, Confirmed: n.clockConfirmed, Elapsed: n.elapsed,
 	})
 	if err == nil && doubt == 0 {
 		// Nobody has doubted it before: a process that starts has nothing to

@@ -16,6 +16,8 @@ type witness struct {
 	starts map[attemptKey]*started
 	byRun  map[domain.ExecutionID][]*started
 	byJob  map[domain.JobID][]*started // whose handlers have not ended, and some that have
+	turns  map[domain.ExecutionID]int  // when each took its slot last
+	turn   int                         // how often slots were taken
 }
 
 // started is one call of a handler.
@@ -67,10 +69,13 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 
 // checkOverlap is P6 as the handlers see it: a run that holds a slot starts
 // beside no more handlers than the slot has other places. Those whose lease was
-// over since they started do not count: their end cannot be waited for.
+// over since they started do not count: their end cannot be waited for. The
+// slot has as many places as the revision of the run says that took its place
+// last, which found all others there: an edit may give more places while an
+// earlier run has its own, but has not started yet.
 func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	w := t.w
-	limit := w.db.jobs[row.JobID].of(row).SlotLimit()
+	limit, last := w.db.jobs[row.JobID].of(row).SlotLimit(), t.turns[s.id]
 	if limit == 0 || w.stepped || row.Fence != s.fence || !row.HoldsSlot {
 		return
 	}
@@ -78,12 +83,17 @@ func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	t.byJob[row.JobID] = live
 	beside := 0
 	for _, o := range live {
-		if e := w.db.find(o.id); w.db.jobs[e.JobID].of(e).SlotLimit() == 0 {
+		e := w.db.find(o.id)
+		places := w.db.jobs[e.JobID].of(e).SlotLimit()
+		if places == 0 {
 			continue // of a revision without a slot
 		}
 		i := w.db.instances[w.db.boots[o.boot]]
 		if o.lapses == w.db.lapses[i.ID] && !w.db.lapsed(i, w.dbNow()) {
 			beside++
+			if turn := t.turns[o.id]; turn > last {
+				limit, last = places, turn
+			}
 		}
 	}
 	if beside >= limit {
@@ -144,6 +154,10 @@ func (w *world) checkSlot(j *jobRow, before, after *domain.Execution) {
 		}
 	}
 	took := after.HoldsSlot && (before == nil || !before.HoldsSlot)
+	if took {
+		w.witness.turn++
+		w.witness.turns[after.ID] = w.witness.turn
+	}
 	if took && holders > limit && limit > 0 || holders != j.holders {
 		w.fail("P6: job %d: %d runs hold its slot, its row says %d of %d", j.id, holders, j.holders, limit)
 	}
@@ -179,15 +193,17 @@ func (w *world) checkTenures() {
 	}
 }
 
-// checkAcked is P5: what the executor may forget now stands in a row.
-func (w *world) checkAcked(acks []completer.Ack) {
+// checkAcked is P5: what the executor may forget now stands in a row. A process
+// that died before the end of a handler was on its disk left nothing to forget:
+// what is acknowledged to the next one is that the outcome is unknown.
+func (w *world) checkAcked(x *executor, acks []completer.Ack) {
 	for _, a := range acks {
 		e := w.db.find(a.ID)
 		key := attemptKey{a.ID, a.Fence}
 		s := w.witness.starts[key]
 		switch {
 		case e == nil || e.Fence > key.fence: // a newer attempt exists
-		case e.State == domain.Running || e.State == domain.Lost && s != nil && s.succeeded:
+		case e.State == domain.Running || e.State == domain.Lost && s != nil && s.succeeded && (s.written || s.boot == x.boot):
 			w.fail("P5: the result of execution %d fence %d was acknowledged, and its row is %s", key.id, key.fence, e.State)
 		}
 	}

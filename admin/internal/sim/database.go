@@ -39,6 +39,7 @@ type database struct {
 
 	leases    [domain.Partitions]domain.PartitionLease
 	clockHold time.Duration // the cluster value clock_hold
+	heldAt    time.Time     // the cluster value clock_held_at
 	confirmed time.Time     // when an operator said that the clock is right
 	nodes     []*nodeRow    // in order of their ids
 }
@@ -194,6 +195,7 @@ func (d *database) claim(p store.ClaimDueTriggersParams) (store.ClaimedTriggers,
 // planOne plans a trigger, and returns what was inserted.
 func (d *database) planOne(now time.Time, j *jobRow, plan store.PlanFunc) (inserted []domain.Execution) {
 	planned := plan(now, j.trigger, j.spec())
+	var taken *domain.Execution // the awaited run, when its fire time has a row
 	for i, e := range planned.Executions {
 		if d.rules.skipTrigger && i == 0 && e.FireAt.UnixMilli()%7 == 0 {
 			continue
@@ -201,6 +203,8 @@ func (d *database) planOne(now time.Time, j *jobRow, plan store.PlanFunc) (inser
 		e.TenantID, e.JobID, e.Partition = j.trigger.TenantID, j.id, j.trigger.Partition
 		if d.insert(e) {
 			inserted = append(inserted, e)
+		} else if e.ID == planned.Awaits {
+			taken = &e
 		}
 	}
 	if d.rules.planTwice && now.UnixMilli()%5 == 0 {
@@ -210,6 +214,12 @@ func (d *database) planOne(now time.Time, j *jobRow, plan store.PlanFunc) (inser
 		j.awaits = planned.Awaits
 	}
 	j.trigger.NextFireAt, j.trigger.LastFireAt = planned.NextFireAt, planned.LastFireAt
+	if taken != nil { // gormstore.passTaken
+		if taken.FireAt.After(now) {
+			now = taken.FireAt
+		}
+		d.rearm(now, j)
+	}
 	return inserted
 }
 

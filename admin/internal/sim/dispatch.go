@@ -53,7 +53,7 @@ func (n *node) joined(s *session) {
 	}
 	s.nodeUp, s.heard = true, n.w.now
 	n.sessions = append(n.sessions, s)
-	n.room(s)
+	n.room(s.Free())
 }
 
 // verdicts compares an inventory with the database. Without an answer
@@ -81,6 +81,9 @@ func (n *node) verdicts(s *session, items []*proto.InventoryItem) []*proto.Inven
 	}
 	verdicts := make([]*proto.InventoryVerdict, len(settled))
 	for i, v := range settled {
+		if v == domain.VerdictGrant {
+			n.w.checkSent(n, n.w.db.find(held[i].ID))
+		}
 		verdicts[i] = &proto.InventoryVerdict{ExecutionId: int64(held[i].ID), Fence: held[i].Fence, Verdict: verdictOf(v)}
 	}
 	return verdicts
@@ -121,7 +124,6 @@ func (n *node) takeBack(s *session) {
 }
 
 func (n *node) heartbeat(s *session, used int, reply func(ok bool)) {
-	wasFull := s.Free() <= 0 || s.doubt
 	s.heard, s.reported, s.doubt = n.w.now, used, false
 	s.forget()
 	n.flow(func() {
@@ -133,22 +135,22 @@ func (n *node) heartbeat(s *session, used int, reply func(ok bool)) {
 			s.closeNode()
 		}
 	})
-	if wasFull && s.Free() > 0 {
-		n.room(s)
+	if s.Free() > 0 {
+		n.room(s.Free())
 	}
 }
 
-// room is what the gateway tells of a session that has room.
-func (n *node) room(s *session) { n.dispatch.Room(executorID, s.Free()) }
+// room is what the gateway tells of a session that has room for more.
+func (n *node) room(more int) { n.dispatch.Room(executorID, more) }
 
 // answered takes answers to offers (as admin's sink).
 func (n *node) answered(s *session, list []*proto.Answer) {
-	freed := false
+	freed := 0
 	var out []dispatch.Answer
 	for _, a := range list {
 		id, fence := domain.ExecutionID(a.GetExecutionId()), a.GetFence()
 		if !a.GetAccepted() {
-			freed = s.ended(attemptKey{id, fence}) || freed
+			freed += s.ended(attemptKey{id, fence})
 		}
 		if a.GetAccepted() && s.oneStep[attemptKey{id, fence}] { // its offer was the grant
 			continue
@@ -158,8 +160,8 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 		})
 	}
 	n.dispatch.Answered(out...)
-	if freed {
-		n.room(s)
+	if freed > 0 {
+		n.room(freed)
 	}
 }
 
@@ -175,11 +177,11 @@ func (n *node) started(s *session, list []*proto.Started) {
 
 // results takes what came back.
 func (n *node) results(s *session, list []*proto.Result) {
-	freed := false
+	freed := 0
 	out := make([]completer.Result, len(list))
 	for i, m := range list {
 		if !m.GetStillRunning() {
-			freed = s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()}) || freed
+			freed += s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
 		}
 		out[i] = completer.Result{AttemptReport: store.AttemptReport{Tenant: tenant, Executor: executorID, Report: gateway.ReportOf(m)}, From: s}
 	}
@@ -191,7 +193,7 @@ func (n *node) results(s *session, list []*proto.Result) {
 		s.SendAcks(acks)
 	}
 	n.completer.Finished(out...)
-	if freed {
-		n.room(s)
+	if freed > 0 {
+		n.room(freed)
 	}
 }

@@ -139,7 +139,7 @@ func (p *pair) step() string {
 		r[0].Report.Fence, r[0].Report.StillRunning = fence, p.r.IntN(3) == 0
 		real, err := p.S.FinishAttempts(ctx, r)
 		require.NoError(t, err)
-		played := p.db.finish(r)
+		played := p.db.finish(&limitsKnown{}, r)
 		require.Equal(t, real[0].Code, played[0].Code, "%s %s, %d", e.ID, e.State, r[0].Report.Outcome)
 		require.Equal(t, names(real[0].Woken), names(played[0].Woken))
 		return "finish"

@@ -132,6 +132,16 @@ func (d *database) bounds(known *limitsKnown, e *domain.Execution) (out []*limit
 	return out
 }
 
+// occupy gives e a place among the holders, whether or not there is room.
+func (d *database) occupy(known *limitsKnown, e *domain.Execution) {
+	for _, l := range d.bounds(known, e) {
+		l.leave(e.ID)
+		if !slices.Contains(l.holders, e.ID) {
+			l.holders = append(l.holders, e.ID)
+		}
+	}
+}
+
 func (l *limitRow) leave(id domain.ExecutionID) {
 	l.queue = slices.DeleteFunc(l.queue, func(o domain.ExecutionID) bool { return o == id })
 }

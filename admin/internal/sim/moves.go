@@ -83,12 +83,7 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 		}
 	}
 	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
-		for _, l := range bounds {
-			l.leave(e.ID)
-			if !slices.Contains(l.holders, e.ID) {
-				l.holders = append(l.holders, e.ID)
-			}
-		}
+		d.occupy(known, e)
 		if needsSlot {
 			e.HoldsSlot = true
 			j.holders++
@@ -258,7 +253,7 @@ func (d *database) start(starts []store.Start) {
 }
 
 // finish is FinishAttempts.
-func (d *database) finish(reports []store.AttemptReport) []store.FinishResult {
+func (d *database) finish(known *limitsKnown, reports []store.AttemptReport) []store.FinishResult {
 	now := d.begin()
 	out := make([]store.FinishResult, len(reports))
 	for i, r := range reports {
@@ -282,6 +277,9 @@ func (d *database) finish(reports []store.AttemptReport) []store.FinishResult {
 			}
 			if was.State == domain.RetryWait {
 				d.unarchive(&was, e)
+			}
+			if !was.OccupiesInstance() && e.OccupiesInstance() {
+				d.occupy(known, e)
 			}
 		case domain.CodeAlreadyFinished:
 			out[i].Code = store.FinishDuplicate

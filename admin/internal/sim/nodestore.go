@@ -82,7 +82,7 @@ func (s *nodeStore) RecordStarts(_ context.Context, starts []store.Start) error 
 }
 
 func (s *nodeStore) FinishAttempts(_ context.Context, reports []store.AttemptReport) ([]store.FinishResult, error) {
-	return plain(s.n, "finish", func(d *database) []store.FinishResult { return d.finish(reports) })
+	return plain(s.n, "finish", func(d *database) []store.FinishResult { return d.finish(s.limits(), reports) })
 }
 
 func (s *nodeStore) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swept, error) {

@@ -34,10 +34,15 @@ func (w *world) checkStart(e *domain.Execution) {
 }
 
 // checkSent is P11 on the way out: whatever lets a handler start is not sent
-// later than a second after a pause or deletion was acknowledged.
+// later than a second after a pause or deletion was acknowledged. The grant of
+// an attempt whose handler was called already, by a one-step offer that came
+// late, answers its instance and lets nothing start: P3 is that it does not.
 func (w *world) checkSent(n *node, e *domain.Execution) {
 	j := w.db.jobs[e.JobID]
 	if j.stopped == 0 || w.now <= j.stopped+lateStart || n.thawed+lateStart > w.now {
+		return
+	}
+	if w.witness.starts[attemptKey{e.ID, e.Fence}] != nil {
 		return
 	}
 	if j.state == domain.JobDeleted || scheduled(e) && e.Attempt <= 1 {

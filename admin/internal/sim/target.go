@@ -34,14 +34,14 @@ func (s *session) Reserve(id domain.ExecutionID, fence int64) bool {
 
 func (s *session) Release(id domain.ExecutionID, fence int64) { s.ended(attemptKey{id, fence}) }
 
-// ended forgets an attempt, and reports whether the session was full before.
-func (s *session) ended(k attemptKey) (wasFull bool) {
-	wasFull = s.Free() <= 0
+// ended forgets an attempt, and returns how many had a slot: 1 or 0.
+func (s *session) ended(k attemptKey) (freed int) {
 	if i := slices.Index(s.inflight, k); i >= 0 {
 		s.inflight, s.since = slices.Delete(s.inflight, i, i+1), slices.Delete(s.since, i, i+1)
 		s.reported = max(0, s.reported-1)
+		freed = 1
 	}
-	return wasFull
+	return freed
 }
 
 func (s *session) SendOffers(offers []store.OfferResult) {
@@ -85,7 +85,7 @@ func (s *session) SendAcks(acks []completer.Ack) {
 		frames[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code), StillRunning: a.StillRunning}
 	}
 	s.tell("acks", func() {
-		s.w.checkAcked(acks)
+		s.w.checkAcked(s.ex, acks)
 		s.ex.apply(s.ex.machine.Acks(s.ex.wall(), frames))
 	})
 }

@@ -29,8 +29,9 @@ type Cluster interface {
 	// SetClusterValue replaces the value under key.
 	SetClusterValue(ctx context.Context, key, value string) error
 	// HoldClock notes under domain.ClockHoldValue by how much the database's
-	// clock leapt, for nodes that start later, and records the alert with it,
-	// unless there is a hold already.
+	// clock leapt, and under domain.ClockHeldAtValue the alert's CreatedAt, the
+	// last time that is believed, for nodes that start later. It records the
+	// alert with them, unless there is a hold already.
 	HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error
 	// ConfirmClock notes, by the database's clock, that an operator says this
 	// clock is right (PartitionTable.ClockConfirmedAt).

@@ -28,8 +28,8 @@ type Partitions interface {
 	// until the database's now + Horizon, is not under way and does not wait
 	// for its turn, so that another node can fire it in time; and what nodes
 	// of OfferedBy have offered and nobody has accepted, or offered in one step
-	// and nobody has reported to have started. With OfferedBy it leaves out
-	// what a transaction has locked.
+	// and nobody has reported to have started, unless its job was stopped. With
+	// OfferedBy it leaves out what a transaction has locked.
 	ListPlanned(ctx context.Context, p ListPlannedParams) ([]domain.Execution, error)
 	// ListPartitionLags says of each partition, in order, what its next work is.
 	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)

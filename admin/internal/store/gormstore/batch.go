@@ -39,7 +39,7 @@ type batch struct {
 	covers map[domain.JobID]bool
 	limits map[domain.LimitKey]*limit
 	// stopped are jobs that are not enabled, with their state (findStopped).
-	stopped map[domain.JobID]domain.JobState
+	stopped jobStates
 	moves   map[domain.ExecutionID]*move
 
 	archived  []*attemptRow
@@ -71,6 +71,9 @@ type loadOptions struct {
 	// offers: moves of this batch may start runs. Then limits are locked too,
 	// and runs are loaded that may have to be covered.
 	offers bool
+	// lingering are executions that may occupy an instance again after they had
+	// given up their places under limits: these are locked too.
+	lingering []domain.ExecutionID
 	// known: what this node believes to know is neither read nor locked.
 	known bool
 }
@@ -133,6 +136,10 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 			return nil, err
 		}
 		o.readSlots = o.readSlots || len(limited) > 0 // who waits for room waits for the slot too
+	} else if len(o.lingering) > 0 {
+		if limited, err = b.findLimits(o.lingering); err != nil {
+			return nil, err
+		}
 	}
 	if o.slots {
 		if ids, err = b.lockDelays(ids, o.skipLocked); err != nil {

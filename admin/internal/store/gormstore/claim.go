@@ -271,13 +271,19 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 			changes = append(changes, change[triggerRow]{r, &after})
 		}
 	}
-	if rows, err = insertNew(t, rows); err != nil {
+	inserted, err := insertNew(t, rows)
+	if err != nil {
 		return nil, fmt.Errorf("insert executions: %w", err)
 	}
 	if err := triggerTable.update(t, changes); err != nil {
 		return nil, fmt.Errorf("advance triggers: %w", err)
 	}
-	return rows, await(t, waits)
+	if len(inserted) < len(rows) {
+		if waits, err = t.passTaken(now, waits, rows, inserted); err != nil {
+			return nil, err
+		}
+	}
+	return inserted, await(t, waits)
 }
 
 // occurrence is the unique key of executions.

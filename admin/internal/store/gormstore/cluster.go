@@ -220,11 +220,14 @@ func (s *Store) HoldClock(ctx context.Context, jump time.Duration, alert domain.
 		if err := t.db.Clauses(t.locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil {
 			return err
 		}
+		at := millis(alert.CreatedAt)
 		err := t.setClusterValue(domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10))
+		if err == nil {
+			err = t.setClusterValue(domain.ClockHeldAtValue, strconv.FormatInt(at, 10))
+		}
 		if err != nil || held.Value != "" { // it leapt again, or another node was quicker to tell
 			return err
 		}
-		at := millis(alert.CreatedAt)
 		return insertAlerts(t, []alertEventRow{{
 			ID: id, Kind: string(alert.Kind), Detail: clip(alert.Detail, messageSize), CreatedAt: at,
 			DedupeKey: string(alert.Kind) + ":" + strconv.FormatInt(at, 10),

@@ -46,6 +46,39 @@ func await(t *txn, waits []waitRow) error {
 	return nil
 }
 
+// passTaken takes out of waits the runs that were not inserted because their
+// fire times have rows, as happens when the database's clock was set back.
+// Nobody would ever end them, so these delays count from the fire time, or from
+// now if that is later: the trigger moves on in any case.
+func (t *txn) passTaken(now time.Time, waits []waitRow, planned, inserted []*executionRow) ([]waitRow, error) {
+	taken := make(map[int64]*executionRow)
+	for _, r := range planned {
+		taken[r.id] = r
+	}
+	for _, r := range inserted {
+		delete(taken, r.id)
+	}
+	kept := waits[:0]
+	for _, w := range waits {
+		r := taken[w.ExecutionID]
+		if r == nil {
+			kept = append(kept, w)
+			continue
+		}
+		if err := t.rearm(domain.JobID(w.JobID), later(now, instant(r.fireAt))); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // lockDelays locks the triggers of all fixed delays in the batch, and returns
 // the ids without those whose trigger somebody else has locked.
 func (b *batch) lockDelays(ids []domain.ExecutionID, skipLocked bool) ([]domain.ExecutionID, error) {

@@ -16,11 +16,15 @@ func (s *Store) FinishAttempts(ctx context.Context, reports []store.AttemptRepor
 		return nil, nil
 	}
 	ids := make([]domain.ExecutionID, len(reports))
+	load := loadOptions{slots: true, queue: true}
 	for i, r := range reports {
 		ids[i] = r.Report.ExecutionID
+		if r.Report.StillRunning {
+			load.lingering = append(load.lingering, r.Report.ExecutionID)
+		}
 	}
 	var results []store.FinishResult
-	err := s.runBatch(ctx, "finish attempts", ids, loadOptions{slots: true, queue: true}, func(b *batch) (err error) {
+	err := s.runBatch(ctx, "finish attempts", ids, load, func(b *batch) (err error) {
 		results = make([]store.FinishResult, len(reports))
 		for i, r := range reports {
 			if results[i].Code, err = b.finish(r); err != nil {
@@ -60,7 +64,7 @@ func (b *batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 	if m == nil || m.e.Executor != r.Executor {
 		return store.FinishNotFound, nil
 	}
-	was, lingered := m.e.State, m.e.Lingers
+	was, lingered, occupied := m.e.State, m.e.Lingers, m.e.OccupiesInstance()
 	fx, err := m.e.Finish(b.now, r.Report, m.policy())
 	switch domain.CodeOf(err) {
 	case "":
@@ -78,6 +82,9 @@ func (b *batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 	}
 	if lingered {
 		return store.FinishReturned, b.apply(m, fx)
+	}
+	if !occupied && m.e.OccupiesInstance() {
+		b.takeRoom(&m.e) // its handler runs after all, beside others if there is no room
 	}
 	if was == domain.RetryWait {
 		// The attempt was archived when it was given up; its result replaces that.

@@ -216,6 +216,9 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 	if err == nil && len(p.OfferedBy) > 0 {
 		out, err = s.unlocked(ctx, out)
 	}
+	if err == nil {
+		out, err = s.mayResend(ctx, out)
+	}
 	return out, translate("list planned executions", err)
 }
 

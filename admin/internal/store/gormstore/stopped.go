@@ -1,8 +1,10 @@
 package gormstore
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -27,27 +29,36 @@ func (b *batch) readStopped(jobs []domain.JobID) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	b.stopped = map[domain.JobID]domain.JobState{}
-	err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
+	var err error
+	b.stopped, err = stoppedJobs(b.t.ctx, b.t.tx, jobs)
+	return err
+}
+
+// jobStates are jobs that are not enabled.
+type jobStates map[domain.JobID]domain.JobState
+
+func stoppedJobs(ctx context.Context, q querier, jobs []domain.JobID) (jobStates, error) {
+	stopped := jobStates{}
+	err := query(ctx, q, func(rows *sql.Rows) error {
 		var id domain.JobID
 		var state int64
 		err := rows.Scan(&id, &state)
 		if domain.JobState(state) != domain.JobEnabled {
-			b.stopped[id] = domain.JobState(state)
+			stopped[id] = domain.JobState(state)
 		}
 		return err
 	}, "SELECT id, state FROM jobs WHERE id IN ("+idList(jobs)+")")
 	if err != nil {
-		return fmt.Errorf("read states of jobs: %w", err)
+		return nil, fmt.Errorf("read states of jobs: %w", err)
 	}
-	return nil
+	return stopped, nil
 }
 
 // stopReason says why a run must not start any more, whose job was stopped when
 // it was on an instance; empty: it may. began is how many attempts have begun.
-func (b *batch) stopReason(e *domain.Execution, began int) domain.Reason {
+func (stopped jobStates) stopReason(e *domain.Execution, began int) domain.Reason {
 	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-	switch state := b.stopped[e.JobID]; {
+	switch state := stopped[e.JobID]; {
 	case state == domain.JobDeleted:
 		return domain.ReasonDeleted
 	case state == domain.JobPaused && scheduled && began == 0:
@@ -58,7 +69,7 @@ func (b *batch) stopReason(e *domain.Execution, began int) domain.Reason {
 
 // endStopped ends a run that is to be offered again, as takeBack would have.
 func (b *batch) endStopped(m *move) (fx domain.Effects, ended bool, err error) {
-	reason := b.stopReason(&m.e, m.e.Attempt)
+	reason := b.stopped.stopReason(&m.e, m.e.Attempt)
 	switch {
 	case reason == "":
 		return fx, false, nil
@@ -76,7 +87,7 @@ func (b *batch) resend(m *move, out *sweptMoves) error {
 	if err := b.readStopped([]domain.JobID{m.e.JobID}); err != nil {
 		return err
 	}
-	reason := b.stopReason(&m.e, m.e.Attempt-1)
+	reason := b.stopped.stopReason(&m.e, m.e.Attempt-1)
 	if reason == "" {
 		out.resend = append(out.resend, m)
 		return nil
@@ -87,4 +98,22 @@ func (b *batch) resend(m *move, out *sweptMoves) error {
 	}
 	out.cancel = append(out.cancel, m)
 	return b.apply(m, fx)
+}
+
+// mayResend leaves out the one-step offers that are not to be sent again,
+// because their jobs were stopped: the sweep asks their instances (resend).
+func (s *Store) mayResend(ctx context.Context, list []domain.Execution) ([]domain.Execution, error) {
+	var jobs []domain.JobID
+	for _, e := range list {
+		if e.State == domain.Running {
+			jobs = append(jobs, e.JobID)
+		}
+	}
+	if len(jobs) == 0 {
+		return list, nil
+	}
+	stopped, err := stoppedJobs(ctx, s.lookup, jobs)
+	return slices.DeleteFunc(list, func(e domain.Execution) bool {
+		return e.State == domain.Running && stopped.stopReason(&e, e.Attempt-1) != ""
+	}), err
 }

@@ -118,7 +118,8 @@ func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.D
 		}
 		row = rows[0]
 		switch {
-		case row.UsedAt != 0 && (row.UsedBy == call || millis(now) < row.UsedAt+grace.Milliseconds()):
+		// now may be earlier than UsedAt: it was read before the row's lock was had.
+		case row.UsedAt != 0 && (row.UsedBy == call || grace > 0 && millis(now) < row.UsedAt+grace.Milliseconds()):
 			return nil
 		case row.UsedAt != 0:
 			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")

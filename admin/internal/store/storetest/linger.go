@@ -200,6 +200,41 @@ func testLingerLimit(t *testing.T, f *fixture) {
 	f.start(next)
 }
 
+// testLingerLateLimit: a handler that outlived its instance's lease, and is
+// heard of afterwards, counts under limits again, beside those that took the
+// room meanwhile.
+func testLingerLateLimit(t *testing.T, f *fixture) {
+	for _, retry := range []domain.OnLost{domain.OnLostFail, domain.OnLostRetry} {
+		j := f.job(func(s *domain.JobSpec) {
+			s.OnLost, s.Retry = retry, domain.Retry{MaxAttempts: 2, Delay: time.Hour}
+		})
+		limits := []domain.LimitKey{f.executorLimit(), f.tenantLimit()}
+		f.limit(limits[0], 2)
+		f.limit(limits[1], 2)
+		dead := f.register("silent with "+string(retry), -time.Minute)
+		running := f.grant(f.offerTo(dead.ID, f.run(j))[0].Execution)
+		f.age(running, domain.LeaseTTL+domain.LeaseMargin)
+		f.sweep()
+		second := f.start(f.run(j))
+		require.Equal(t, [2]int{1, 0}, f.counts(limits[0]))
+
+		require.Equal(t, store.FinishStored, f.stillRunning(running, domain.OutcomeTimedOut).Code)
+		require.True(t, f.find(running).Lingers)
+		for _, k := range limits {
+			require.Equal(t, [2]int{2, 0}, f.counts(k))
+		}
+		next := f.run(j)
+		f.offer(store.OfferBlocked, next)
+		require.Empty(t, f.admit(limits...))
+		f.finish(running, domain.OutcomeTimedOut)
+		require.Equal(t, []domain.ExecutionID{next.ID}, identify(f.admit(limits...)))
+		f.finish(f.start(next), domain.OutcomeSucceeded)
+		f.finish(second, domain.OutcomeSucceeded)
+		f.limit(limits[0], 0)
+		f.limit(limits[1], 0)
+	}
+}
+
 // testLingerRetention works with ids of months ago: other tests share the
 // tables.
 func testLingerRetention(t *testing.T, f *fixture) {

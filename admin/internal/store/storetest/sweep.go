@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -51,8 +52,8 @@ func testSweepOneStep(t *testing.T, f *fixture) {
 }
 
 // testSweepOneStepStopped: what may not have arrived when its job was stopped
-// is not sent again (P11); its instance is told to stop, and says whether it
-// had begun.
+// is not sent again (P11), neither by the sweep nor by a node that takes the
+// partition on; its instance is told to stop, and says whether it had begun.
 func testSweepOneStepStopped(t *testing.T, f *fixture) {
 	for _, c := range []struct {
 		state  domain.JobState
@@ -69,6 +70,11 @@ func testSweepOneStepStopped(t *testing.T, f *fixture) {
 		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: c.state})
 		f.ok(err)
 		require.Equal(t, domain.Running, f.find(e).State, "whatever may have begun goes on")
+		listed, err := f.s.ListPlanned(f.ctx, store.ListPlannedParams{
+			Partitions: []int{j.Partition}, Horizon: time.Minute, Limit: 1000, OfferedBy: []domain.NodeID{e.Node},
+		})
+		f.ok(err)
+		require.Equal(t, c.reason == "", slices.Contains(identify(listed), e.ID))
 		f.age(e, domain.OfferTTL)
 		got := f.sweep()
 		if c.reason == "" {
