@@ -2236,13 +2236,17 @@ type Offer struct {
 	// 0 = none. Counted by the executor from the handler's start.
 	TimeoutMs int64 `protobuf:"varint,10,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// One step for idempotent handlers: the offer is the grant.
-	Granted       bool   `protobuf:"varint,11,opt,name=granted,proto3" json:"granted,omitempty"`
-	Cause         string `protobuf:"bytes,12,opt,name=cause,proto3" json:"cause,omitempty"`
-	ShardIndex    int32  `protobuf:"varint,13,opt,name=shard_index,json=shardIndex,proto3" json:"shard_index,omitempty"`
-	ShardTotal    int32  `protobuf:"varint,14,opt,name=shard_total,json=shardTotal,proto3" json:"shard_total,omitempty"`
-	Traceparent   string `protobuf:"bytes,15,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	TenantId      int64  `protobuf:"varint,16,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	Note          string `protobuf:"bytes,17,opt,name=note,proto3" json:"note,omitempty"`
+	Granted     bool   `protobuf:"varint,11,opt,name=granted,proto3" json:"granted,omitempty"`
+	Cause       string `protobuf:"bytes,12,opt,name=cause,proto3" json:"cause,omitempty"`
+	ShardIndex  int32  `protobuf:"varint,13,opt,name=shard_index,json=shardIndex,proto3" json:"shard_index,omitempty"`
+	ShardTotal  int32  `protobuf:"varint,14,opt,name=shard_total,json=shardTotal,proto3" json:"shard_total,omitempty"`
+	Traceparent string `protobuf:"bytes,15,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	TenantId    int64  `protobuf:"varint,16,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	Note        string `protobuf:"bytes,17,opt,name=note,proto3" json:"note,omitempty"`
+	// The last heartbeat of this session that had renewed the lease when the
+	// instance was chosen; 0 = the registration. A one-step offer that arrives
+	// when the lease counted from then may be over must not start.
+	LeaseSeq      int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2394,6 +2398,13 @@ func (x *Offer) GetNote() string {
 		return x.Note
 	}
 	return ""
+}
+
+func (x *Offer) GetLeaseSeq() int64 {
+	if x != nil {
+		return x.LeaseSeq
+	}
+	return 0
 }
 
 type AnswerBatch struct {
@@ -3580,7 +3591,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xe1\x03\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xfe\x03\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -3603,7 +3614,8 @@ const file_carillon_proto_rawDesc = "" +
 	"shardTotal\x12 \n" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
-	"\x04note\x18\x11 \x01(\tR\x04note\"<\n" +
+	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\"<\n" +
 	"\vAnswerBatch\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.carillon.v1.AnswerR\aanswers\"\x98\x01\n" +
 	"\x06Answer\x12!\n" +

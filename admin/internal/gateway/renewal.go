@@ -85,6 +85,9 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		ok[id] = true
 	}
 	for id, h := range batch {
+		if ok[id] {
+			h.session.renewedBy(h.beat.Seq)
+		}
 		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{
 			HeartbeatAck: &proto.HeartbeatAck{Seq: h.beat.Seq, NowMs: now.UnixMilli(), LeaseRenewed: ok[id]},
 		}})

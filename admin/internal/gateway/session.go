@@ -42,19 +42,26 @@ type Session struct {
 	pings   sync.WaitGroup
 
 	mu       sync.Mutex
-	slots    int                 // guarded by mu: as last reported
-	reported int                 // guarded by mu: attempts running, as last reported
-	inflight map[attemptKey]bool // guarded by mu: offered here and not ended; true = in one step
-	draining bool                // guarded by mu
-	lastBeat time.Time           // guarded by mu
-	pulse    pulse               // guarded by mu
-	cause    error               // guarded by mu: why it was closed
-	closed   chan struct{}       // closed once by close
+	slots    int                   // guarded by mu: as last reported
+	reported int                   // guarded by mu: attempts running, as last reported
+	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
+	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
+	draining bool                  // guarded by mu
+	lastBeat time.Time             // guarded by mu
+	pulse    pulse                 // guarded by mu
+	cause    error                 // guarded by mu: why it was closed
+	closed   chan struct{}         // closed once by close
 }
 
 type attemptKey struct {
 	id    int64
 	fence int64
+}
+
+// flight is an attempt that has a slot of the instance.
+type flight struct {
+	granted bool  // it was offered in one step
+	lease   int64 // Session.leased when the instance was chosen
 }
 
 // The first byte of each stream says what it is for.
@@ -108,7 +115,7 @@ func newSession(p *peer) *Session {
 	now := time.Now()
 	return &Session{
 		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
-		inflight: map[attemptKey]bool{}, idempotent: map[string]bool{}, lastBeat: now,
+		inflight: map[attemptKey]flight{}, idempotent: map[string]bool{}, lastBeat: now,
 		began: now, pulse: pulse{heard: now}, stir: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
@@ -317,8 +324,8 @@ func (s *Session) Offered() map[int64]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make(map[int64]int64, len(s.inflight))
-	for k, granted := range s.inflight {
-		if !granted {
+	for k, f := range s.inflight {
+		if !f.granted {
 			out[k.id] = k.fence
 		}
 	}

@@ -29,8 +29,15 @@ func (s *Session) Reserve(execution, fence int64) bool {
 	if s.draining || s.cause != nil || max(len(s.inflight), s.reported) >= s.slots {
 		return false
 	}
-	s.inflight[attemptKey{execution, fence}] = false
+	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased}
 	return true
+}
+
+// renewedBy notes that a heartbeat has renewed the instance's lease.
+func (s *Session) renewedBy(seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leased = max(s.leased, seq)
 }
 
 // Holds reports whether the attempt has one of the instance's slots.
@@ -48,7 +55,7 @@ func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution
 func (s *Session) Granted(execution, fence int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inflight[attemptKey{execution, fence}]
+	return s.inflight[attemptKey{execution, fence}].granted
 }
 
 // SendOffers sends offers in frames of bounded size. Their slots have been
@@ -57,11 +64,14 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 	s.mu.Lock()
 	first := s.pulse.offered(time.Now(), len(offers))
 	for _, o := range offers {
-		if k := (attemptKey{o.ExecutionId, o.Fence}); o.Granted {
-			if _, reserved := s.inflight[k]; reserved {
-				s.inflight[k] = true
-			}
+		k := attemptKey{o.ExecutionId, o.Fence}
+		f, reserved := s.inflight[k]
+		if !reserved { // a full instance refuses by itself
+			f.lease = s.leased
+		} else if o.Granted {
+			s.inflight[k] = flight{granted: true, lease: f.lease}
 		}
+		o.LeaseSeq = f.lease
 	}
 	s.mu.Unlock()
 	if first {

@@ -14,10 +14,11 @@ import (
 // offer, before their tenant's triggers are left where they are (docs/adr/0017).
 // What a claim that is under way adds comes on top.
 const (
-	// MaxWaiting is for one tenant: two seconds of what a node can send out.
-	MaxWaiting = 30_000
-	// MaxWaitingAll is for all of them: about 100 MB.
-	MaxWaitingAll = 100_000
+	// MaxWaiting is for one tenant: what a node can send out (15,000 a second)
+	// in LookAhead, which is planned and not late, and in two seconds more.
+	MaxWaiting = 75_000
+	// MaxWaitingAll is for all of them: about 200 MB.
+	MaxWaitingAll = 200_000
 )
 
 const (

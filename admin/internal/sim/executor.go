@@ -154,6 +154,7 @@ func (e *executor) dial(i int) {
 
 func (e *executor) linked(i int, s *session, sentAt time.Time, reply *proto.Registered) {
 	s.exUp = true
+	s.beatAt[0] = sentAt
 	e.links[i], e.dialing[i] = s, false
 	e.apply(e.machine.LinkUp(e.wall(), s, sentAt, reply))
 	e.beat(s)
@@ -171,8 +172,12 @@ func (e *executor) beat(s *session) {
 	s.seq++
 	s.beats = append(s.beats, beat{s.seq, e.w.now})
 	seq, used, at := s.seq, e.machine.Load(), e.wall()
+	s.beatAt[seq] = at
 	s.send(&s.toNode, &s.node.actor, &s.nodeUp, "heartbeat", func() {
 		s.node.heartbeat(s, used, func(ok bool) {
+			if ok {
+				s.leased = max(s.leased, seq)
+			}
 			s.send(&s.toExecutor, &e.actor, &s.exUp, "heartbeat ack", func() {
 				known := false
 				for len(s.beats) > 0 && s.beats[0].seq <= seq {

@@ -165,7 +165,8 @@ func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
 			continue
 		}
 		if e.Has(g.Fence, g.Instance) {
-			out[i] = store.GrantResult{Granted: true, Execution: *e}
+			out[i].Granted = d.grantAgain(now, e)
+			out[i].Execution = *e
 			continue
 		}
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
@@ -182,6 +183,18 @@ func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
 		out[i] = store.GrantResult{Granted: err == nil, Execution: *e}
 	}
 	return out
+}
+
+// grantAgain is the store's: the job may have been stopped meanwhile.
+func (d *database) grantAgain(now time.Time, e *domain.Execution) bool {
+	reason := stopReason(d.jobs[e.JobID], e, e.Attempt-1)
+	if reason == "" {
+		return true
+	}
+	_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+		return e.RequestCancel(now, reason, "")
+	})
+	return false
 }
 
 // giveBack is GiveBackOffers.
@@ -358,6 +371,9 @@ func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
 			return domain.Effects{}, nil
 		})
 		out[i].GivenBack = was == domain.Offered && e.State == domain.Due
+		if was == domain.Running && out[i].Verdict == domain.VerdictGrant && !d.grantAgain(now, e) {
+			out[i].Verdict = domain.VerdictKeep
+		}
 		out[i].Execution = *e
 	}
 	return out

@@ -25,6 +25,8 @@ type session struct {
 	inflight []attemptKey
 	since    []time.Duration // of the reservations
 	oneStep  map[attemptKey]bool
+	leases   map[attemptKey]int64 // of the reservations: leased, then
+	leased   int64                // the last heartbeat that renewed the lease
 	reported int
 	heard    time.Duration // when the last heartbeat came
 	doubt    bool          // that was too long ago for more offers
@@ -32,7 +34,8 @@ type session struct {
 	// The executor's side.
 	exUp   bool
 	seq    int64
-	beats  []beat // without an answer
+	beats  []beat              // without an answer
+	beatAt map[int64]time.Time // when each was sent, by the executor's clock; 0 is the registration
 	sentAt time.Duration
 }
 
@@ -53,10 +56,14 @@ func (*session) Started([]*proto.Started)   {}
 func (*session) Results([]*proto.Result)    {}
 func (*session) Ask([]*proto.InventoryItem) {}
 
+// LeaseFrom implements simulate.Link.
+func (s *session) LeaseFrom(seq int64) time.Time { return s.beatAt[seq] }
+
 func (w *world) newSession(n *node, e *executor) *session {
 	link := n.name + e.name
 	return &session{
 		w: w, name: link, node: n, ex: e, boot: e.boot, oneStep: map[attemptKey]bool{},
+		leases: map[attemptKey]int64{}, beatAt: map[int64]time.Time{},
 		toNode: pipe{name: e.name + ">" + n.name}, toExecutor: pipe{name: n.name + ">" + e.name},
 	}
 }

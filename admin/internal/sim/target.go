@@ -26,6 +26,7 @@ func (s *session) Reserve(id domain.ExecutionID, fence int64) bool {
 	if !s.nodeUp || s.Free() <= 0 {
 		return false
 	}
+	s.leases[attemptKey{id, fence}] = s.leased
 	if !s.Holds(id, fence) {
 		s.inflight, s.since = append(s.inflight, attemptKey{id, fence}), append(s.since, s.w.now)
 	}
@@ -61,9 +62,18 @@ func (s *session) SendOffers(offers []store.OfferResult) {
 		frames[i] = &proto.Offer{
 			ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), Handler: spec.Handler,
 			Attempt: int32(attempt), TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted,
+			LeaseSeq: s.leaseOf(attemptKey{e.ID, e.Fence}),
 		}
 	}
 	s.tell("offers", func() { s.ex.apply(s.ex.machine.Offers(s.ex.wall(), s, frames, s.ex.diskErr)) })
+}
+
+// leaseOf is what an offer carries as its lease.
+func (s *session) leaseOf(k attemptKey) int64 {
+	if seq, reserved := s.leases[k]; reserved {
+		return seq
+	}
+	return s.leased
 }
 
 func (s *session) SendGrants(grants []dispatch.Grant) {

@@ -5,9 +5,11 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
+	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -23,7 +25,8 @@ type Session struct {
 	mux     *yamux.Session
 	control net.Conn
 	command net.Conn
-	mu      sync.Mutex // serialises writes
+	mu      sync.Mutex   // serialises writes
+	leased  atomic.Int64 // the last heartbeat that was answered as renewed
 }
 
 // control accepts the two streams, in their order, and serves them.
@@ -93,6 +96,9 @@ func (s *Session) readControl(reader *proto.Reader) {
 			s.admin.note(func(seen *Seen) { seen.Heartbeats = append(seen.Heartbeats, body.Heartbeat) })
 			if s.admin.HoldHeartbeats.Load() {
 				continue
+			}
+			if !s.admin.DenyLease.Load() {
+				s.leased.Store(body.Heartbeat.GetSeq())
 			}
 			_ = s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: &proto.HeartbeatAck{
 				Seq: body.Heartbeat.GetSeq(), NowMs: time.Now().UnixMilli(), LeaseRenewed: !s.admin.DenyLease.Load(),
@@ -174,7 +180,12 @@ func (s *Session) results(list []*proto.Result) {
 
 // Offer, Grant, Cancel and Ack send one batch.
 func (s *Session) Offer(list ...*proto.Offer) error {
-	return s.Command(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{Offers: &proto.OfferBatch{Offers: list}}})
+	batch := &proto.OfferBatch{Offers: make([]*proto.Offer, len(list))}
+	for i, o := range list { // callers share theirs
+		batch.Offers[i] = gproto.CloneOf(o)
+		batch.Offers[i].LeaseSeq = s.leased.Load()
+	}
+	return s.Command(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{Offers: batch}})
 }
 
 func (s *Session) Grant(list ...*proto.Grant) error {

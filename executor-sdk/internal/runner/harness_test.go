@@ -25,8 +25,16 @@ type bench struct {
 }
 
 type testLink struct {
-	name string
-	Link // its methods are not called: effects are looked at directly
+	name   string
+	Link             // its methods are not called, but for one: effects are looked at directly
+	leased time.Time // see LeaseFrom; zero = just now
+}
+
+func (l *testLink) LeaseFrom(int64) time.Time {
+	if l.leased.IsZero() {
+		return time.Unix(1<<40, 0)
+	}
+	return l.leased
 }
 
 func newBench(t *testing.T, slots int) *bench {

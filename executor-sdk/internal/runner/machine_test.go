@@ -109,6 +109,22 @@ func TestANodeThatDiesWhileItGrants(t *testing.T) {
 	require.Contains(t, b.seen, "B result 3/1 NEVER_STARTED")
 }
 
+// TestAOneStepOfferThatWasLongOnItsWayDoesNotStart: its run may be another
+// instance's by now, although this one's lease has been renewed since.
+func TestAOneStepOfferThatWasLongOnItsWayDoesNotStart(t *testing.T) {
+	b, A := newBench(t, 2), &testLink{name: "A"}
+	b.up(A)
+	b.wait(20 * time.Second)
+	A.leased = b.now.Add(-12 * time.Second)
+	b.offer(A, offer(1, 1, idempotent))
+	require.Empty(t, b.running)
+	A.leased = b.now.Add(-11 * time.Second)
+	b.offer(A, offer(1, 1, idempotent))
+	require.Empty(t, b.running, "what was refused is another one's")
+	b.offer(A, offer(2, 1, idempotent))
+	require.Contains(t, b.running, "2/1")
+}
+
 func TestWithoutAnotherNodeTheNextRegistrationAsks(t *testing.T) {
 	b, A := newBench(t, 9), &testLink{name: "A"}
 	b.up(A)

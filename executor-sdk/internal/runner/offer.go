@@ -37,7 +37,11 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 	var wait, start []*attempt
 	for _, o := range list {
 		k := Key{o.GetExecutionId(), o.GetFence()}
-		if no := m.refuse(k, o, journalErr); no != nil {
+		no := m.refuse(k, o, journalErr)
+		if no == nil && o.GetGranted() && m.lapsed(link.LeaseFrom(o.GetLeaseSeq()), now) {
+			no = reject(k, RejectBusy, "the offer came late: the lease that it was made under may be over")
+		}
+		if no != nil {
 			answers = append(answers, no)
 			if o.GetGranted() && no.GetRejectCode() != RejectDuplicate {
 				m.rememberRefused(k)

@@ -55,7 +55,7 @@ func (m *machine) watchHandler(now time.Time, a *attempt) {
 // checkLease cancels everything when no node renewed the lease in time: from
 // its end on, another instance may run what runs here.
 func (m *machine) checkLease(now time.Time) {
-	if m.fenced || m.renewedAt.IsZero() || Elapsed(m.renewedAt, now) < m.leaseTTL-min(m.limits.LeaseMargin, m.leaseTTL/2) {
+	if m.fenced || m.renewedAt.IsZero() || !m.lapsed(m.renewedAt, now) {
 		return
 	}
 	m.fenced = true
@@ -63,6 +63,12 @@ func (m *machine) checkLease(now time.Time) {
 		m.emit(effect{lost: true})
 	}
 	m.interruptAll(now, ErrLeaseLost)
+}
+
+// lapsed reports whether a lease that was renewed by a heartbeat sent at that
+// time may be over.
+func (m *machine) lapsed(since, now time.Time) bool {
+	return Elapsed(since, now) >= m.leaseTTL-min(m.limits.LeaseMargin, m.leaseTTL/2)
 }
 
 func (m *machine) interruptAll(now time.Time, cause error) {

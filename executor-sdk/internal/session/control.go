@@ -1,7 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
@@ -40,12 +42,34 @@ func (l *Link) heartbeat() error {
 	l.seq++
 	m.Seq = l.seq
 	// The lease counts from here: before the bytes leave, not after.
-	l.sent[m.Seq] = time.Now()
+	now := time.Now()
+	l.sent[m.Seq] = now
+	l.beats = append(l.beats, beatAt{m.Seq, now})
+	if last := len(l.beats) - 1; l.beats[last/2].at.Add(proto.LeaseTTL).Before(now) {
+		l.beats = append(l.beats[:0], l.beats[last/2:]...) // offers made under older ones come too late
+	}
 	l.mu.Unlock()
 	if unanswered >= silence {
 		return errSilent
 	}
 	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
+}
+
+// beatAt says when a heartbeat was sent.
+type beatAt struct {
+	seq int64
+	at  time.Time
+}
+
+// LeaseFrom implements runner.Link. Heartbeats older than a lease are
+// forgotten.
+func (l *Link) LeaseFrom(seq int64) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i, ok := slices.BinarySearchFunc(l.beats, seq, func(b beatAt, seq int64) int { return cmp.Compare(b.seq, seq) }); ok {
+		return l.beats[i].at
+	}
+	return time.Time{}
 }
 
 func (l *Link) sendControl(m *proto.ControlToAdmin) error {

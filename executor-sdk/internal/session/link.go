@@ -78,10 +78,11 @@ type Link struct {
 	askMu  sync.Mutex
 	asking []*proto.InventoryItem // guarded by askMu: to be sent before the next heartbeat
 
-	mu   sync.Mutex          // guards what follows
-	sent map[int64]time.Time // heartbeats without an answer yet, by number
-	seq  int64
-	err  error // why the session ended; the first one counts
+	mu    sync.Mutex          // guards what follows
+	sent  map[int64]time.Time // heartbeats without an answer yet, by number
+	beats []beatAt            // all of them, by number, but for old ones
+	seq   int64
+	err   error // why the session ended; the first one counts
 }
 
 // Node returns the id of the node at the other end.
@@ -136,6 +137,7 @@ func (l *Link) open(ctx context.Context) (reply *proto.Registered, sentAt time.T
 		return nil, sentAt, fmt.Errorf("open command stream: %w", err)
 	}
 	sentAt = time.Now()
+	l.beats = append(l.beats, beatAt{0, sentAt})
 	body := &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: l.events.Register()}}
 	first, err := proto.AppendFrame([]byte{tagControl}, body, proto.MaxFrame)
 	if err != nil {

@@ -107,10 +107,14 @@ class Executor:
 
     def check_lease(self):
         """From the lease's end on another instance may run the same, so we end before."""
-        if self.lease and not self.fenced and self.lease.age() > self.fleet.lease_ttl - LEASE_MARGIN:
+        if self.lease and not self.fenced and self.late(self.lease):
             log.error("the lease is lost, everything is cancelled")
             self.fenced = True
             self.cancel_all("lease_lost")
+
+    def late(self, sent):
+        """Whether a lease that counts from then may be over; heartbeats of long ago are forgotten."""
+        return not sent or sent.age() > self.fleet.lease_ttl - LEASE_MARGIN
 
     # ---- attempts: section 6 ----
 
@@ -118,7 +122,7 @@ class Executor:
         self.check_lease()  # the process may have been frozen since the last look
         for offer in body["offers"]:
             attempt = Attempt(self, via, offer)
-            code = self.refusal(attempt)
+            code = self.refusal(attempt) or (offer["granted"] and self.late(via.beats.get(offer["lease_seq"])) and "busy") or ""
             via.command(answers={"answers": [dict(attempt.id, accepted=not code, reject_code=code)]})
             if not code:
                 self.take(attempt)

@@ -34,7 +34,7 @@ class Session:
 
     def __init__(self, fleet, address):
         self.fleet, self.executor, self.address = fleet, fleet.executor, address
-        self.node, self.id, self.seq, self.unanswered, self.mux = "", 0, 0, {}, None
+        self.node, self.id, self.seq, self.unanswered, self.beats, self.mux = "", 0, 0, {}, {}, None
 
     async def run(self):
         reader, writer, hello = await self.fleet.dial(self.address, purpose="PURPOSE_CONTROL")
@@ -51,7 +51,7 @@ class Session:
             writer.close()
 
     async def live(self):
-        sent = Moment()
+        sent = self.beats[0] = Moment()
         self.control(register=self.executor.registration())
         answer = await asyncio.wait_for(self.receive(1, "ControlToExecutor"), HELLO_TIMEOUT)
         if "registered" not in answer:
@@ -86,7 +86,8 @@ class Session:
 
     def heartbeat(self):
         self.seq += 1
-        self.unanswered[self.seq] = Moment()
+        self.unanswered[self.seq] = self.beats[self.seq] = Moment()
+        self.beats = {seq: sent for seq, sent in self.beats.items() if not self.executor.late(sent)}
         self.control(heartbeat=dict(self.executor.load(), seq=self.seq))
 
     def on_heartbeat_ack(self, body):

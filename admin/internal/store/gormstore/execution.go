@@ -224,7 +224,14 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 			if m == nil {
 				continue
 			}
-			results[i].Granted = m.e.Has(g.Fence, g.Instance) || m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
+			if !m.e.Has(g.Fence, g.Instance) {
+				results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
+				continue
+			}
+			var err error
+			if results[i].Granted, err = b.grantAgain(m); err != nil {
+				return err
+			}
 		}
 		return nil
 	}, func(b *batch) {

@@ -41,10 +41,21 @@ func (s *Store) settle(ctx context.Context, p store.SettleInventoryParams, items
 	err := s.move(ctx, "settle inventory", ids, func(b *batch) error {
 		for i, h := range items {
 			out[i] = store.SettledItem{Verdict: domain.VerdictDrop}
-			if m := theirs(b, h); m != nil {
-				was := m.e.State
-				out[i].Verdict = m.e.Reconcile(b.now, h, p.Instance, m.policy())
-				out[i].GivenBack = was == domain.Offered && m.e.State == domain.Due
+			m := theirs(b, h)
+			if m == nil {
+				continue
+			}
+			was := m.e.State
+			out[i].Verdict = m.e.Reconcile(b.now, h, p.Instance, m.policy())
+			out[i].GivenBack = was == domain.Offered && m.e.State == domain.Due
+			if was == domain.Running && out[i].Verdict == domain.VerdictGrant {
+				again, err := b.grantAgain(m)
+				if err != nil {
+					return err
+				}
+				if !again {
+					out[i].Verdict = domain.VerdictKeep // its cancel is on the way
+				}
 			}
 		}
 		return nil

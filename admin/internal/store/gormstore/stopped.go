@@ -81,6 +81,25 @@ func (b *batch) endStopped(m *move) (fx domain.Effects, ended bool, err error) {
 	return fx, true, err
 }
 
+// grantAgain reports whether an attempt that runs, as far as the database
+// knows, may be told so once more: the first word of it was lost. Not when its
+// job was stopped meanwhile; then it is cancelled, and its instance says that
+// it never started.
+func (b *batch) grantAgain(m *move) (bool, error) {
+	if err := b.readStopped([]domain.JobID{m.e.JobID}); err != nil {
+		return false, err
+	}
+	reason := b.stopped.stopReason(&m.e, m.e.Attempt-1)
+	if reason == "" {
+		return true, nil
+	}
+	fx, err := m.e.RequestCancel(b.now, reason, "the job was stopped before its instance heard that it may start")
+	if err != nil {
+		return false, err
+	}
+	return false, b.apply(m, fx)
+}
+
 // resend sends a one-step offer again, unless its job was stopped meanwhile:
 // then the instance is told to stop, and says whether it ever began.
 func (b *batch) resend(m *move, out *sweptMoves) error {

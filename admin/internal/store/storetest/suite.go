@@ -62,7 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Limit", testLimit}, {"LimitBoth", testLimitBoth}, {"LimitPrecedence", testLimitPrecedence}, {"LimitSlot", testLimitSlot},
 		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
-		{"SweepOffer", testSweepOffer}, {"SweepOverdue", testSweepOverdue}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepOneStepStopped", testSweepOneStepStopped}, {"StoppedMeanwhile", testStoppedMeanwhile}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
+		{"SweepOffer", testSweepOffer}, {"SweepOverdue", testSweepOverdue}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepOneStepStopped", testSweepOneStepStopped}, {"GrantAgainStopped", testGrantAgainStopped}, {"StoppedMeanwhile", testStoppedMeanwhile}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"LingerKeepsTheSlot", testLingerKeepsTheSlot}, {"LingerCancelled", testLingerCancelled}, {"LingerOneBatch", testLingerOneBatch}, {"LingerLease", testLingerLease},
 		{"LingerDeadline", testLingerDeadline}, {"LingerSuperseded", testLingerSuperseded}, {"LingerLimit", testLingerLimit}, {"LingerLateLimit", testLingerLateLimit}, {"LingerRetention", testLingerRetention},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},

@@ -91,6 +91,47 @@ func testSweepOneStepStopped(t *testing.T, f *fixture) {
 	}
 }
 
+// testGrantAgainStopped: a grant is repeated whose first word was lost, after
+// its job was stopped.
+func testGrantAgainStopped(t *testing.T, f *fixture) {
+	for _, c := range []struct {
+		state  domain.JobState
+		again  bool
+		reason domain.Reason
+	}{{domain.JobEnabled, true, ""}, {domain.JobPaused, false, domain.ReasonPaused}, {domain.JobDeleted, false, domain.ReasonDeleted}} {
+		for _, inventory := range []bool{false, true} {
+			j := f.job(nil)
+			e := f.start(f.fire(j, f.now().Add(-time.Second))[0])
+			_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: c.state})
+			f.ok(err)
+			granted := false
+			if inventory {
+				got, err := f.s.SettleInventory(f.ctx, store.SettleInventoryParams{
+					Tenant: f.tenant, Executor: f.executor, Instance: f.instance,
+					Items: []domain.Held{{ID: e.ID, Fence: e.Fence, Phase: domain.HeldAccepted}},
+				})
+				f.ok(err)
+				granted = got[0].Verdict == domain.VerdictGrant
+				require.Contains(t, []domain.Verdict{domain.VerdictGrant, domain.VerdictKeep}, got[0].Verdict, "it is not dropped: its end is to be told")
+			} else {
+				got, err := f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: f.instance}})
+				f.ok(err)
+				granted = got[0].Granted
+			}
+			require.Equal(t, c.again, granted)
+			if c.again {
+				require.Equal(t, e, f.find(e))
+				f.finish(e, domain.OutcomeSucceeded)
+				continue
+			}
+			require.Equal(t, domain.Cancelling, f.find(e).State)
+			require.Equal(t, c.reason, f.find(e).Reason)
+			f.finish(f.find(e), domain.OutcomeNeverStarted)
+			require.Equal(t, domain.Cancelled, f.find(e).State)
+		}
+	}
+}
+
 func testSweepLost(t *testing.T, f *fixture) {
 	dead := f.register("dead", -time.Minute)
 	j := f.job(serial)
