@@ -11,7 +11,7 @@ import (
 // thisMachine reads what the kernel tells; what it does not tell stays empty.
 func thisMachine(version string) Machine {
 	m := Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(), Version: version}
-	m.Kernel = strings.TrimSpace(readFile("/proc/sys/kernel/osrelease"))
+	m.Kernel, _, _ = strings.Cut(strings.TrimSpace(readFile("/proc/sys/kernel/osrelease")), "-") // what follows names who built it
 	m.CPU = fieldOf(readFile("/proc/cpuinfo"), "model name")
 	if kib, _, ok := strings.Cut(fieldOf(readFile("/proc/meminfo"), "MemTotal"), " "); ok {
 		n, _ := strconv.ParseInt(kib, 10, 64)
