@@ -104,7 +104,7 @@ func testGrantAgainStopped(t *testing.T, f *fixture) {
 			e := f.start(f.fire(j, f.now().Add(-time.Second))[0])
 			_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: c.state})
 			f.ok(err)
-			granted := false
+			var granted bool
 			if inventory {
 				got, err := f.s.SettleInventory(f.ctx, store.SettleInventoryParams{
 					Tenant: f.tenant, Executor: f.executor, Instance: f.instance,
