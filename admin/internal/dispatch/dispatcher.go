@@ -189,8 +189,12 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
-			readable = readable && domain.Is(err, domain.CodeNotFound)
-			unused[e.Executor]++
+			if domain.Is(err, domain.CodeNotFound) {
+				unused[e.Executor]++
+			} else {
+				readable = false
+				d.owed.add(e.Executor) // the next one would fare no better now
+			}
 			d.postpone(&d.noSpec, err, e)
 			continue
 		}

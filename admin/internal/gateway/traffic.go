@@ -140,13 +140,9 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 		s.slots = int(b.Slots)
 	}
 	s.draining = s.draining || b.Draining
-	room := s.slots - max(len(s.inflight), s.reported)
-	if s.draining {
-		room = 0
-	}
 	s.mu.Unlock()
 	g.renewals.add(s, b)
-	if room > 0 { // attempts of other nodes may have ended
+	if room := s.Free(); room > 0 { // attempts of other nodes may have ended
 		g.opt.Sink.Freed(s, room)
 	}
 }

@@ -81,42 +81,39 @@ func (b *batch) endStopped(m *move) (fx domain.Effects, ended bool, err error) {
 	return fx, true, err
 }
 
-// grantAgain reports whether an attempt that runs, as far as the database
-// knows, may be told so once more: the first word of it was lost. Not when its
-// job was stopped meanwhile; then it is cancelled, and its instance says that
-// it never started.
-func (b *batch) grantAgain(m *move) (bool, error) {
+// cancelStopped cancels an attempt that runs, as far as the database knows, and
+// of which its instance may not have heard, if its job was stopped meanwhile:
+// the instance says whether it ever began.
+func (b *batch) cancelStopped(m *move, message string) (cancelled bool, err error) {
 	if err := b.readStopped([]domain.JobID{m.e.JobID}); err != nil {
 		return false, err
 	}
 	reason := b.stopped.stopReason(&m.e, m.e.Attempt-1)
 	if reason == "" {
-		return true, nil
+		return false, nil
 	}
-	fx, err := m.e.RequestCancel(b.now, reason, "the job was stopped before its instance heard that it may start")
+	fx, err := m.e.RequestCancel(b.now, reason, message)
 	if err != nil {
 		return false, err
 	}
-	return false, b.apply(m, fx)
+	return true, b.apply(m, fx)
 }
 
-// resend sends a one-step offer again, unless its job was stopped meanwhile:
-// then the instance is told to stop, and says whether it ever began.
+// grantAgain reports whether a grant may be repeated whose first word was lost.
+func (b *batch) grantAgain(m *move) (bool, error) {
+	cancelled, err := b.cancelStopped(m, "the job was stopped before its instance heard that it may start")
+	return !cancelled && err == nil, err
+}
+
+// resend sends a one-step offer again, unless its job was stopped meanwhile.
 func (b *batch) resend(m *move, out *sweptMoves) error {
-	if err := b.readStopped([]domain.JobID{m.e.JobID}); err != nil {
-		return err
-	}
-	reason := b.stopped.stopReason(&m.e, m.e.Attempt-1)
-	if reason == "" {
+	cancelled, err := b.cancelStopped(m, "the job was stopped before the start of the run was reported")
+	if cancelled {
+		out.cancel = append(out.cancel, m)
+	} else if err == nil {
 		out.resend = append(out.resend, m)
-		return nil
 	}
-	fx, err := m.e.RequestCancel(b.now, reason, "the job was stopped before the start of the run was reported")
-	if err != nil {
-		return err
-	}
-	out.cancel = append(out.cancel, m)
-	return b.apply(m, fx)
+	return err
 }
 
 // mayResend leaves out the one-step offers that are not to be sent again,

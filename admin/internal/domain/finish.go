@@ -1,0 +1,184 @@
+package domain
+
+import "time"
+
+// Outcome is what an executor reports of an attempt.
+type Outcome uint8
+
+const (
+	OutcomeSucceeded Outcome = iota + 1
+	OutcomeFailed
+	OutcomeTimedOut
+	OutcomeCancelled
+	// OutcomeNeverStarted: the executor's journal proves that the handler was not called.
+	OutcomeNeverStarted
+	// OutcomeUnknown: the process died while the handler may have been running.
+	OutcomeUnknown
+)
+
+// Report is an executor's result for one attempt.
+type Report struct {
+	ExecutionID ExecutionID
+	Fence       int64
+	Outcome     Outcome
+	Output      []byte
+	ErrorKind   string // see proto Result.error_kind
+	Error       string
+	Stack       string
+	RetryAfter  time.Duration
+	StartedAt   time.Time // the executor's clock; zero when it never started
+	LogLines    int64
+	// StillRunning: the handler ignores its cancelled context; another report
+	// of the same attempt says when it has returned.
+	StillRunning bool
+}
+
+// Finish applies an executor's report (arrows 5, 7, 8 and 10).
+func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
+	if r.Fence != e.Fence {
+		return Effects{}, Errorf(CodeStaleFence, "execution %s: a newer attempt exists", e.ID)
+	}
+	// A result that comes after the attempt was given up still counts, as
+	// long as no newer attempt was offered.
+	late := e.State == Lost || e.State == RetryWait && !e.reported()
+	switch {
+	case e.Lingers:
+		return e.hearsOf(now, r)
+	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
+		e.Attempt--
+		return e.end(now, Cancelled, e.Reason, e.Message), nil
+	case r.Outcome == OutcomeNeverStarted && (e.State == Offered || e.State == Running):
+		if e.State == Running {
+			e.Attempt--
+		}
+		e.backToDue(now, ReasonProcessDied, r.Error, 0)
+		return Effects{}, nil
+	case e.State == Running, e.State == Cancelling:
+	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:
+	case e.State.Terminal(), e.State == RetryWait:
+		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
+	default:
+		return Effects{}, e.illegal("finish it")
+	}
+	if r.Outcome == OutcomeUnknown {
+		return e.Lose(now, ReasonProcessDied, r.Error, p)
+	}
+	e.settle(now, r)
+	if r.Outcome == OutcomeSucceeded {
+		return e.end(now, Succeeded, "", ""), nil
+	}
+	fx := e.endBadly(now, r, p)
+	if r.StillRunning {
+		fx = e.linger(now, fx)
+	}
+	return fx, nil
+}
+
+// endBadly ends an attempt that did not succeed.
+func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
+	switch {
+	case r.Outcome == OutcomeTimedOut:
+		return e.endOrRetry(now, TimedOut, ReasonTimeout, r, p)
+	case r.Outcome == OutcomeCancelled && e.State == Cancelling:
+		return e.end(now, Cancelled, e.Reason, e.Message)
+	}
+	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p)
+}
+
+// reported tells whether an executor's report of the current attempt was
+// applied: until then the number of log lines is unknown. (The reason cannot
+// tell: it changes while the execution waits for its next instance.)
+func (e *Execution) reported() bool { return e.LogLines >= 0 }
+
+// settle copies what the executor told about the attempt.
+func (e *Execution) settle(now time.Time, r Report) {
+	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, max(r.LogLines, 0)
+	e.FinishedAt = now
+	if !r.StartedAt.IsZero() {
+		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now)
+	}
+}
+
+// clampTime bounds an executor's clock by what must be true: the handler
+// started after the grant was committed and before its report arrived.
+func clampTime(t, low, high time.Time) time.Time {
+	if t.Before(low) {
+		return low
+	}
+	if t.After(high) {
+		return high
+	}
+	return t
+}
+
+func failureReason(kind string) Reason {
+	switch kind {
+	case "panic":
+		return ReasonHandlerPanic
+	case "permanent":
+		return ReasonPermanent
+	case "bad_input":
+		return ReasonBadInput
+	case "unknown_handler":
+		return ReasonUnknownHandler
+	default:
+		return ReasonHandlerFailed
+	}
+}
+
+// retryable reports whether another attempt could end differently.
+func retryable(kind string) bool {
+	switch kind {
+	case "permanent", "bad_input", "unknown_handler", "output_too_large":
+		return false
+	}
+	return true
+}
+
+func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report, p Policy) Effects {
+	if e.State == Cancelling || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
+		return e.end(now, end, reason, r.Error)
+	}
+	delay := p.Retry.DelayAfter(e.Attempt)
+	if r.RetryAfter > 0 {
+		delay = r.RetryAfter
+	}
+	return e.retry(now, end, reason, r.Error, delay, p)
+}
+
+// end makes the execution terminal.
+func (e *Execution) end(now time.Time, s State, reason Reason, message string) Effects {
+	fx := Effects{ReleaseSlot: e.HoldsSlot}
+	e.State, e.Reason, e.Message = s, reason, message
+	e.HoldsSlot = false
+	e.WakeAt, e.Deadline = time.Time{}, time.Time{}
+	if e.FinishedAt.IsZero() {
+		e.FinishedAt = now
+	}
+	switch s {
+	case Failed:
+		fx.Alert = AlertRunFailed
+	case TimedOut:
+		fx.Alert = AlertRunTimedOut
+	case Lost:
+		fx.Alert = AlertRunLost
+	}
+	return fx
+}
+
+// retry archives the attempt and waits for the next one.
+func (e *Execution) retry(now time.Time, ended State, reason Reason, message string, delay time.Duration, p Policy) Effects {
+	archived := e.CurrentAttempt()
+	archived.State, archived.Reason = ended, reason
+	fx := Effects{Archive: &archived, ReleaseSlot: e.HoldsSlot}
+	e.State, e.Reason, e.Message = RetryWait, reason, message
+	e.HoldsSlot = false
+	e.NotBefore = now.Add(delay)
+	e.WakeAt = e.NotBefore.Add(PickupGrace)
+	e.Deadline = time.Time{}
+	// The wait for an instance counts anew for each attempt.
+	if !e.ExpireAt.IsZero() {
+		e.ExpireAt = p.waitEnd(e.NotBefore)
+	}
+	return fx
+}

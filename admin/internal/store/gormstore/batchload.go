@@ -1,0 +1,239 @@
+package gormstore
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// loadOptions say what a batch locks beside the executions.
+type loadOptions struct {
+	// slots: moves of this batch may take or release slots.
+	slots bool
+	// queue: a freed slot has to wake who waits for it.
+	queue bool
+	// skipLocked leaves out what others have locked.
+	skipLocked bool
+	// readSlots: slots are always read, because executions may enter their queues.
+	readSlots bool
+	// offers: moves of this batch may start runs. Then limits are locked too,
+	// and runs are loaded that may have to be covered.
+	offers bool
+	// lingering are executions that may occupy an instance again after they had
+	// given up their places under limits: these are locked too.
+	lingering []domain.ExecutionID
+	// known: what this node believes to know is neither read nor locked.
+	known bool
+}
+
+// newBatch loads the executions with these ids. Those that do not exist are
+// missing in moves.
+func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
+	b := &batch{
+		t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{},
+		moves: make(map[domain.ExecutionID]*move, len(ids)),
+	}
+	var err error
+	if b.flights, err = t.s.flights.load(t.ctx, t.tx, ids); err != nil {
+		return nil, fmt.Errorf("find executions: %w", err)
+	}
+	keys := make([]revisionKey, 0, len(b.flights))
+	for _, f := range b.flights {
+		keys = append(keys, f.ref.spec())
+	}
+	if b.specs, err = t.s.specs.load(t.ctx, t.tx, keys); err != nil {
+		return nil, fmt.Errorf("load job revisions: %w", err)
+	}
+	var limited map[domain.LimitKey][]place
+	if o.offers {
+		if limited, err = b.findLimits(ids); err != nil {
+			return nil, err
+		}
+		o.readSlots = o.readSlots || len(limited) > 0 // who waits for room waits for the slot too
+	} else if len(o.lingering) > 0 {
+		if limited, err = b.findLimits(o.lingering); err != nil {
+			return nil, err
+		}
+	}
+	if o.slots {
+		if ids, err = b.lockDelays(ids, o.skipLocked); err != nil {
+			return nil, err
+		}
+		if ids, err = b.loadSlots(ids, o); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.loadLimits(limited); err != nil {
+		return nil, err
+	}
+	if err := b.load(ids, o); err != nil {
+		return nil, err
+	}
+	if o.skipLocked {
+		b.leaveStuck()
+	}
+	return b, nil
+}
+
+// loadSlots locks the slots of all jobs that have a limit, and returns the ids
+// to load, with those added that may be woken. The slot of a job is not looked
+// at when one run of it, which is known, is moved, and nobody was seen to wait.
+func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
+	limits := map[domain.JobID]int{}
+	apart := map[domain.JobID]bool{}
+	for _, f := range b.flights {
+		job := f.ref.job
+		cached := b.specs[f.ref.spec()]
+		limit := cached.limit()
+		if limit <= 0 {
+			continue
+		}
+		if o.offers && cached.spec.Blocking == domain.BlockCover {
+			b.covers[job] = true
+		}
+		_, several := limits[job]
+		apart[job] = o.known && !o.readSlots && !several && f.row != nil && !b.t.s.flights.isCrowded(job)
+		limits[job] = max(limits[job], limit)
+	}
+	jobs := make([]domain.JobID, 0, len(limits))
+	for job := range limits {
+		if !apart[job] {
+			jobs = append(jobs, job)
+		}
+	}
+	var err error
+	if b.slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
+		return nil, fmt.Errorf("lock slots: %w", err)
+	}
+	if len(b.slots) < len(jobs) && !o.skipLocked {
+		return nil, fmt.Errorf("lock slots: %d of %d jobs have no slot row", len(jobs)-len(b.slots), len(jobs))
+	}
+	for job := range b.covers {
+		limits[job] = max(limits[job], coverQueue)
+	}
+	if err := loadQueues(b.t, b.slots, limits, b.flights); err != nil {
+		return nil, fmt.Errorf("load queues: %w", err)
+	}
+	for _, f := range b.flights {
+		if apart[f.ref.job] {
+			b.slots[f.ref.job] = believedSlot(f.ref, b.specs[f.ref.spec()].limit())
+		}
+	}
+	if o.skipLocked {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
+			f, ok := b.flights[id]
+			return !ok || limits[f.ref.job] > 0 && b.slots[f.ref.job] == nil
+		})
+	}
+	if o.queue {
+		return b.addQueued(ids)
+	}
+	if len(b.covers) > 0 {
+		others, err := b.coverable()
+		if err != nil {
+			return nil, err
+		}
+		return b.addIDs(ids, others)
+	}
+	return ids, nil
+}
+
+// addQueued adds the beginnings of the queues to the ids to load.
+func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error) {
+	var queued []domain.ExecutionID
+	for _, s := range b.slots {
+		for _, w := range s.queue {
+			queued = append(queued, w.id)
+		}
+	}
+	return b.addIDs(ids, queued)
+}
+
+// addIDs adds others to the ids to load.
+func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, error) {
+	others = slices.DeleteFunc(others, func(id domain.ExecutionID) bool {
+		_, known := b.flights[id]
+		return known
+	})
+	if len(others) == 0 {
+		return ids, nil
+	}
+	found, err := b.t.s.flights.load(b.t.ctx, b.t.tx, others)
+	if err != nil {
+		return nil, fmt.Errorf("find queued executions: %w", err)
+	}
+	var keys []revisionKey
+	for id, f := range found {
+		b.flights[id] = f
+		keys = append(keys, f.ref.spec())
+	}
+	specs, err := b.t.s.specs.load(b.t.ctx, b.t.tx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("load job revisions: %w", err)
+	}
+	for k, s := range specs {
+		b.specs[k] = s
+	}
+	return append(slices.Clone(ids), others...), nil
+}
+
+// load takes the executions that are known, and locks and reads the others by
+// primary key, in the order of their ids.
+func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
+	unknown := make([]domain.ExecutionID, 0, len(ids))
+	for _, id := range ids {
+		f, ok := b.flights[id]
+		if ok && o.known && f.row != nil {
+			b.known = true
+			if err := b.add(f.row, true); err != nil {
+				return err
+			}
+		} else if ok {
+			unknown = append(unknown, id)
+		}
+	}
+	slices.Sort(unknown)
+	unknown = slices.Compact(unknown)
+	lock := b.t.d.forUpdate()
+	if o.skipLocked {
+		lock = b.t.d.forUpdateSkip()
+	}
+	var now int64
+	for part := range slices.Chunk(unknown, 1000) {
+		err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
+			row := &executionRow{}
+			var at int64
+			if err := rows.Scan(executionTable.targets(row, &at)...); err != nil {
+				return err
+			}
+			now = max(now, at)
+			return b.add(row, false)
+		}, "SELECT "+b.t.d.clock()+", "+executionColumns+" FROM executions"+b.t.d.byPrimary()+
+			" WHERE id IN ("+idList(part)+") ORDER BY id"+lock)
+		if err != nil {
+			return fmt.Errorf("lock executions: %w", err)
+		}
+	}
+	b.now = instant(now)
+	if now > 0 {
+		b.t.s.clock.learn(now)
+	} else if len(b.moves) > 0 {
+		var err error
+		if b.now, err = b.t.estimatedClock(); err != nil {
+			return fmt.Errorf("read clock: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *batch) add(row *executionRow, believed bool) error {
+	e := row.execution()
+	cached, ok := b.specs[revisionKey{e.JobID, e.Revision}]
+	if !ok || cached.tenant != e.TenantID {
+		return fmt.Errorf("execution %s: job %s has no revision %d", e.ID, e.JobID, e.Revision)
+	}
+	b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec}
+	return nil
+}

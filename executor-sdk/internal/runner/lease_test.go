@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAOneStepOfferThatWasLongOnItsWayDoesNotStart: its run may be another
+// instance's by now, although this one's lease has been renewed since.
+func TestAOneStepOfferThatWasLongOnItsWayDoesNotStart(t *testing.T) {
+	b, A := newBench(t, 2), &testLink{name: "A"}
+	b.up(A)
+	b.wait(20 * time.Second)
+	A.leased = b.now.Add(-12 * time.Second)
+	b.offer(A, offer(1, 1, idempotent))
+	require.Empty(t, b.running)
+	A.leased = b.now.Add(-11 * time.Second)
+	b.offer(A, offer(1, 1, idempotent))
+	require.Empty(t, b.running, "what was refused is another one's")
+	b.offer(A, offer(2, 1, idempotent))
+	require.Contains(t, b.running, "2/1")
+}
+
+func TestLeaseLossBeforeTheStartGivesTheAttemptBack(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.cancel(1, 1, "lease_lost")
+	b.seen = nil
+	b.saved(nil)
+	b.saved(nil)
+	b.expect("write done 1/1", "A answer 1/1 no void", "A result 1/1 NEVER_STARTED")
+}
+
+func TestSelfFence(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent), offer(2, 1))
+	b.saved(nil)
+	b.wait(time.Second)
+	b.seen = nil
+	b.cut(5 * time.Second) // the grant for 2/1 never comes
+	require.Equal(t, []string{"write done 2/1"}, b.seen)
+	b.seen = nil
+	b.cut(7*time.Second - tickInterval)
+	b.expect()
+	b.cut(tickInterval)
+	b.expect("lease lost", "cancel 1/1: lease lost")
+	b.offer(A, offer(3, 1))
+	b.expect("A answer 3/1 no busy")
+	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
+	b.seen = nil
+	b.saved(nil)
+	b.expect("A result 2/1 NEVER_STARTED", "A result 1/1 FAILED retryable")
+	require.Equal(t, "lease lost", b.results[1].GetError())
+
+	b.do(func() { b.m.renewed(A, b.now, true) })
+	b.offer(A, offer(3, 1))
+	b.expect("write accepted 3/1")
+}
+
+// A handler that does not listen: from the lease's end on another instance may
+// run the same, and only the end of the process stops this one.
+func TestExitIfALostLeaseIsIgnored(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.m.limits.ExitIfIgnored = 20 * time.Second
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent), offer(2, 1, idempotent))
+	b.cancel(2, 1, "killed")
+	b.cut(12 * time.Second)
+	b.seen = nil
+	b.do(func() { b.m.renewed(A, b.now, true) }) // a lease that is back does not bring the run back
+	b.wait(20*time.Second - tickInterval)
+	require.NotContains(t, b.seen, "exit")
+	b.wait(tickInterval)
+	require.Contains(t, b.seen, "exit")
+
+	b.returns("1/1", Return{})
+	b.seen = nil
+	b.wait(time.Minute)
+	require.NotContains(t, b.seen, "exit", "a killed run may go on: nobody else has it")
+}
+
+// A heartbeat counts from when it was sent, and an answer without a renewed
+// lease not at all.
+func TestLeaseCountsFromTheHeartbeatsSending(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.seen = nil
+	sent := b.now.Add(2 * time.Second)
+	b.cut(8 * time.Second)
+	b.m.renewed(A, sent, true)
+	b.m.renewed(A, b.now, false)
+	b.cut(6*time.Second - tickInterval)
+	b.expect()
+	b.cut(tickInterval)
+	b.expect("lease lost", "cancel 1/1: lease lost")
+}
+
+// An offer right after a suspend must not start under a dead lease, even
+// before the first tick.
+func TestOfferAfterSuspend(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.now = b.now.Add(time.Minute)
+	b.offer(A, offer(1, 1, idempotent))
+	b.expect("A answer 1/1 no busy")
+}
