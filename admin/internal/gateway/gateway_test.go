@@ -50,6 +50,7 @@ type fakeFleet struct {
 	mu     sync.Mutex
 	ids    map[string]domain.InstanceID
 	gone   map[domain.InstanceID]bool
+	held   []domain.Held
 	broken atomic.Bool
 
 	registered time.Time // fixed before anybody joins
@@ -80,6 +81,12 @@ func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceR
 		}
 	}
 	return time.Now(), out, nil
+}
+
+func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID, []domain.Held) ([]domain.Held, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held, nil
 }
 
 func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {

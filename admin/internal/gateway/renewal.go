@@ -97,5 +97,10 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 			h.session.close(errInstanceGone)
 		}
 	}
+	for _, h := range batch {
+		if err == nil {
+			err = g.review(ctx, h.session, h.session.doubtful(time.Now()))
+		}
+	}
 	return err
 }

@@ -44,6 +44,7 @@ type Session struct {
 	mu       sync.Mutex
 	slots    int                   // guarded by mu: as last reported
 	reported int                   // guarded by mu: attempts running, as last reported
+	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer attempts than inflight has
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
@@ -62,6 +63,7 @@ type attemptKey struct {
 type flight struct {
 	granted bool  // it was offered in one step
 	lease   int64 // Session.leased when the instance was chosen
+	since   time.Time
 }
 
 // The first byte of each stream says what it is for.
@@ -332,17 +334,25 @@ func (s *Session) Offered() map[int64]int64 {
 	return out
 }
 
-// ended forgets attempts; it returns how many of them had a slot here.
+// ended forgets attempts of which the instance said, or is told, that they are
+// over; it returns how many of them had a slot here.
 func (s *Session) ended(keys ...attemptKey) (freed int) {
+	freed = s.forget(keys...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reported = max(0, s.reported-freed)
+	return freed
+}
+
+// forget is ended for attempts that the instance does not report any more.
+func (s *Session) forget(keys ...attemptKey) (freed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.inflight)
 	for _, k := range keys {
 		delete(s.inflight, k)
 	}
-	freed = before - len(s.inflight)
-	s.reported = max(0, s.reported-freed)
-	return freed
+	return before - len(s.inflight)
 }
 
 func checkRegister(r *proto.Register) string {

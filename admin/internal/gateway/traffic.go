@@ -29,7 +29,7 @@ func (s *Session) Reserve(execution, fence int64) bool {
 	if s.draining || s.cause != nil || max(len(s.inflight), s.reported) >= s.slots {
 		return false
 	}
-	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased}
+	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now()}
 	return true
 }
 
@@ -69,7 +69,8 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 		if !reserved { // a full instance refuses by itself
 			f.lease = s.leased
 		} else if o.Granted {
-			s.inflight[k] = flight{granted: true, lease: f.lease}
+			f.granted = true
+			s.inflight[k] = f
 		}
 		o.LeaseSeq = f.lease
 	}
@@ -136,6 +137,9 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.lastBeat = time.Now()
 	s.reported = int(b.Running)
+	if s.surplus++; len(s.inflight) <= s.reported {
+		s.surplus = 0
+	}
 	if b.Slots > 0 {
 		s.slots = int(b.Slots)
 	}
