@@ -133,7 +133,7 @@ func (s *Store) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id d
 		if err != nil {
 			return err
 		}
-		jobs, err := calendarJobs(t.ctx, t.tx, tenant, id, 4)
+		jobs, err := calendarJobs(t.ctx, t.q, tenant, id, 4)
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsPara
 		if !behind {
 			return nil
 		}
-		if err := fillCalendars(t.ctx, t.tx, []cachedSpec{{tenant: p.Tenant, spec: &spec}}); err != nil {
+		if err := fillCalendars(t.ctx, t.q, []cachedSpec{{tenant: p.Tenant, spec: &spec}}); err != nil {
 			return err
 		}
 		followed = true

@@ -88,7 +88,7 @@ func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
 	if e.Revision == 0 {
 		e.Revision = revision
 	}
-	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{{e.JobID, e.Revision}})
+	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{{e.JobID, e.Revision}})
 	if err != nil {
 		return now, err
 	}

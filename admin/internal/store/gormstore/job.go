@@ -307,7 +307,7 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 
 func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
 	key := revisionKey{domain.JobID(job.ID), job.Revision}
-	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{key})
+	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) e
 		return fmt.Errorf("take back excluded fire times: %w", err)
 	}
 	var ids []domain.ExecutionID
-	err = query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		ids = append(ids, id)

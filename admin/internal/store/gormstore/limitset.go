@@ -83,7 +83,7 @@ func (l *limit) adopt(t *txn) error {
 	if l.kind == kindExecutor {
 		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
 	}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		if err := rows.Scan(&id); err != nil || l.holders[id] {
 			return err
