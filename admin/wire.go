@@ -86,8 +86,13 @@ type fleet struct{ g *gateway.Gateway }
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
 	sessions := f.g.Sessions(tenant, executor, handler)
 	out := make([]dispatch.Target, len(sessions))
+	room := false
 	for i, s := range sessions {
 		out[i] = target{s}
+		room = room || s.Free() > 0
+	}
+	if !room {
+		f.g.Want(executor) // some of it may be parked at other nodes
 	}
 	return out
 }
