@@ -167,9 +167,11 @@ func (p *process) Register() *proto.Register {
 func (p *process) Load() *proto.Heartbeat {
 	used, draining := p.runner.Load()
 	cpu, memory := p.meter.Read()
+	cpuLimit, memoryLimit := load.Limits()
 	return &proto.Heartbeat{
 		Running: int32(used), Slots: int32(p.config.Slots),
 		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
+		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit,
 	}
 }
 

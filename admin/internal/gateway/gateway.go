@@ -30,6 +30,8 @@ type Sink interface {
 	// Joined and Left tell that a session can take offers, or no longer can.
 	Joined(s *Session)
 	Left(s *Session)
+	// Draining tells that an instance takes no more offers for good.
+	Draining(s *Session)
 	// Freed tells that a session may have room for n more attempts.
 	Freed(s *Session, n int)
 	// Doubted tells that an instance does not answer: it gets no offers until
