@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -45,7 +46,7 @@ type Declarer interface {
 
 // LogSink stores log chunks. It returns when they are stored.
 type LogSink interface {
-	AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error)
+	AppendLogs(ctx context.Context, list []store.LogAppend) (dropped int, err error)
 }
 
 // Options configures a Gateway.
@@ -79,6 +80,9 @@ type Gateway struct {
 	pending  chan struct{} // one token per unauthenticated connection
 	entering chan struct{} // one token per executor that asks the database to let it in
 
+	logFrames chan struct{}           // one token per log batch in memory
+	logWrites *batch.Queue[*logWrite] // batches to be stored
+
 	epoch atomic.Int64 // how often the sessions were renewed
 
 	mu       sync.Mutex
@@ -94,11 +98,14 @@ func New(opt Options) *Gateway {
 	if opt.MaxSessions <= 0 {
 		opt.MaxSessions = 20_000
 	}
-	return &Gateway{
+	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
 		registry: newRegistry(), renewals: newRenewals(),
 		pending: make(chan struct{}, opt.MaxPending), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
+		logFrames: make(chan struct{}, logFrames),
 	}
+	g.logWrites = batch.New(1, logFrames, g.flushLogs)
+	return g
 }
 
 // maxEntering bounds how many executors ask the database at once while they
@@ -124,6 +131,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	var renewer sync.WaitGroup
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
+	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)
 	g.registry.closeAll(errGatewayStopped)

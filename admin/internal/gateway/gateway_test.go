@@ -132,6 +132,7 @@ type bench struct {
 	fleet *fakeFleet
 	rec   *recorder
 	judge *judge
+	logs  *fakeLogs
 }
 
 func start(t *testing.T) *bench {
@@ -139,6 +140,7 @@ func start(t *testing.T) *bench {
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
+		logs:  newFakeLogs(),
 		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
 		rec: &recorder{
@@ -149,7 +151,7 @@ func start(t *testing.T) *bench {
 	}
 	b.gate = New(Options{
 		NodeID: "node-1", ClusterID: "c1", Auth: fakeAuth{}, Fleet: b.fleet, Sink: b.rec,
-		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge,
+		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge, Logs: b.logs,
 	})
 	b.gate.SetNodes([]domain.Node{{Name: "node-1", ExecutorAddress: "127.0.0.1:1"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
