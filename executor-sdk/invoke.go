@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 // run is the attempt that a handler's context belongs to. It is immutable.
 type run struct {
 	task  Task
+	input []byte
 	log   *logship.Writer
 	level slog.Leveler
 	// traceOf is Config.TraceID; nil = none.
@@ -48,7 +48,8 @@ func runFrom(ctx context.Context) *run {
 // invoke runs the handler of an offer, in the attempt's own goroutine.
 func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
 	h := p.handlers[o.GetHandler()]
-	r := &run{task: taskOf(o), level: p.config.LogLevel, traceOf: p.config.TraceID, trace: traceOfParent(o.GetTraceparent()),
+	r := &run{task: taskOf(o), input: o.GetInput(),
+		level: p.config.LogLevel, traceOf: p.config.TraceID, trace: traceOfParent(o.GetTraceparent()),
 		log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt())}
 	var ofJob slog.Level
 	if h.logLevel != nil {
@@ -58,26 +59,20 @@ func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
 		r.level = ofJob
 	}
 	defer r.log.Close() // also when the handler ends its goroutine
-	back := call(context.WithValue(ctx, runKey{}, r), h, o.GetInput())
+	back := p.call(context.WithValue(ctx, runKey{}, r), h, o.GetInput())
 	back.LogLines = r.log.Close()
 	return back
 }
 
-func call(ctx context.Context, h *handler, input []byte) (back runner.Return) {
-	defer func() {
-		if p := recover(); p != nil {
-			back = runner.Panicked(p)
-		}
-	}()
-	output, err := h.call(ctx, input)
-	if err == nil {
-		return runner.Return{Output: output}
-	}
-	back.Error = err.Error()
-	if _, ok := errors.AsType[*badInputError](err); ok {
-		back.Kind = runner.KindBadInput
-		return back
-	}
-	back.Kind, back.RetryAfter = classify(err)
-	return back
+// call goes through the interceptors to the handler.
+func (p *process) call(ctx context.Context, h *handler, input []byte) runner.Return {
+	var output []byte
+	next := chain(p.interceptors, func(ctx context.Context) error {
+		return guarded(func() (err error) {
+			output, err = h.call(ctx, input)
+			return err
+		})
+	})
+	err := guarded(func() error { return next(ctx) })
+	return asReturn(output, err)
 }

@@ -230,7 +230,7 @@ func (p *logPlan) verify(t *txn) error {
 		}
 	}
 	for part := range slices.Chunk(terms, 100) {
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			var k attemptKey
 			var last int64
 			err := rows.Scan(&k.tenant, &k.execution, &k.attempt, &last)

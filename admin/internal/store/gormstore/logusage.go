@@ -81,7 +81,7 @@ type oldLog struct {
 func (s *Store) deleteOldLogs(ctx context.Context, tenant domain.TenantID, floor, bytes int64, limit int) (deleted, freed int64, err error) {
 	err = s.runRepeatable(ctx, "delete old logs", func(t *txn) error {
 		var end oldLog
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			if end.bytes >= bytes {
 				return nil
 			}
