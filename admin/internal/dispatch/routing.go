@@ -165,7 +165,7 @@ func rankByHash(all []candidate, targets []Target, key uint64) {
 }
 
 // rankByUse counts the job's last runs. Ties go to the one whose last use is
-// the oldest; who was not used among them comes before all.
+// the oldest; who was not used among them comes before all, by lot.
 func rankByUse(all []candidate, in rankInput) {
 	for i := range all {
 		c := &all[i]
@@ -178,10 +178,12 @@ func rankByUse(all []candidate, in rankInput) {
 				count++
 			}
 		}
+		c.rank, c.second = age, age
 		if in.routing == domain.RouteLeastFrequentlyUsed {
-			c.rank, c.second = count, age
-		} else {
-			c.rank, c.second = age, 0
+			c.rank = count
+		}
+		if count == 0 {
+			c.second = mix(uint64(c.id) ^ in.random) // many jobs do not all begin at one instance
 		}
 	}
 }
