@@ -61,7 +61,7 @@ func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
 		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
 		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
 		Input: input, TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted, Cause: string(e.Cause),
-		ShardTotal: 1, TenantId: int64(e.TenantID), Note: e.Note,
+		ShardTotal: 1, TenantId: int64(e.TenantID), Note: e.Note, LogLevel: spec.LogLevel,
 	}
 }
 
@@ -93,8 +93,13 @@ type fleet struct{ g *gateway.Gateway }
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
 	sessions := f.g.Sessions(tenant, executor, handler)
 	out := make([]dispatch.Target, len(sessions))
+	room := false
 	for i, s := range sessions {
 		out[i] = target{s}
+		room = room || s.Free() > 0
+	}
+	if !room {
+		f.g.Want(executor) // some of it may be parked at other nodes
 	}
 	return out
 }

@@ -54,6 +54,7 @@ type fakeFleet struct {
 	broken atomic.Bool
 	// failures is how many renewals fail before one does not.
 	failures atomic.Int64
+	left     chan domain.InstanceID // buffered
 
 	registered time.Time // fixed before anybody joins
 }
@@ -89,6 +90,16 @@ func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.held, nil
+}
+
+func (f *fakeFleet) LeaveInstance(_ context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error {
+	if f.broken.Load() {
+		return domain.Errorf(domain.CodeUnavailable, "no database")
+	}
+	if tenant == 1 && reason == "stopped" {
+		f.left <- id
+	}
+	return nil
 }
 
 func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
@@ -142,25 +153,34 @@ type bench struct {
 	fleet *fakeFleet
 	rec   *recorder
 	judge *judge
+	logs  *fakeLogs
 }
 
 func start(t *testing.T) *bench {
 	t.Helper()
+	return startWith(t, func(*Options) {})
+}
+
+func startWith(t *testing.T, change func(*Options)) *bench {
+	t.Helper()
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
+		logs:  newFakeLogs(),
 		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
-		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
+		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}, left: make(chan domain.InstanceID, 8)},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan room, 64),
 			doubted: make(chan *Session, 64), draining: make(chan *Session, 64),
 			answers: make(chan *proto.Answer, 64), results: make(chan *proto.Result, 64),
 		},
 	}
-	b.gate = New(Options{
+	opt := Options{
 		NodeID: "node-1", ClusterID: "c1", Auth: fakeAuth{}, Fleet: b.fleet, Sink: b.rec,
-		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge,
-	})
+		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge, Logs: b.logs,
+	}
+	change(&opt)
+	b.gate = New(opt)
 	b.gate.SetNodes([]domain.Node{{Name: "node-1", ExecutorAddress: "127.0.0.1:1"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

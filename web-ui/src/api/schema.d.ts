@@ -382,6 +382,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executors/{id}/denials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List which processes and certificates of an executor are denied */
+        get: operations["list-denials"];
+        put?: never;
+        /**
+         * Deny a process or a certificate
+         * @description Its sessions end on all nodes within seconds, and it cannot connect again, whatever it shows. What it runs goes on until its lease ends. A new process is not concerned: revoke the join token to keep new ones out.
+         */
+        post: operations["create-denial"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executors/{id}/denials/{denialId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Allow it again */
+        delete: operations["delete-denial"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors/{id}/instances": {
         parameters: {
             query?: never;
@@ -819,7 +857,7 @@ export interface paths {
         };
         /**
          * A piece of a run's log
-         * @description To follow it, ask again with after set to next and wait set, until complete.
+         * @description To follow it, ask again with after set to next and wait set, until complete. To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.
          */
         get: operations["get-run-log"];
         put?: never;
@@ -1402,6 +1440,13 @@ export interface components {
             /** @enum {string} */
             role: "viewer" | "operator" | "editor" | "admin";
         };
+        CreateDenialInputBody: {
+            /** @description The process to keep out; or give serial */
+            instanceId?: string;
+            reason?: string;
+            /** @description Serial number of the certificate to keep out, in hexadecimal */
+            serial?: string;
+        };
         CreateExecutorInputBody: {
             description?: string;
             name: string;
@@ -1500,6 +1545,19 @@ export interface components {
             /** @enum {string} */
             state: "pending" | "delivered" | "failed";
             target: string;
+        };
+        Denial: {
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            id: string;
+            /** @description The instance's name, when it was named by its id */
+            instance: string;
+            /** @enum {string} */
+            kind: "instance" | "certificate";
+            reason: string;
+            /** @description The process's boot id, or the certificate's serial number */
+            subject: string;
         };
         Exclusion: {
             calendar: components["schemas"]["CalendarRef"];
@@ -1719,6 +1777,11 @@ export interface components {
                 [key: string]: string;
             };
             lastRun: components["schemas"]["LastRun"] | null;
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /** @description Enabled with a schedule that has no fire left */
@@ -1785,6 +1848,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /**
@@ -1835,6 +1903,11 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
             /**
@@ -1941,6 +2014,8 @@ export interface components {
              * @description From 1; counts on over the attempts unless one was asked for
              */
             n: number;
+            /** @description Of the span that the line was written in */
+            traceId?: string;
         };
         LogPage: {
             /** @description No further line can come after these */
@@ -1956,6 +2031,11 @@ export interface components {
              * @description Give it as after to go on; beyond the last of lines when a filter left some out
              */
             next: number;
+            /**
+             * Format: int64
+             * @description With before: give it as before to go on; 0 when nothing comes before these
+             */
+            prev: number;
             /** @description Lines are missing: the executor wrote more than was kept or arrived */
             truncated: boolean;
         };
@@ -2076,6 +2156,11 @@ export interface components {
         };
         PageDelivery: {
             items: components["schemas"]["Delivery"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageDenial: {
+            items: components["schemas"]["Denial"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -4986,6 +5071,286 @@ export interface operations {
             };
         };
     };
+    "list-denials": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDenial"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-denial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateDenialInputBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Denial"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "delete-denial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                denialId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-instances": {
         parameters: {
             query?: {
@@ -7533,12 +7898,14 @@ export interface operations {
                 attempt?: number;
                 /** @description Lines with higher numbers */
                 after?: number;
+                /** @description The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end */
+                before?: number;
                 limit?: number;
                 /** @description Wait this long for a line, at most 30s; default: answer at once */
                 wait?: string;
                 /** @description This level and above */
                 level?: "DEBUG" | "INFO" | "WARN" | "ERROR";
-                /** @description Part of message or attributes, in any case */
+                /** @description Part of message, attributes or trace id, in any case */
                 q?: string;
             };
             header?: never;

@@ -80,6 +80,7 @@ export interface JobWrite {
   dispatchTimeout: string
   onLost: Job['onLost']
   priority: number
+  logLevel: Job['logLevel']
   owner: Whole<S['OwnerWrite']>
   alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {
     /** Write only; absent keeps the stored one. */

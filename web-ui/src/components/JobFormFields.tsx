@@ -342,6 +342,14 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
             <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
           </Form.Item>
+          <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>
+            <Select
+              options={(['default', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const).map((value) => ({
+                value,
+                label: value === 'default' ? t('jobs.form.logLevelDefault') : t('runs.log.levelAtLeast', { level: value }),
+              }))}
+            />
+          </Form.Item>
         </div>
       </details>
       <h3 style={{ marginBottom: 8 }}>{t('jobs.form.alert')}</h3>

@@ -46,6 +46,7 @@ export interface JobFields {
   dispatchTimeout: string
   onLost: JobWrite['onLost']
   priority: number
+  logLevel: JobWrite['logLevel']
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
   /** When creating only; later there are pause and resume. */
@@ -75,6 +76,7 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     dispatchTimeout: '5m',
     onLost: 'auto',
     priority: 0,
+    logLevel: 'default',
     owner: { name: '', email: '' },
     alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
   }
@@ -104,6 +106,7 @@ export function writeOf(job: Job): JobWrite {
     dispatchTimeout: job.dispatchTimeout,
     onLost: job.onLost,
     priority: job.priority,
+    logLevel: job.logLevel,
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
   }
@@ -184,6 +187,7 @@ export function fieldsOf(write: JobWrite): JobFields {
     dispatchTimeout: write.dispatchTimeout,
     onLost: write.onLost,
     priority: write.priority,
+    logLevel: write.logLevel,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
     paused: false,
@@ -243,6 +247,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     dispatchTimeout: fields.dispatchTimeout.trim(),
     onLost: fields.onLost,
     priority: fields.priority,
+    logLevel: fields.logLevel,
     owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
     alert: {
       onFailure: fields.alert.onFailure,
