@@ -37,6 +37,8 @@ type job struct {
 	misfire              MisfirePolicy
 	owner                string
 	onSuccess, onFailure string
+	shards               *proto.Sharding
+	fireTimeout          time.Duration
 }
 
 // declaration checks what can be checked here and writes the job as the wire
@@ -46,7 +48,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	if err := checkName(j.name); err != nil {
 		return nil, fmt.Errorf("job name %q: %w", j.name, err)
 	}
-	if err := j.checkSchedule(); err != nil {
+	if err := errors.Join(j.checkSchedule(), j.checkSharding()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -78,6 +80,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),
 		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
 		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),
+		Sharding: j.shards,
 	}
 	for _, at := range j.instants {
 		d.InstantsMs = append(d.InstantsMs, unixMilli(at))

@@ -1023,23 +1023,24 @@ type JobDeclaration struct {
 	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
 	// job runs only when asked. With window_from, every_ms is the pace inside the
 	// window of each day.
-	DelayMs            int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
-	AtMs               int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
-	InstantsMs         []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
-	WindowFrom         string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
-	WindowTo           string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
-	StartAtMs          int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
-	EndAtMs            int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
-	JitterMs           int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	DstGap             string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
-	DstOverlap         string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
-	Calendars          []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
-	CalendarDays       string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
-	MisfireThresholdMs int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
-	MisfireWindowMs    int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
-	MisfireMaxRuns     int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
-	Parallelism        int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
-	Priority           int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
+	DelayMs            int64     `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs               int64     `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs         []int64   `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom         string    `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo           string    `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs          int64     `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs            int64     `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs           int64     `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap             string    `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap         string    `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars          []string  `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays       string    `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs int64     `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs    int64     `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns     int32     `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism        int32     `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
+	Priority           int32     `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
+	Sharding           *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"`        // absent: one fire is one run
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -1305,6 +1306,98 @@ func (x *JobDeclaration) GetPriority() int32 {
 	return 0
 }
 
+func (x *JobDeclaration) GetSharding() *Sharding {
+	if x != nil {
+		return x.Sharding
+	}
+	return nil
+}
+
+// Sharding cuts each fire of a job into shards.
+type Sharding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mode          string                 `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`                   // broadcast: one on each instance that serves the handler; fixed: shards of them
+	Shards        int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`              // fixed: 1 to 1000
+	OnGone        string                 `protobuf:"bytes,3,opt,name=on_gone,json=onGone,proto3" json:"on_gone,omitempty"` // broadcast, an instance gone before its shard ran: miss (the default), move
+	Before        string                 `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`               // handlers of the same executor; empty = no hook
+	After         string                 `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	TimeoutMs     int64                  `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // of the whole fire; 0 = none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sharding) Reset() {
+	*x = Sharding{}
+	mi := &file_carillon_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sharding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sharding) ProtoMessage() {}
+
+func (x *Sharding) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sharding.ProtoReflect.Descriptor instead.
+func (*Sharding) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Sharding) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Sharding) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Sharding) GetOnGone() string {
+	if x != nil {
+		return x.OnGone
+	}
+	return ""
+}
+
+func (x *Sharding) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *Sharding) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *Sharding) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
 // InventoryItem tells what the journal knows of one attempt.
 type InventoryItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1318,7 +1411,7 @@ type InventoryItem struct {
 
 func (x *InventoryItem) Reset() {
 	*x = InventoryItem{}
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1423,7 @@ func (x *InventoryItem) String() string {
 func (*InventoryItem) ProtoMessage() {}
 
 func (x *InventoryItem) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1436,7 @@ func (x *InventoryItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryItem.ProtoReflect.Descriptor instead.
 func (*InventoryItem) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{8}
+	return file_carillon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InventoryItem) GetExecutionId() int64 {
@@ -1390,7 +1483,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1495,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1508,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{9}
+	return file_carillon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Registered) GetInstanceId() int64 {
@@ -1470,7 +1563,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1575,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1588,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{10}
+	return file_carillon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Inventory) GetItems() []*InventoryItem {
@@ -1515,7 +1608,7 @@ type Verdicts struct {
 
 func (x *Verdicts) Reset() {
 	*x = Verdicts{}
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1620,7 @@ func (x *Verdicts) String() string {
 func (*Verdicts) ProtoMessage() {}
 
 func (x *Verdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1633,7 @@ func (x *Verdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
 func (*Verdicts) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{11}
+	return file_carillon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Verdicts) GetVerdicts() []*InventoryVerdict {
@@ -1561,7 +1654,7 @@ type InventoryVerdict struct {
 
 func (x *InventoryVerdict) Reset() {
 	*x = InventoryVerdict{}
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1666,7 @@ func (x *InventoryVerdict) String() string {
 func (*InventoryVerdict) ProtoMessage() {}
 
 func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1679,7 @@ func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryVerdict.ProtoReflect.Descriptor instead.
 func (*InventoryVerdict) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{12}
+	return file_carillon_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InventoryVerdict) GetExecutionId() int64 {
@@ -1621,7 +1714,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1726,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1739,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{13}
+	return file_carillon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Notice) GetCode() string {
@@ -1679,7 +1772,7 @@ type NodeList struct {
 
 func (x *NodeList) Reset() {
 	*x = NodeList{}
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1784,7 @@ func (x *NodeList) String() string {
 func (*NodeList) ProtoMessage() {}
 
 func (x *NodeList) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1797,7 @@ func (x *NodeList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeList.ProtoReflect.Descriptor instead.
 func (*NodeList) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{14}
+	return file_carillon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeList) GetNodes() []*Node {
@@ -1725,7 +1818,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1830,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1843,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{15}
+	return file_carillon_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Node) GetId() string {
@@ -1782,7 +1875,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +1887,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +1900,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{16}
+	return file_carillon_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Heartbeat) GetSeq() int64 {
@@ -1865,7 +1958,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1970,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1983,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{17}
+	return file_carillon_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeartbeatAck) GetSeq() int64 {
@@ -1924,7 +2017,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2029,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2042,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{18}
+	return file_carillon_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Drain) GetReason() string {
@@ -1981,7 +2074,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2086,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2099,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -2094,7 +2187,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2199,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2212,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -2187,7 +2280,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2292,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2305,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -2246,14 +2339,19 @@ type Offer struct {
 	// The last heartbeat of this session that had renewed the lease when the
 	// instance was chosen; 0 = the registration. A one-step offer that arrives
 	// when the lease counted from then may be over must not start.
-	LeaseSeq      int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	// Empty for a run that stands for itself; "shard" with shard_index (from 0) of
+	// shard_total; "before" and "after" for the hooks around the shards. parent_id
+	// is the run that they are parts of. Without these shard_total is 0.
+	Part          string `protobuf:"bytes,30,opt,name=part,proto3" json:"part,omitempty"`
+	ParentId      int64  `protobuf:"varint,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2363,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2376,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -2407,6 +2505,20 @@ func (x *Offer) GetLeaseSeq() int64 {
 	return 0
 }
 
+func (x *Offer) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *Offer) GetParentId() int64 {
+	if x != nil {
+		return x.ParentId
+	}
+	return 0
+}
+
 type AnswerBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Answers       []*Answer              `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
@@ -2416,7 +2528,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2540,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2553,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2466,7 +2578,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2590,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2603,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -2538,7 +2650,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2662,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2675,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -2585,7 +2697,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2709,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2722,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -2643,7 +2755,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2767,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2780,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -2691,7 +2803,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +2815,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +2828,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -2756,7 +2868,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2880,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2893,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -2816,7 +2928,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2940,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2953,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -2944,7 +3056,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3068,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3081,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -2993,7 +3105,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3117,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3130,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3058,7 +3170,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3182,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3195,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3106,7 +3218,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3230,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3243,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3173,7 +3285,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3297,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3310,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3230,7 +3342,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3354,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3367,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3307,7 +3419,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +3431,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +3444,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3373,7 +3485,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3497,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3510,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3489,7 +3601,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xfb\a\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xae\b\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3531,7 +3643,16 @@ const file_carillon_proto_rawDesc = "" +
 	"\x11misfire_window_ms\x18\x1e \x01(\x03R\x0fmisfireWindowMs\x12(\n" +
 	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
 	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
-	"\bpriority\x18) \x01(\x05R\bpriority\"\x92\x01\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\x121\n" +
+	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\"\x9c\x01\n" +
+	"\bSharding\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12\x17\n" +
+	"\aon_gone\x18\x03 \x01(\tR\x06onGone\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
@@ -3591,7 +3712,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xfe\x03\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xaf\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -3615,7 +3736,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
-	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\"<\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12\x12\n" +
+	"\x04part\x18\x1e \x01(\tR\x04part\x12\x1b\n" +
+	"\tparent_id\x18\x1f \x01(\x03R\bparentId\"<\n" +
 	"\vAnswerBatch\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.carillon.v1.AnswerR\aanswers\"\x98\x01\n" +
 	"\x06Answer\x12!\n" +
@@ -3727,7 +3850,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -3741,88 +3864,90 @@ var file_carillon_proto_goTypes = []any{
 	(*Register)(nil),          // 9: carillon.v1.Register
 	(*Handler)(nil),           // 10: carillon.v1.Handler
 	(*JobDeclaration)(nil),    // 11: carillon.v1.JobDeclaration
-	(*InventoryItem)(nil),     // 12: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 13: carillon.v1.Registered
-	(*Inventory)(nil),         // 14: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 15: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 16: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 17: carillon.v1.Notice
-	(*NodeList)(nil),          // 18: carillon.v1.NodeList
-	(*Node)(nil),              // 19: carillon.v1.Node
-	(*Heartbeat)(nil),         // 20: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 21: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 22: carillon.v1.Drain
-	(*CommandToExecutor)(nil), // 23: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 24: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 25: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 26: carillon.v1.Offer
-	(*AnswerBatch)(nil),       // 27: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 28: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 29: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 30: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 31: carillon.v1.StartedBatch
-	(*Started)(nil),           // 32: carillon.v1.Started
-	(*ResultBatch)(nil),       // 33: carillon.v1.ResultBatch
-	(*Result)(nil),            // 34: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 35: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 36: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 37: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 38: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 39: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 40: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 41: carillon.v1.LogLine
-	(*LogAck)(nil),            // 42: carillon.v1.LogAck
-	nil,                       // 43: carillon.v1.Register.LabelsEntry
+	(*Sharding)(nil),          // 12: carillon.v1.Sharding
+	(*InventoryItem)(nil),     // 13: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 14: carillon.v1.Registered
+	(*Inventory)(nil),         // 15: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 16: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 17: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 18: carillon.v1.Notice
+	(*NodeList)(nil),          // 19: carillon.v1.NodeList
+	(*Node)(nil),              // 20: carillon.v1.Node
+	(*Heartbeat)(nil),         // 21: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 22: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 23: carillon.v1.Drain
+	(*CommandToExecutor)(nil), // 24: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 25: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 26: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 27: carillon.v1.Offer
+	(*AnswerBatch)(nil),       // 28: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 29: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 30: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 31: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 32: carillon.v1.StartedBatch
+	(*Started)(nil),           // 33: carillon.v1.Started
+	(*ResultBatch)(nil),       // 34: carillon.v1.ResultBatch
+	(*Result)(nil),            // 35: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 36: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 37: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 38: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 39: carillon.v1.Cancel
+	(*LogBatch)(nil),          // 40: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 41: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 42: carillon.v1.LogLine
+	(*LogAck)(nil),            // 43: carillon.v1.LogAck
+	nil,                       // 44: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
 	6,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
 	9,  // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	20, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	22, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	14, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	13, // 6: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	21, // 7: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	18, // 8: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	22, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	21, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	23, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	15, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	14, // 6: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	22, // 7: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	19, // 8: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	23, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	6,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	15, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	43, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	16, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	44, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	10, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	12, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	12, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	13, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	13, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
 	11, // 16: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	1,  // 17: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	16, // 18: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	18, // 19: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	17, // 20: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	12, // 21: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	16, // 22: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 23: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	19, // 24: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	25, // 25: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	29, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	35, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	37, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	27, // 29: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	31, // 30: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	33, // 31: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	26, // 32: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	28, // 33: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	30, // 34: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	32, // 35: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	34, // 36: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 37: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	36, // 38: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	38, // 39: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	40, // 40: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	41, // 41: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 42: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	12, // 17: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	1,  // 18: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	17, // 19: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	19, // 20: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	18, // 21: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	13, // 22: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	17, // 23: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 24: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	20, // 25: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	26, // 26: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	30, // 27: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	36, // 28: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	38, // 29: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	28, // 30: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	32, // 31: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	34, // 32: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	27, // 33: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	29, // 34: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	31, // 35: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	33, // 36: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	35, // 37: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 38: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	37, // 39: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	39, // 40: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	41, // 41: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	42, // 42: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	6,  // 43: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -3844,13 +3969,13 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Error)(nil),
 		(*ControlToExecutor_Verdicts)(nil),
 	}
-	file_carillon_proto_msgTypes[19].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[20].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 	}
-	file_carillon_proto_msgTypes[20].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[21].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -3861,7 +3986,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -156,6 +156,14 @@ func (w *goWriter) options(c Clock) []string {
 	constant("Routing", c.Routing, routingNames)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)
+	if c.Broadcast {
+		out = append(out, "executor.Broadcast()")
+	}
+	number("Shards", c.Shards)
+	constant("OnGone", c.OnGone, goneNames)
+	text("BeforeShards", c.Before)
+	text("AfterShards", c.After)
+	duration("FireTimeout", c.FireTimeout)
 	if c.Idempotent {
 		out = append(out, "executor.Idempotent()")
 	}
@@ -205,6 +213,7 @@ var (
 	blockingNames = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
 	routingNames  = map[string]string{"first": "First", "round_robin": "RoundRobin", "random": "Random"}
 	misfireNames  = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
+	goneNames     = map[string]string{"miss": "MissShard", "move": "MoveShard"}
 	gapNames      = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
 	overlapNames  = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
 	dayNames      = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}

@@ -40,6 +40,7 @@ type JobSpec struct {
 	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
+	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Absent: each fire is one run"`
 }
 
 // Schedule says when a job fires. Only the fields of its kind are present.
@@ -157,6 +158,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
 		},
+		Sharding: shardingOf(s.Sharding),
 	}
 }
 

@@ -84,13 +84,14 @@ type Dispatcher struct {
 	answers *batch.Queue[Answer]
 	backs   *batch.Queue[store.GiveBack]
 	admits  *batch.Queue[domain.LimitKey]
+	cancels *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
 	turns   turns
 	waiting waitingRoom
 	owed    owed
 	outages outages
 	// These keep the log short while the database is away.
-	noSpec, noOffer, noAdmit trouble
-	stop                     <-chan struct{} // set by Run before its workers begin
+	noSpec, noOffer, noAdmit, noSpread trouble
+	stop                               <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -110,7 +111,7 @@ func New(opt Options) *Dispatcher {
 	d := &Dispatcher{
 		opt: opt, log: opt.Logger.With("component", "dispatch"),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
-		noAdmit: trouble{step: "admit waiting executions"},
+		noAdmit: trouble{step: "admit waiting executions"}, noSpread: trouble{step: "spread executions"},
 	}
 	for i := range d.due {
 		d.due[i] = batch.NewOrdered(offerBatch, dueInTurn, d.offer)
@@ -118,6 +119,7 @@ func New(opt Options) *Dispatcher {
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
 	d.admits = batch.New(1, offerBatch, d.admit)
+	d.cancels = batch.New(1, offerBatch, d.cancelParts)
 	if opt.Floods != nil {
 		d.answers.Bound(opt.Floods)
 		for _, q := range d.due {
@@ -141,7 +143,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 
 // Queues are all that Run works off.
 func (d *Dispatcher) Queues() []batch.Worker {
-	return append(workers(d.due[:]), d.answers, d.backs, d.admits)
+	return append(workers(d.due[:]), d.answers, d.backs, d.admits, d.cancels)
 }
 
 func workers(queues []*batch.Queue[domain.Execution]) (out []batch.Worker) {
@@ -184,6 +186,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	readable := true
 	chosen := make([]choice, 0, len(due))
 	var waits []waiter
+	var parents []domain.Execution
 	unused := map[domain.ExecutorID]int{} // room that somebody else may have
 	held := map[domain.JobID]*waiter{}    // nobody overtakes an earlier run of a serial job
 	for _, e := range due {
@@ -198,7 +201,8 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			d.postpone(&d.noSpec, err, e)
 			continue
 		}
-		if first := held[e.JobID]; first != nil {
+		spec = spec.For(e.Part)
+		if first := held[e.JobID]; first != nil && !e.IsPart() {
 			waits = append(waits, waiter{execution: e, spec: spec, online: first.online})
 			continue
 		}
@@ -207,7 +211,11 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			unused[e.Executor]++
 			continue
 		}
-		c, wait := d.choose(e, spec, targets)
+		if spec.Sharding.On() && !e.IsPart() && len(targets) > 0 {
+			parents = append(parents, e) // it needs no room, but somebody to have shards for
+			continue
+		}
+		c, wait := d.choose(e, spec, boundTo(e.Bound, targets))
 		if wait == nil {
 			chosen = append(chosen, c)
 			continue
@@ -221,6 +229,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 		d.noSpec.over(d.log)
 	}
 	d.makeOffers(ctx, chosen)
+	d.spread(ctx, parents)
 	d.wait(ctx, waits)
 	d.rooms(unused)
 }
@@ -366,7 +375,7 @@ func (d *Dispatcher) Repeat(ctx context.Context, offered []domain.Execution) {
 			d.log.Warn("one-step offers are left to the sweep", "err", err)
 			break
 		}
-		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec})
+		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec.For(e.Part)})
 	}
 	d.Resend(offers)
 }
@@ -402,8 +411,13 @@ func (d *Dispatcher) stopCovered(covered []domain.Execution) (ended []domain.Exe
 }
 
 // SendCancel passes a cancel on, if this node serves the instance; whoever
-// does not get it through leaves it to the sweep.
+// does not get it through leaves it to the sweep. A parent's cancel goes to its
+// parts.
 func (d *Dispatcher) SendCancel(e domain.Execution) {
+	if e.OnlyPartsMove() {
+		d.cancels.Add(e)
+		return
+	}
 	if t := d.opt.Fleet.TargetOf(e.Instance); t != nil {
 		t.SendCancel(e)
 	}

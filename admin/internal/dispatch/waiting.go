@@ -26,10 +26,11 @@ type line struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
 	handler  string
+	bound    domain.InstanceID // of a broadcast's shards; 0 = any instance
 }
 
 func (w waiter) line() line {
-	return line{w.execution.TenantID, w.execution.Executor, w.spec.Handler}
+	return line{w.execution.TenantID, w.execution.Executor, w.spec.Handler, w.execution.Bound}
 }
 
 // waitingRoom keeps waiters by line, by precedence, each once.
@@ -79,7 +80,7 @@ func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(r.lines[executor]), func(a, b line) int {
-		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.handler, b.handler))
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.handler, b.handler), cmp.Compare(a.bound, b.bound))
 	})
 }
 
@@ -131,10 +132,13 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		d.waiting.add(w)
 		waits[i] = store.Wait{
 			Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance,
-			Message: "every instance that serves the handler is full", For: waitBusy,
+			Message: "every instance that serves the handler is full", For: waitBusy, Full: w.online > 0,
 		}
 		if w.online == 0 {
 			waits[i].Message = "no instance that serves the handler is connected"
+			if w.execution.Bound != 0 {
+				waits[i].Message = "the instance that the shard is for is not connected"
+			}
 			waits[i].For = waitOffline(d.opt.Now().Sub(w.since()))
 		}
 	}
@@ -181,7 +185,7 @@ func (d *Dispatcher) rooms(freed map[domain.ExecutorID]int) {
 // release fires up to n waiters of a line, as many as its instances have room for.
 func (d *Dispatcher) release(l line, n int) {
 	free := 0
-	for _, t := range d.opt.Fleet.Targets(l.tenant, l.executor, l.handler) {
+	for _, t := range boundTo(l.bound, d.opt.Fleet.Targets(l.tenant, l.executor, l.handler)) {
 		free += max(t.Free(), 0)
 	}
 	d.Fire(d.waiting.take(l, min(n, free)))

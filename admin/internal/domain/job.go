@@ -77,6 +77,7 @@ type JobSpec struct {
 	Priority        int
 	Owner           Owner
 	Alert           Alert
+	Sharding        Sharding
 }
 
 // DefaultDispatchTimeout applies when a job says nothing else.

@@ -22,7 +22,7 @@ import (
 var (
 	writable = []string{
 		"name", "description", "labels", "executor", "handler", "input", "schedule", "misfire", "routing",
-		"blocking", "parallelism", "retry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "state",
+		"blocking", "parallelism", "retry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
 		"id", "pauseNote", "source", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",
