@@ -2343,8 +2343,10 @@ type Offer struct {
 	// Empty for a run that stands for itself; "shard" with shard_index (from 0) of
 	// shard_total; "before" and "after" for the hooks around the shards. parent_id
 	// is the run that they are parts of. Without these shard_total is 0.
-	Part          string `protobuf:"bytes,30,opt,name=part,proto3" json:"part,omitempty"`
-	ParentId      int64  `protobuf:"varint,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
+	Part     string `protobuf:"bytes,30,opt,name=part,proto3" json:"part,omitempty"`
+	ParentId int64  `protobuf:"varint,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
+	// What an agent runs; absent for all other handlers (SPEC.md, section 11).
+	Script        *Script `protobuf:"bytes,26,opt,name=script,proto3" json:"script,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2519,6 +2521,126 @@ func (x *Offer) GetParentId() int64 {
 	return 0
 }
 
+func (x *Offer) GetScript() *Script {
+	if x != nil {
+		return x.Script
+	}
+	return nil
+}
+
+// Script is one revision of a script that the admin keeps. Revisions never change.
+type Script struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Revision int64                  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// shell, python, node, php, powershell.
+	Language string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
+	// SHA-256 of content.
+	Sha256  []byte `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Content []byte `protobuf:"bytes,6,opt,name=content,proto3" json:"content,omitempty"`
+	// Ed25519 by the admin's script key; empty when the admin has none.
+	Signature []byte   `protobuf:"bytes,7,opt,name=signature,proto3" json:"signature,omitempty"`
+	Args      []string `protobuf:"bytes,8,rep,name=args,proto3" json:"args,omitempty"`
+	// Why the admin hands out no content; the run fails with it.
+	Refusal       string `protobuf:"bytes,9,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Script) Reset() {
+	*x = Script{}
+	mi := &file_carillon_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Script) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Script) ProtoMessage() {}
+
+func (x *Script) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Script.ProtoReflect.Descriptor instead.
+func (*Script) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Script) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Script) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Script) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Script) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *Script) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *Script) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Script) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *Script) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Script) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 type AnswerBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Answers       []*Answer              `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
@@ -2528,7 +2650,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2662,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2675,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2578,7 +2700,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2712,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2725,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -2650,7 +2772,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2784,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2797,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -2697,7 +2819,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2831,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +2844,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -2755,7 +2877,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2889,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2902,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -2803,7 +2925,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2937,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2950,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -2868,7 +2990,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3002,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3015,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -2928,7 +3050,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3062,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3075,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3056,7 +3178,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3190,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3203,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3105,7 +3227,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3239,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3252,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3170,7 +3292,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3304,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3317,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3218,7 +3340,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3352,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3365,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3285,7 +3407,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3297,7 +3419,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3310,7 +3432,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3342,7 +3464,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3476,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3489,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3419,7 +3541,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3553,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3566,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3485,7 +3607,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3497,7 +3619,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3510,7 +3632,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3712,7 +3834,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xaf\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xdc\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -3738,7 +3860,18 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
 	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12\x12\n" +
 	"\x04part\x18\x1e \x01(\tR\x04part\x12\x1b\n" +
-	"\tparent_id\x18\x1f \x01(\x03R\bparentId\"<\n" +
+	"\tparent_id\x18\x1f \x01(\x03R\bparentId\x12+\n" +
+	"\x06script\x18\x1a \x01(\v2\x13.carillon.v1.ScriptR\x06script\"\xe2\x01\n" +
+	"\x06Script\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12\x1a\n" +
+	"\blanguage\x18\x04 \x01(\tR\blanguage\x12\x16\n" +
+	"\x06sha256\x18\x05 \x01(\fR\x06sha256\x12\x18\n" +
+	"\acontent\x18\x06 \x01(\fR\acontent\x12\x1c\n" +
+	"\tsignature\x18\a \x01(\fR\tsignature\x12\x12\n" +
+	"\x04args\x18\b \x03(\tR\x04args\x12\x18\n" +
+	"\arefusal\x18\t \x01(\tR\arefusal\"<\n" +
 	"\vAnswerBatch\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.carillon.v1.AnswerR\aanswers\"\x98\x01\n" +
 	"\x06Answer\x12!\n" +
@@ -3850,7 +3983,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -3880,23 +4013,24 @@ var file_carillon_proto_goTypes = []any{
 	(*CommandToAdmin)(nil),    // 25: carillon.v1.CommandToAdmin
 	(*OfferBatch)(nil),        // 26: carillon.v1.OfferBatch
 	(*Offer)(nil),             // 27: carillon.v1.Offer
-	(*AnswerBatch)(nil),       // 28: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 29: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 30: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 31: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 32: carillon.v1.StartedBatch
-	(*Started)(nil),           // 33: carillon.v1.Started
-	(*ResultBatch)(nil),       // 34: carillon.v1.ResultBatch
-	(*Result)(nil),            // 35: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 36: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 37: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 38: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 39: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 40: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 41: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 42: carillon.v1.LogLine
-	(*LogAck)(nil),            // 43: carillon.v1.LogAck
-	nil,                       // 44: carillon.v1.Register.LabelsEntry
+	(*Script)(nil),            // 28: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 29: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 30: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 31: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 32: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 33: carillon.v1.StartedBatch
+	(*Started)(nil),           // 34: carillon.v1.Started
+	(*ResultBatch)(nil),       // 35: carillon.v1.ResultBatch
+	(*Result)(nil),            // 36: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 37: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 38: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 39: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 40: carillon.v1.Cancel
+	(*LogBatch)(nil),          // 41: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 42: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 43: carillon.v1.LogLine
+	(*LogAck)(nil),            // 44: carillon.v1.LogAck
+	nil,                       // 45: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
@@ -3911,7 +4045,7 @@ var file_carillon_proto_depIdxs = []int32{
 	23, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	6,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
 	16, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	44, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	45, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	10, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
 	13, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
 	13, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
@@ -3926,28 +4060,29 @@ var file_carillon_proto_depIdxs = []int32{
 	2,  // 24: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
 	20, // 25: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
 	26, // 26: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	30, // 27: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	36, // 28: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	38, // 29: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	28, // 30: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	32, // 31: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	34, // 32: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	31, // 27: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	37, // 28: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	39, // 29: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	29, // 30: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	33, // 31: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	35, // 32: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
 	27, // 33: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	29, // 34: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	31, // 35: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	33, // 36: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	35, // 37: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 38: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	37, // 39: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	39, // 40: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	41, // 41: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	42, // 42: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 43: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	28, // 34: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	30, // 35: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	32, // 36: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	34, // 37: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	36, // 38: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 39: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	38, // 40: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	40, // 41: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	42, // 42: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	43, // 43: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	6,  // 44: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -3986,7 +4121,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
