@@ -103,8 +103,8 @@ func (s *JobSpec) For(r Part) *JobSpec {
 	case PartAfter:
 		part.Handler = s.Sharding.After
 	default:
-		if part.Routing == RouteFirst {
-			part.Routing = RouteRoundRobin // they are there to be spread
+		if part.Routing.Pinned() || part.Routing == RouteConsistentHash {
+			part.Routing, part.RoutingKey = RouteRoundRobin, "" // they are there to be spread
 		}
 	}
 	return &part

@@ -66,6 +66,10 @@ func (s *nodeStore) CancelParts(_ context.Context, parents []domain.Execution) (
 	return plain(s.n, "cancel parts", func(d *database) store.CancelledParts { return d.cancelParts(parents) })
 }
 
+func (s *nodeStore) RecentInstances(_ context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
+	return plain(s.n, "recent instances", func(d *database) map[domain.JobID][]domain.InstanceID { return d.recent(p) })
+}
+
 func (s *nodeStore) GrantOffers(_ context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
 	return plain(s.n, "grant", func(d *database) []store.GrantResult { return d.grant(grants) })
 }

@@ -231,7 +231,7 @@ func (b *batch) save() error {
 		changes = append(changes, change[executionRow]{m.before, after})
 		m.after, m.e = after, after.execution() // what callers get is what is stored
 	}
-	if b.t.alone != nil {
+	if b.t.alone != "" {
 		return b.saveAlone(changes)
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
@@ -244,6 +244,12 @@ func (b *batch) save() error {
 	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)
 	}
+	return b.saveRest()
+}
+
+// saveRest writes what comes of the moves beside executions, slots and limits.
+// Whatever it writes, the batch needs a transaction for it (saveAlone).
+func (b *batch) saveRest() error {
 	if err := executionTable.insert(b.t, b.born); err != nil {
 		return fmt.Errorf("insert parts: %w", err)
 	}

@@ -185,6 +185,11 @@ func (b *batch) enter(m *move, r *store.OfferResult) (in bool, err error) {
 		r.Status = store.OfferDiscarded
 		return false, errors.Join(err, b.apply(m, fx))
 	}
+	if m.e.SendsSpent(m.spec.SendRetry) {
+		fx, err := m.e.SendFailed(b.now)
+		r.Status = store.OfferDiscarded
+		return false, errors.Join(err, b.apply(m, fx))
+	}
 	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
 	if limit == 0 || m.e.HoldsSlot {
 		return true, nil
@@ -279,7 +284,8 @@ func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID,
 	return err
 }
 
-// GiveBackOffers leaves the slot with the execution, so that order is kept.
+// GiveBackOffers leaves the slot with the execution, so that order is kept. One
+// whose sends are spent is ended by the sweep, or by the next offer.
 func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -300,7 +306,7 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 			if g.Refused {
 				giveBack = m.e.Refuse
 			}
-			if giveBack(b.now, g.Fence, g.Reason, g.Message, g.Wait) == nil {
+			if giveBack(b.now, g.Fence, g.Reason, g.Message, m.e.SendWait(m.spec.SendRetry, g.Wait)) == nil {
 				results[i].Status = store.OfferMade
 			}
 		}

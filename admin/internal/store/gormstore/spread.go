@@ -103,27 +103,31 @@ func (b *batch) waitForInstance(m *move, r *store.SpreadResult) error {
 		s.enqueue(&m.e)
 	}
 	r.Status = store.OfferBlocked
-	return m.e.Wait(b.now, domain.ReasonWaitInstance, "no instance that serves the handler is online", b.now.Add(noInstanceCheck))
+	return m.e.Wait(b.now, domain.ReasonWaitInstance, "no instance that could take a shard is online", b.now.Add(noInstanceCheck))
 }
 
-// serving lists the instances with a living lease that serve a run's handler and
-// take new work, the one that came first first.
+// serving lists the instances with a living lease that serve a run's handler, have
+// the labels that it requires and take new work, the one that came first first.
 func (b *batch) serving(m *move) (out []domain.InstanceID, err error) {
 	err = query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 		var id domain.InstanceID
-		var handlers string
-		if err := rows.Scan(&id, &handlers); err != nil {
+		var handlers, text string
+		if err := rows.Scan(&id, &handlers, &text); err != nil {
 			return err
+		}
+		var labels map[string]string
+		if err := json.Unmarshal([]byte(text), &labels); err != nil && text != "" {
+			return fmt.Errorf("labels of instance %s: %w", id, err)
 		}
 		var names []string
 		if err := json.Unmarshal([]byte(handlers), &names); err != nil {
 			return fmt.Errorf("handlers of instance %s: %w", id, err)
 		}
-		if slices.Contains(names, m.spec.Handler) {
+		if slices.Contains(names, m.spec.Handler) && (m.spec.Require.Empty() || m.spec.Require.Matches(labels)) {
 			out = append(out, id)
 		}
 		return nil
-	}, "SELECT id, handlers FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > ? AND draining = 0 ORDER BY id",
+	}, "SELECT id, handlers, labels FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > ? AND draining = 0 ORDER BY id",
 		int64(m.e.TenantID), int64(m.e.Executor), millis(b.now))
 	if err != nil {
 		return nil, fmt.Errorf("find instances to spread over: %w", err)

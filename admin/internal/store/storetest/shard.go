@@ -127,6 +127,15 @@ func testShardsBroadcast(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Succeeded, f.find(run).State)
 	require.Len(t, f.spread(f.run(j)), 3)
 
+	// Labels that are required bound a broadcast, too.
+	zoned := f.job(func(s *domain.JobSpec) {
+		broadcast(domain.GoneMiss)(s)
+		var err error
+		s.Require, err = domain.ParseSelector("zone = b")
+		f.ok(err)
+	})
+	require.Equal(t, domain.ReasonWaitInstance, f.spreadTo(store.OfferBlocked, f.run(zoned)).Execution.Reason)
+
 	// Nobody there: it waits, and the wait ends as for any run.
 	lone := f.job(func(s *domain.JobSpec) { broadcast(domain.GoneMiss)(s); s.Handler = "nobody has it" })
 	waits := f.run(lone)
