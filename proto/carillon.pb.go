@@ -1088,25 +1088,31 @@ type JobDeclaration struct {
 	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
 	// job runs only when asked. With window_from, every_ms is the pace inside the
 	// window of each day.
-	DelayMs            int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
-	AtMs               int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
-	InstantsMs         []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
-	WindowFrom         string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
-	WindowTo           string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
-	StartAtMs          int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
-	EndAtMs            int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
-	JitterMs           int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	DstGap             string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
-	DstOverlap         string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
-	Calendars          []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
-	CalendarDays       string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
-	MisfireThresholdMs int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
-	MisfireWindowMs    int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
-	MisfireMaxRuns     int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
-	Parallelism        int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
-	Priority           int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	DelayMs             int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs                int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs          []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom          string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo            string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs           int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs             int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs            int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap              string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap          string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars           []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays        string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs  int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs     int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns      int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism         int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
+	Priority            int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
+	RoutingKey          string   `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
+	RequireLabels       string   `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
+	PreferLabels        string   `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
+	MaxSends            int32    `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
+	SendDelayMs         int64    `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
+	SendBackoffPermille int32    `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *JobDeclaration) Reset() {
@@ -1366,6 +1372,48 @@ func (x *JobDeclaration) GetParallelism() int32 {
 func (x *JobDeclaration) GetPriority() int32 {
 	if x != nil {
 		return x.Priority
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetRoutingKey() string {
+	if x != nil {
+		return x.RoutingKey
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetRequireLabels() string {
+	if x != nil {
+		return x.RequireLabels
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetPreferLabels() string {
+	if x != nil {
+		return x.PreferLabels
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetMaxSends() int32 {
+	if x != nil {
+		return x.MaxSends
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetSendDelayMs() int64 {
+	if x != nil {
+		return x.SendDelayMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetSendBackoffPermille() int32 {
+	if x != nil {
+		return x.SendBackoffPermille
 	}
 	return 0
 }
@@ -1842,9 +1890,13 @@ type Heartbeat struct {
 	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	Draining    bool  `protobuf:"varint,6,opt,name=draining,proto3" json:"draining,omitempty"`
 	// Idle: this is the only session that the instance keeps, until it is told to wake.
-	Parked        bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Parked bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	// What the process may use of both; 0 = it does not know, or without a limit.
+	// The routing strategy least_loaded goes by the shares.
+	CpuLimitMilli    int32 `protobuf:"varint,10,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
+	MemoryLimitBytes int64 `protobuf:"varint,11,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Heartbeat) Reset() {
@@ -1924,6 +1976,20 @@ func (x *Heartbeat) GetParked() bool {
 		return x.Parked
 	}
 	return false
+}
+
+func (x *Heartbeat) GetCpuLimitMilli() int32 {
+	if x != nil {
+		return x.CpuLimitMilli
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetMemoryLimitBytes() int64 {
+	if x != nil {
+		return x.MemoryLimitBytes
+	}
+	return 0
 }
 
 type HeartbeatAck struct {
@@ -2396,6 +2462,8 @@ type Offer struct {
 	// instance was chosen; 0 = the registration. A one-step offer that arrives
 	// when the lease counted from then may be over must not start.
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	// The lowest level of log lines to capture for this run (DEBUG, INFO, WARN, ERROR); empty = as the executor's own settings say.
+	LogLevel string `protobuf:"bytes,60,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	// What an agent runs; absent for all other handlers (SPEC.md, section 11).
 	Script        *Script `protobuf:"bytes,26,opt,name=script,proto3" json:"script,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2556,6 +2624,13 @@ func (x *Offer) GetLeaseSeq() int64 {
 		return x.LeaseSeq
 	}
 	return 0
+}
+
+func (x *Offer) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
 }
 
 func (x *Offer) GetScript() *Script {
@@ -3571,7 +3646,9 @@ type LogLine struct {
 	Level   int32  `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// JSON object of the attributes, or empty.
-	Attrs         []byte `protobuf:"bytes,4,opt,name=attrs,proto3" json:"attrs,omitempty"`
+	Attrs []byte `protobuf:"bytes,4,opt,name=attrs,proto3" json:"attrs,omitempty"`
+	// Of the span that the line was written in, 32 hexadecimal digits in lower case; empty = none.
+	TraceId       string `protobuf:"bytes,5,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3632,6 +3709,13 @@ func (x *LogLine) GetAttrs() []byte {
 		return x.Attrs
 	}
 	return nil
+}
+
+func (x *LogLine) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
 }
 
 type LogAck struct {
@@ -3765,7 +3849,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xfb\a\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xdd\t\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3807,7 +3891,14 @@ const file_carillon_proto_rawDesc = "" +
 	"\x11misfire_window_ms\x18\x1e \x01(\x03R\x0fmisfireWindowMs\x12(\n" +
 	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
 	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
-	"\bpriority\x18) \x01(\x05R\bpriority\"\x92\x01\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\x12\x1f\n" +
+	"\vrouting_key\x182 \x01(\tR\n" +
+	"routingKey\x12%\n" +
+	"\x0erequire_labels\x183 \x01(\tR\rrequireLabels\x12#\n" +
+	"\rprefer_labels\x184 \x01(\tR\fpreferLabels\x12\x1b\n" +
+	"\tmax_sends\x185 \x01(\x05R\bmaxSends\x12\"\n" +
+	"\rsend_delay_ms\x186 \x01(\x03R\vsendDelayMs\x122\n" +
+	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
@@ -3839,7 +3930,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\v2\x11.carillon.v1.NodeR\x05nodes\"0\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc1\x01\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x97\x02\n" +
 	"\tHeartbeat\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
@@ -3847,7 +3938,10 @@ const file_carillon_proto_rawDesc = "" +
 	"\tcpu_milli\x18\x04 \x01(\x05R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x05 \x01(\x03R\vmemoryBytes\x12\x1a\n" +
 	"\bdraining\x18\x06 \x01(\bR\bdraining\x12\x16\n" +
-	"\x06parked\x18\a \x01(\bR\x06parked\"\\\n" +
+	"\x06parked\x18\a \x01(\bR\x06parked\x12&\n" +
+	"\x0fcpu_limit_milli\x18\n" +
+	" \x01(\x05R\rcpuLimitMilli\x12,\n" +
+	"\x12memory_limit_bytes\x18\v \x01(\x03R\x10memoryLimitBytes\"\\\n" +
 	"\fHeartbeatAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x15\n" +
 	"\x06now_ms\x18\x02 \x01(\x03R\x05nowMs\x12#\n" +
@@ -3870,7 +3964,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xab\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xc8\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -3894,7 +3988,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
-	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12+\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12\x1b\n" +
+	"\tlog_level\x18< \x01(\tR\blogLevel\x12+\n" +
 	"\x06script\x18\x1a \x01(\v2\x13.carillon.v1.ScriptR\x06script\"\xe2\x01\n" +
 	"\x06Script\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
@@ -3971,12 +4066,13 @@ const file_carillon_proto_rawDesc = "" +
 	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x1d\n" +
 	"\n" +
 	"first_line\x18\x04 \x01(\x03R\tfirstLine\x12*\n" +
-	"\x05lines\x18\x05 \x03(\v2\x14.carillon.v1.LogLineR\x05lines\"d\n" +
+	"\x05lines\x18\x05 \x03(\v2\x14.carillon.v1.LogLineR\x05lines\"\x7f\n" +
 	"\aLogLine\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x05R\x05level\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
-	"\x05attrs\x18\x04 \x01(\fR\x05attrs\"D\n" +
+	"\x05attrs\x18\x04 \x01(\fR\x05attrs\x12\x19\n" +
+	"\btrace_id\x18\x05 \x01(\tR\atraceId\"D\n" +
 	"\x06LogAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12(\n" +
 	"\x05error\x18\x02 \x01(\v2\x12.carillon.v1.ErrorR\x05error*]\n" +

@@ -117,10 +117,10 @@ func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsPara
 
 // recorder is a Sink that passes events on to the test.
 type recorder struct {
-	joined, left, doubted chan *Session
-	freed                 chan room
-	answers               chan *proto.Answer
-	results               chan *proto.Result
+	joined, left, doubted, draining chan *Session
+	freed                           chan room
+	answers                         chan *proto.Answer
+	results                         chan *proto.Result
 }
 
 // room is what Sink.Freed tells.
@@ -133,6 +133,7 @@ func (r *recorder) Joined(s *Session)       { r.joined <- s }
 func (r *recorder) Left(s *Session)         { r.left <- s }
 func (r *recorder) Freed(s *Session, n int) { r.freed <- room{s, n} }
 func (r *recorder) Doubted(s *Session)      { r.doubted <- s }
+func (r *recorder) Draining(s *Session)     { r.draining <- s }
 func (r *recorder) Answered(_ *Session, list []*proto.Answer) {
 	for _, a := range list {
 		r.answers <- a
@@ -152,6 +153,7 @@ type bench struct {
 	fleet *fakeFleet
 	rec   *recorder
 	judge *judge
+	logs  *fakeLogs
 }
 
 func start(t *testing.T) *bench {
@@ -164,17 +166,18 @@ func startWith(t *testing.T, change func(*Options)) *bench {
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
+		logs:  newFakeLogs(),
 		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}, left: make(chan domain.InstanceID, 8)},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan room, 64),
-			doubted: make(chan *Session, 64),
+			doubted: make(chan *Session, 64), draining: make(chan *Session, 64),
 			answers: make(chan *proto.Answer, 64), results: make(chan *proto.Result, 64),
 		},
 	}
 	opt := Options{
 		NodeID: "node-1", ClusterID: "c1", Auth: fakeAuth{}, Fleet: b.fleet, Sink: b.rec,
-		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge,
+		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge, Logs: b.logs,
 	}
 	change(&opt)
 	b.gate = New(opt)
@@ -481,7 +484,8 @@ func TestDrainingInstancesGetNoOffers(t *testing.T) {
 	p := b.join(bootA, 1)
 	s := get(t, b.rec.joined)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Drain{Drain: &proto.Drain{Reason: "deploy"}}})
-	require.Eventually(t, func() bool { return len(b.gate.Sessions(1, 2, "sync")) == 0 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, s, get(t, b.rec.draining))
+	require.Empty(t, b.gate.Sessions(1, 2, "sync"))
 	require.False(t, s.Reserve(1, 1))
 	require.False(t, s.Closed(), "it may still report results")
 }

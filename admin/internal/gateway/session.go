@@ -30,6 +30,7 @@ type Session struct {
 	Instance   domain.InstanceID
 	BootID     string
 	Name       string
+	Labels     map[string]string
 	idempotent map[string]bool // by handler name
 	serial     string          // of its certificate; empty = it has none
 
@@ -54,6 +55,8 @@ type Session struct {
 	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer attempts than inflight has
 	beats    int64                 // guarded by mu: heartbeats heard
 	young    [2]int                // guarded by mu: of inflight, since the last heartbeat, and between it and the one before
+	cpu      int                   // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
+	memory   int                   // guarded by mu: likewise
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
@@ -209,7 +212,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	if err != nil {
 		return nil, nil, fmt.Errorf("register instance: %w", err)
 	}
-	s.Instance, s.Name = instance.ID, instance.Name
+	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
 	s.slots, s.draining = int(reg.Slots), reg.Draining
 	for _, h := range reg.Handlers {
 		s.idempotent[h.Name] = h.Idempotent
@@ -345,6 +348,14 @@ func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.slots - s.occupied()
+}
+
+// Load returns how much of its slots, CPU and memory the instance uses, each in
+// thousandths of what it has; 0 for what it does not report.
+func (s *Session) Load() (slots, cpu, memory int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.occupied() * 1000 / max(s.slots, 1), s.cpu, s.memory
 }
 
 // Closed reports whether the session has ended.

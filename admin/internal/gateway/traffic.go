@@ -138,6 +138,7 @@ func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error
 			s.mu.Lock()
 			s.draining = true
 			s.mu.Unlock()
+			g.opt.Sink.Draining(s)
 			g.log.Info("executor drains", "instance_id", s.Instance, "reason", body.Drain.Reason)
 		case *proto.ControlToAdmin_Leave:
 			g.leave(ctx, s)
@@ -175,12 +176,26 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	if b.Slots > 0 {
 		s.slots = int(b.Slots)
 	}
+	s.cpu, s.memory = share(int64(b.CpuMilli), int64(b.CpuLimitMilli)), share(b.MemoryBytes, b.MemoryLimitBytes)
+	leaves := b.Draining && !s.draining
 	s.draining = s.draining || b.Draining
 	s.mu.Unlock()
+	if leaves {
+		g.opt.Sink.Draining(s)
+	}
 	g.renewals.add(s, b)
 	if room := s.Free(); room > 0 { // attempts of other nodes may have ended
 		g.opt.Sink.Freed(s, room)
 	}
+}
+
+// share is a part of a limit in thousandths; 0 when there is no limit, or when
+// what was reported makes no sense.
+func share(part, limit int64) int {
+	if part <= 0 || limit <= 0 {
+		return 0
+	}
+	return int(min(float64(part)/float64(limit), 100) * 1000)
 }
 
 func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {

@@ -857,7 +857,7 @@ export interface paths {
         };
         /**
          * A piece of a run's log
-         * @description To follow it, ask again with after set to next and wait set, until complete.
+         * @description To follow it, ask again with after set to next and wait set, until complete. To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.
          */
         get: operations["get-run-log"];
         put?: never;
@@ -1749,7 +1749,7 @@ export interface components {
             instance: components["schemas"]["Ref"];
             text: components["schemas"]["Bilingual"];
             /** @enum {string} */
-            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "not_connected" | "silent" | "draining" | "full" | "has_room";
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "full" | "has_room";
         };
         Job: {
             alert: components["schemas"]["Alert"];
@@ -1777,6 +1777,11 @@ export interface components {
                 [key: string]: string;
             };
             lastRun: components["schemas"]["LastRun"] | null;
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /** @description Enabled with a schedule that has no fire left */
@@ -1795,17 +1800,25 @@ export interface components {
              */
             parallelism: number;
             pauseNote: string;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels: string;
             /**
              * Format: int64
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
+            /** @description What the labels of an instance have to meet; empty = any */
+            requireLabels: string;
             retry: components["schemas"]["Retry"];
             /** Format: int64 */
             revision: number;
             /** @enum {string} */
-            routing: "first" | "round_robin" | "random";
+            routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
+            routingKey: string;
             schedule: components["schemas"]["Schedule"];
+            /** @description Sends that lead to nothing; they cost no attempt */
+            sendRetry: components["schemas"]["SendRetry"];
             /** @enum {string} */
             source: "console" | "code";
             /** @enum {string} */
@@ -1835,6 +1848,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /**
@@ -1848,15 +1866,23 @@ export interface components {
              * @description Runs at once with blocking parallel; 0 = no limit
              */
             parallelism: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels: string;
             /**
              * Format: int64
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
+            /** @description What the labels of an instance have to meet; empty = any */
+            requireLabels: string;
             retry: components["schemas"]["Retry"];
             /** @enum {string} */
-            routing: "first" | "round_robin" | "random";
+            routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
+            routingKey: string;
             schedule: components["schemas"]["Schedule"];
+            /** @description Sends that lead to nothing; they cost no attempt */
+            sendRetry: components["schemas"]["SendRetry"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
         };
@@ -1877,6 +1903,11 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
             /**
@@ -1890,18 +1921,26 @@ export interface components {
              * @description Runs at once with blocking parallel; default 0: no limit
              */
             parallelism?: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels?: string;
             /**
              * Format: int64
              * @description Default 0; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority?: number;
+            /** @description What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot */
+            requireLabels?: string;
             retry?: components["schemas"]["RetryWrite"];
             /**
              * @description Default round_robin
              * @enum {string}
              */
-            routing?: "first" | "round_robin" | "random";
+            routing?: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key */
+            routingKey?: string;
             schedule: components["schemas"]["ScheduleWrite"];
+            /** @description Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt */
+            sendRetry?: components["schemas"]["SendRetryWrite"];
             /**
              * @description Only when creating, default enabled; later by pause and resume
              * @enum {string}
@@ -1975,6 +2014,8 @@ export interface components {
              * @description From 1; counts on over the attempts unless one was asked for
              */
             n: number;
+            /** @description Of the span that the line was written in */
+            traceId?: string;
         };
         LogPage: {
             /** @description No further line can come after these */
@@ -1990,6 +2031,11 @@ export interface components {
              * @description Give it as after to go on; beyond the last of lines when a filter left some out
              */
             next: number;
+            /**
+             * Format: int64
+             * @description With before: give it as before to go on; 0 when nothing comes before these
+             */
+            prev: number;
             /** @description Lines are missing: the executor wrote more than was kept or arrived */
             truncated: boolean;
         };
@@ -2311,7 +2357,15 @@ export interface components {
             error?: string;
             errorKind?: string;
             executor: components["schemas"]["Ref"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
             fence: number;
             /** Format: date-time */
             finishedAt: string | null;
@@ -2419,7 +2473,15 @@ export interface components {
             error?: string;
             errorKind?: string;
             executor: components["schemas"]["Ref"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
             fence: number;
             /** Format: date-time */
             finishedAt: string | null;
@@ -2590,6 +2652,37 @@ export interface components {
             windowTo?: string;
             /** @description IANA name; default UTC */
             zone?: string;
+        };
+        SendRetry: {
+            /**
+             * Format: double
+             * @description Multiplies the delay after each send
+             */
+            backoff: number;
+            /** @description Before the next send; 0s = as the instance's answer suggests, at most 2s */
+            delay: string;
+            maxDelay: string;
+            /**
+             * Format: int64
+             * @description Sends that may lead to nothing, over all attempts; 0 = as many as the dispatch timeout allows
+             */
+            maxSends: number;
+        };
+        SendRetryWrite: {
+            /**
+             * Format: double
+             * @description Default 1
+             */
+            backoff?: number;
+            /** @description Default 0s: as the instance's answer suggests */
+            delay?: string;
+            /** @description Default 1m */
+            maxDelay?: string;
+            /**
+             * Format: int64
+             * @description Default 0: as many as the dispatch timeout allows
+             */
+            maxSends?: number;
         };
         SessionUser: {
             id: string;
@@ -7805,12 +7898,14 @@ export interface operations {
                 attempt?: number;
                 /** @description Lines with higher numbers */
                 after?: number;
+                /** @description The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end */
+                before?: number;
                 limit?: number;
                 /** @description Wait this long for a line, at most 30s; default: answer at once */
                 wait?: string;
                 /** @description This level and above */
                 level?: "DEBUG" | "INFO" | "WARN" | "ERROR";
-                /** @description Part of message or attributes, in any case */
+                /** @description Part of message, attributes or trace id, in any case */
                 q?: string;
             };
             header?: never;

@@ -73,7 +73,7 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 // fillFromJob checks that the job lives and copies what the caller left out.
 func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
 	var state, part, executor, revision, at int64
-	row := t.tx.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
+	row := t.raw.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
 		" FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id WHERE tr.job_id = ? AND tr.tenant_id = ?"+t.d.forShare(),
 		int64(e.JobID), int64(e.TenantID))
 	if err := row.Scan(&state, &part, &executor, &revision, &at); err == sql.ErrNoRows || err == nil && domain.JobState(state) == domain.JobDeleted {
@@ -157,6 +157,11 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 		return r, nil
 	}
 	if fx, ended, err := b.endStopped(m); err != nil || ended {
+		r.Status = store.OfferDiscarded
+		return r, errors.Join(err, b.apply(m, fx))
+	}
+	if m.e.SendsSpent(m.spec.SendRetry) {
+		fx, err := m.e.SendFailed(b.now)
 		r.Status = store.OfferDiscarded
 		return r, errors.Join(err, b.apply(m, fx))
 	}
@@ -264,7 +269,8 @@ func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID,
 	return err
 }
 
-// GiveBackOffers leaves the slot with the execution, so that order is kept.
+// GiveBackOffers leaves the slot with the execution, so that order is kept. One
+// whose sends are spent is ended by the sweep, or by the next offer.
 func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -285,7 +291,7 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 			if g.Refused {
 				giveBack = m.e.Refuse
 			}
-			if giveBack(b.now, g.Fence, g.Reason, g.Message, g.Wait) == nil {
+			if giveBack(b.now, g.Fence, g.Reason, g.Message, m.e.SendWait(m.spec.SendRetry, g.Wait)) == nil {
 				results[i].Status = store.OfferMade
 			}
 		}

@@ -30,11 +30,12 @@ type txn struct {
 	ctx context.Context
 	s   *Store
 	d   dialect
-	q   statements // tx, or what refuses statements (alone.go)
-	tx  *sql.Tx
-	db  *gorm.DB // gorm on tx
-	// alone is set, and tx and db are not, while one statement is to do (alone.go).
-	alone *alone
+	q   statements // raw, or what refuses statements (alone.go)
+	raw *sql.Tx
+	db  *gorm.DB // gorm on raw
+	// alone is the step's name while one statement has to do (alone.go): then q
+	// and db refuse all others, and there is no raw.
+	alone string
 	// rearmed: the next fire time of a fixed delay was set.
 	rearmed bool
 }
@@ -147,7 +148,7 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 			_ = tx.Rollback() // the error of fn tells more
 		}
 	}()
-	t := &txn{ctx: ctx, s: s, d: s.d, q: tx, tx: tx, db: g}
+	t := &txn{ctx: ctx, s: s, d: s.d, q: tx, raw: tx, db: g}
 	if err := fn(t); err != nil {
 		return err
 	}
@@ -219,6 +220,11 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 		err = fn(ctx, s.lookup, s.reader.WithContext(ctx))
 	}
 	return translate(step, err)
+}
+
+// lookRows is look for a single statement.
+func (s *Store) lookRows(ctx context.Context, step string, scan func(*sql.Rows) error, statement string, args ...any) error {
+	return s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error { return query(ctx, q, scan, statement, args...) })
 }
 
 // clock reads the database's clock on its own.
