@@ -50,7 +50,8 @@ type Journal struct {
 	ledger  *ledger
 	pending []byte        // records that no segment holds yet
 	spare   []byte        // for the next pending; empty
-	waiters []func(error) // whose records are in pending
+	written []func()      // whose records are in pending, and who need them in the file only
+	waiters []func(error) // who need them on the disk
 	lazy    int           // bytes of pending that nobody waits for
 	points  []string      // failpoints of what is pending; empty in a release
 	err     error         // why nothing can be written; nil = healthy
@@ -69,9 +70,13 @@ type Journal struct {
 // written. Without done the records are written with the next ones, or within
 // a second; losing them in a crash must be harmless.
 //
+// written, unless nil, is called before done, and before the fsync: when the
+// records are in the file, where the next process finds them, but where they
+// would not outlast the machine. It is not called when they could not be written.
+//
 // What is owed changes at once and for certain: an append that failed is part
 // of the next segment all the same, so a caller that gives up appends Settled.
-func (j *Journal) Append(records []Record, done func(error)) {
+func (j *Journal) Append(records []Record, written func(), done func(error)) {
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()
@@ -89,6 +94,9 @@ func (j *Journal) Append(records []Record, done func(error)) {
 		}
 	}
 	wake := done != nil
+	if written != nil {
+		j.written = append(j.written, written)
+	}
 	if done != nil {
 		j.waiters = append(j.waiters, done)
 	} else {
@@ -182,11 +190,11 @@ func (j *Journal) failed() bool {
 // commit writes all that is pending, with one fsync, and calls the waiters.
 func (j *Journal) commit() {
 	j.mu.Lock()
-	pending, waiters := j.pending, j.waiters
+	pending, written, waiters := j.pending, j.written, j.waiters
 	// A segment is replaced when half of it, at least, is settled.
 	renew := j.err != nil || j.stale || j.size+len(pending) > max(j.options.SegmentBytes, 2*j.ledger.bytes)
 	if !renew {
-		j.pending, j.waiters, j.lazy = j.spare, nil, 0
+		j.pending, j.written, j.waiters, j.lazy = j.spare, nil, nil, 0
 		j.spare = nil
 	}
 	points := j.points
@@ -196,9 +204,12 @@ func (j *Journal) commit() {
 	hitAll(points, ".before-write")
 	var err error
 	if renew {
-		waiters, err = j.renew()
+		written, waiters, err = j.renew()
+		if err == nil {
+			callAll(written)
+		}
 	} else if len(pending) > 0 {
-		if err = j.write(pending, len(waiters) > 0, points); err != nil {
+		if err = j.write(pending, written, len(waiters) > 0, points); err != nil {
 			// What a failed fsync left on the disk is unknown, and a second
 			// fsync would not tell: only a new segment can be trusted.
 			j.setErr(err)
@@ -222,12 +233,23 @@ func (j *Journal) reuse(buf []byte) {
 	j.mu.Unlock()
 }
 
-func (j *Journal) write(data []byte, sync bool, points []string) error {
+func callAll(list []func()) {
+	for _, f := range list {
+		f()
+	}
+}
+
+func (j *Journal) write(data []byte, written []func(), sync bool, points []string) error {
 	n, err := j.file.Write(data)
 	j.size += n
+	if err == nil {
+		callAll(written)
+	}
 	hitAll(points, ".before-fsync")
 	if err == nil && sync {
+		began := time.Now()
 		err = j.file.Sync()
+		j.options.Synced(time.Since(began))
 	}
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
@@ -252,15 +274,15 @@ func (j *Journal) drop() {
 
 // renew replaces the segment by one that begins with all that is owed, which
 // includes what is pending. It returns whose appends that settled.
-func (j *Journal) renew() ([]func(error), error) {
+func (j *Journal) renew() ([]func(), []func(error), error) {
 	j.mu.Lock()
 	snapshot := j.ledger.snapshot(j.options.Boot, j.keep)
-	waiters := j.waiters
-	j.pending, j.waiters, j.lazy, j.stale = nil, nil, 0, false
+	written, waiters := j.written, j.waiters
+	j.pending, j.written, j.waiters, j.lazy, j.stale = nil, nil, nil, 0, false
 	j.mu.Unlock()
 	err := j.replace(snapshot)
 	j.setErr(err)
-	return waiters, err
+	return written, waiters, err
 }
 
 // replace makes snapshot the newest segment and removes the older ones. It
