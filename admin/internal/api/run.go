@@ -41,6 +41,7 @@ type Run struct {
 	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
 	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt to startedAt"`
 	DurationMS  *int64  `json:"durationMs" doc:"From startedAt to finishedAt"`
+	TraceID     string  `json:"traceId,omitempty" doc:"The W3C trace that it belongs to, 32 hex digits; empty when nobody records it"`
 	ErrorKind   string  `json:"errorKind,omitempty"`
 	Error       string  `json:"error,omitempty"`
 	Code        string  `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
@@ -81,7 +82,7 @@ func runOf(v store.ExecutionView) Run {
 		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: instantOrNull(e.PlannedAt), OfferedAt: instantOrNull(e.OfferedAt),
 		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
 		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
-		Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
+		TraceID: e.Trace.ID(), Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
 	}
 	if late, ok := e.Lateness(); ok {
 		ms := late.Milliseconds()

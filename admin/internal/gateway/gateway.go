@@ -80,6 +80,7 @@ type Gateway struct {
 	entering chan struct{} // one token per executor that asks the database to let it in
 
 	epoch atomic.Int64 // how often the sessions were renewed
+	tally tally
 
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
@@ -157,6 +158,7 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 		select {
 		case g.pending <- struct{}{}:
 		default:
+			g.tally.dropped.Add(1)
 			_ = conn.Close() // too many strangers; they may try again
 			continue
 		}

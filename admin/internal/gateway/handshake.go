@@ -35,6 +35,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn) {
 	p, conn, err := g.greet(ctx, raw)
 	<-g.pending
 	if err != nil {
+		g.tally.strayed(err)
 		// Strangers are the network's weather, a refused token is news for the operator.
 		if code := domain.CodeOf(err); code != domain.CodeInternal {
 			g.log.Warn("executor refused", "remote", remote, "code", code, "err", err)
@@ -43,6 +44,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn) {
 		}
 		return
 	}
+	conn = g.tally.count(conn, p.hello.Purpose)
 	if p.hello.Purpose == proto.Purpose_PURPOSE_LOGS {
 		err = g.serveLogs(ctx, conn, p)
 	} else {

@@ -234,6 +234,8 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, unheld *store.EndUnheldParams) error {
 	s.control.init(io.control)
 	s.command.init(io.command)
+	g.tally.opened.Add(1)
+	defer g.tally.ended.Add(1)
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
 	}

@@ -2300,6 +2300,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
+            traceId?: string;
         };
         RunCounts: {
             /**
@@ -2413,6 +2415,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
+            traceId?: string;
         };
         RunRequest: {
             /** @description Not before this much time has passed, e.g. 30m */

@@ -14,6 +14,7 @@ const (
 	reasonSize    = 32
 	nameSize      = 190
 	errorKindSize = 64
+	traceSize     = 64
 )
 
 type executionRow struct {
@@ -33,6 +34,7 @@ type executionRow struct {
 	logLines, priority                              int64
 	delays                                          string
 	lingers, returnedAt                             int64
+	traceparent                                     string
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -91,6 +93,7 @@ var executionTable = table[executionRow]{
 			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
 			intColumn("lingers", func(r *r) *int64 { return &r.lingers }),
 			intColumn("returned_at", func(r *r) *int64 { return &r.returnedAt }),
+			textColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent }),
 		}
 	}(),
 }
@@ -139,6 +142,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
 		priority: int64(e.Priority), delays: delaysText(e.Delays),
 		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
+		traceparent: string(e.Trace),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -172,6 +176,7 @@ func (r *executionRow) execution() domain.Execution {
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
 		Priority: int(r.priority), Delays: delaysOf(r.delays),
 		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
+		Trace: domain.Trace(r.traceparent),
 	}
 }
 
