@@ -85,7 +85,7 @@ func TestAHandlerContinuesTheTraceOfItsRun(t *testing.T) {
 	require.Equal(t, traceID, task.TraceID())
 	about := map[string]string{}
 	for _, a := range handler.Attributes {
-		about[string(a.Key)] = a.Value.Emit()
+		about[string(a.Key)] = a.Value.String()
 	}
 	require.Equal(t, "7", about["carillon.run.id"])
 	require.Equal(t, "Close the day", about["carillon.job.name"])
