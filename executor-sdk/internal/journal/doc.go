@@ -9,7 +9,8 @@
 // Promises:
 //
 //   - An append is durable when its callback gets nil: it survives kill -9 and
-//     a power cut. All appends that wait at the same time share one fsync.
+//     a power cut. All appends that wait at the same time share one fsync, and
+//     nothing waits for one to get into the file.
 //   - Before the fsync it survives kill -9 already: who needs no more than that
 //     is called then.
 //   - Callbacks of each kind come in the order of the appends.

@@ -63,6 +63,7 @@ type Journal struct {
 	file    file // nil = none that can be trusted
 	size    int
 	segment int
+	sync    syncing
 }
 
 // Append adds records. done, unless nil, is called once from another goroutine,
@@ -154,6 +155,7 @@ func (j *Journal) ForgetBoots() {
 // and returns. Call it once.
 func (j *Journal) Run(ctx context.Context) error {
 	defer close(j.ended)
+	defer j.sync.begin(j.options.Synced)()
 	timer := time.NewTimer(lazyDelay)
 	defer timer.Stop()
 	for {
@@ -166,6 +168,11 @@ func (j *Journal) Run(ctx context.Context) error {
 				continue
 			}
 		case <-timer.C:
+		case err := <-j.sync.ended:
+			if j.synced(err); err != nil {
+				timer.Reset(retryDelay)
+			}
+			continue
 		}
 		j.commit()
 		if j.failed() {
@@ -187,7 +194,8 @@ func (j *Journal) failed() bool {
 	return j.err != nil
 }
 
-// commit writes all that is pending, with one fsync, and calls the waiters.
+// commit writes all that is pending, and lets an fsync begin if somebody waits
+// for it and none is under way; else the next one covers it.
 func (j *Journal) commit() {
 	j.mu.Lock()
 	pending, written, waiters := j.pending, j.written, j.waiters
@@ -202,22 +210,54 @@ func (j *Journal) commit() {
 	j.mu.Unlock()
 
 	hitAll(points, ".before-write")
-	var err error
-	if renew {
-		written, waiters, err = j.renew()
+	switch {
+	case renew:
+		early := j.sync.settle()
+		var err error
+		if written, waiters, err = j.renew(); err == nil {
+			callAll(written)
+		}
+		hitAll(points, ".after-fsync")
+		tell(append(early, waiters...), err)
+	case len(pending) > 0:
+		n, err := j.file.Write(pending)
+		j.size += n
 		if err == nil {
 			callAll(written)
 		}
-	} else if len(pending) > 0 {
-		if err = j.write(pending, written, len(waiters) > 0, points); err != nil {
-			// What a failed fsync left on the disk is unknown, and a second
-			// fsync would not tell: only a new segment can be trusted.
-			j.setErr(err)
-			j.drop()
-		}
 		j.reuse(pending)
+		j.sync.add(waiters, points)
+		if err != nil {
+			j.fail(fmt.Errorf("write journal: %w", err))
+		} else {
+			j.sync.next(j.file)
+		}
 	}
+}
+
+// synced is the event that an fsync has ended.
+func (j *Journal) synced(err error) {
+	if err != nil {
+		j.sync.underWay = false
+		j.fail(fmt.Errorf("write journal: %w", err))
+		return
+	}
+	covered, points := j.sync.take()
 	hitAll(points, ".after-fsync")
+	tell(covered, nil)
+	j.sync.next(j.file)
+}
+
+// fail gives up the segment: what a failed write or fsync left on the disk is
+// unknown, and a second one would not tell. Only a new segment can be trusted.
+func (j *Journal) fail(err error) {
+	waiters := j.sync.settle()
+	j.setErr(err)
+	j.drop()
+	tell(waiters, err)
+}
+
+func tell(waiters []func(error), err error) {
 	for _, done := range waiters {
 		done(err)
 	}
@@ -237,24 +277,6 @@ func callAll(list []func()) {
 	for _, f := range list {
 		f()
 	}
-}
-
-func (j *Journal) write(data []byte, written []func(), sync bool, points []string) error {
-	n, err := j.file.Write(data)
-	j.size += n
-	if err == nil {
-		callAll(written)
-	}
-	hitAll(points, ".before-fsync")
-	if err == nil && sync {
-		began := time.Now()
-		err = j.file.Sync()
-		j.options.Synced(time.Since(began))
-	}
-	if err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
-	return nil
 }
 
 func (j *Journal) setErr(err error) {
@@ -337,6 +359,9 @@ func (j *Journal) close() error {
 	j.closed = true
 	j.mu.Unlock()
 	j.commit()
+	for j.sync.underWay {
+		j.synced(<-j.sync.ended)
+	}
 	var err error
 	if j.file != nil {
 		err = errors.Join(j.file.Sync(), j.file.Close())

@@ -259,48 +259,6 @@ func TestLazyAppendsAreWritten(t *testing.T) {
 	}, 10*lazyDelay, lazyDelay/20)
 }
 
-// What was written before its fsync is there for the next process.
-func TestWrittenSurvivesTheProcess(t *testing.T) {
-	dir := t.TempDir()
-	stuck, entered := make(chan struct{}), make(chan struct{})
-	j, _, err := Open(Options{Dir: dir, Boot: "a"})
-	require.NoError(t, err)
-	j.file = slowSync{j.file, sync.OnceFunc(func() { close(entered); <-stuck })}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- j.Run(ctx) }()
-	var order []string
-	durable := make(chan struct{})
-	j.Append([]Record{rec(Done, 1, "the result")}, func() { order = append(order, "written") }, func(err error) {
-		order = append(order, "durable")
-		if err != nil {
-			order = append(order, err.Error())
-		}
-		close(durable)
-	})
-	<-entered // the fsync has begun
-	raw, err := os.ReadFile(j.path(j.segment))
-	require.NoError(t, err)
-	require.Contains(t, string(raw), "the result")
-	require.Equal(t, []string{"written"}, order)
-	close(stuck)
-	<-durable
-	require.Equal(t, []string{"written", "durable"}, order)
-	stop()
-	require.NoError(t, <-ended)
-}
-
-// slowSync is a file whose first fsync takes as long as the test wants.
-type slowSync struct {
-	file
-	wait func()
-}
-
-func (s slowSync) Sync() error {
-	s.wait()
-	return s.file.Sync()
-}
-
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
