@@ -78,6 +78,7 @@ func (a *Admin) gatewayReading() *reading {
 	opened := r.desc("carillon_sessions_opened_total", "Sessions that began.")
 	ended := r.desc("carillon_sessions_ended_total", "Sessions that ended.")
 	refused := r.desc("carillon_handshakes_failed_total", "Connections without a session: refused (told why, such as a bad token), dropped (broken off, or too many at once).", "result")
+	away := r.desc("carillon_connections_turned_away_total", "Connections to the executors' port that were closed at once: too many, in all or from one address.")
 	bytes := r.desc("carillon_wire_bytes_total", "Bytes from and to executors, inside of TLS.", "connection", "direction")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
 		s := a.gateway.Stats()
@@ -89,6 +90,7 @@ func (a *Admin) gatewayReading() *reading {
 		count(ended, s.Ended)
 		count(refused, s.Refused, "refused")
 		count(refused, s.Dropped, "dropped")
+		count(away, uint64(a.gateway.TurnedAway()))
 		count(bytes, s.Control.In, "control", "in")
 		count(bytes, s.Control.Out, "control", "out")
 		count(bytes, s.Logs.In, "logs", "in")

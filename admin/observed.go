@@ -121,20 +121,24 @@ func (o observed) FinishAttempts(ctx context.Context, reports []store.AttemptRep
 	return out, err
 }
 
-// AppendLogChunks implements store.Logs.
-func (o observed) AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (int, error) {
-	dropped, err := o.Store.AppendLogChunks(ctx, tenant, executor, chunks)
+// AppendLogs implements store.Logs.
+func (o observed) AppendLogs(ctx context.Context, list []store.LogAppend) (int, error) {
+	dropped, err := o.Store.AppendLogs(ctx, list)
 	if err != nil {
 		return dropped, err
 	}
-	bytes := 0
-	for i := range chunks {
-		for j := range chunks[i].Lines {
-			bytes += len(chunks[i].Lines[j].Message) + len(chunks[i].Lines[j].Attrs)
+	chunks, bytes := 0, 0
+	for i := range list {
+		chunks += len(list[i].Chunks)
+		for j := range list[i].Chunks {
+			lines := list[i].Chunks[j].Lines
+			for k := range lines {
+				bytes += len(lines[k].Message) + len(lines[k].Attrs)
+			}
 		}
 	}
 	o.metrics.logChunks.WithLabelValues("dropped").Add(float64(dropped))
-	o.metrics.logChunks.WithLabelValues("stored").Add(float64(len(chunks) - dropped))
+	o.metrics.logChunks.WithLabelValues("stored").Add(float64(max(0, chunks-dropped)))
 	o.metrics.logBytes.Add(float64(bytes))
 	return dropped, nil
 }

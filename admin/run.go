@@ -9,8 +9,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stopFlush is how long the queues may take to store what was handed over last.
-const stopFlush = 10 * time.Second
+// How long each step of stopping may take.
+const (
+	stopHandOver = 2 * time.Second
+	stopFlush    = 10 * time.Second
+)
 
 // Run serves until ctx ends, and then stops in the order of a trigger's way: not
 // ready, no new claims and offers, answers and results still taken, sessions
@@ -37,6 +40,10 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	service.Go(func() error { a.watchHolds(serviceCtx); return nil })
 	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
+	service.Go(func() error { a.denials.Run(serviceCtx); return nil })
+	if a.authority != nil {
+		service.Go(func() error { a.authority.Run(serviceCtx); return nil })
+	}
 	queuesCtx, stopQueues := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopQueues()
 	flushed := a.runQueues(queuesCtx)
@@ -65,6 +72,9 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	a.gateway.Drain(0)
+	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopHandOver)
+	a.gateway.Settle(handOver)
+	cancel()
 	stopService()
 	err = errors.Join(err, service.Wait())
 	stopQueues()
