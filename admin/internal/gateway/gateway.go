@@ -93,6 +93,7 @@ type Gateway struct {
 	logWrites *batch.Queue[*logWrite] // batches to be stored
 
 	epoch atomic.Int64 // how often the sessions were renewed
+	tally tally
 
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu

@@ -51,10 +51,12 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) 
 	p, conn, err := g.greet(ctx, raw)
 	g.door.known(from)
 	if err != nil {
+		g.tally.strayed(err)
 		g.tellRefused(from, err)
 		return
 	}
 	defer p.leave()
+	conn = g.tally.count(conn, p.hello.Purpose)
 	switch p.hello.Purpose {
 	case proto.Purpose_PURPOSE_ENROLL: // it has its answer
 		return

@@ -266,6 +266,8 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.calmer)
 	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.calmer)
 	s.watch.start(func() time.Duration { return g.look(s) })
+	g.tally.opened.Add(1)
+	defer g.tally.ended.Add(1)
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
 	}
