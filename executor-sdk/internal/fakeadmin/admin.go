@@ -30,6 +30,10 @@ type Admin struct {
 	LeaseTTL, Heartbeat time.Duration
 	// Refuse answers a hello with an error; nil = check the token.
 	Refuse func(*proto.ClientHello) *proto.Error
+	// Enroll answers a hello that asks for a certificate; nil = with nothing.
+	Enroll func(*proto.ClientHello) []byte
+	// Offer says in each answer that certificates are given.
+	Offer bool
 	// Judge gives the verdicts and the node list of a registration.
 	Judge func(*Session, *proto.Register) *proto.Registered
 	// Answer gives the verdicts on an Inventory frame; nil = KEEP for all.
@@ -46,7 +50,8 @@ type Admin struct {
 	mu       sync.Mutex
 	cond     *sync.Cond
 	conns    map[net.Conn]bool
-	sessions []*Session // alive
+	logsOf   map[int64][]net.Conn // by session
+	sessions []*Session           // alive
 	nextID   int64
 	seen     Seen
 	closed   bool
@@ -64,6 +69,8 @@ type Seen struct {
 	Results    []*proto.Result
 	Lines      []Line
 	LogConns   int
+	// Left counts the sessions whose process said that it ends.
+	Left int
 	// Sessions counts the registered ones, Ended those that are over.
 	Sessions, Ended int
 }
@@ -89,7 +96,7 @@ func (a *Admin) Start() error {
 	if a.TLS != nil {
 		listener = tls.NewListener(listener, a.TLS)
 	}
-	a.listener, a.conns, a.closed = listener, map[net.Conn]bool{}, false
+	a.listener, a.conns, a.logsOf, a.closed = listener, map[net.Conn]bool{}, map[int64][]net.Conn{}, false
 	if a.cond == nil {
 		a.cond = sync.NewCond(&a.mu)
 	}
@@ -149,20 +156,37 @@ func (a *Admin) serve(conn net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	a.note(func(s *Seen) { s.Hellos = append(s.Hellos, &hello) })
-	reply := &proto.ServerHello{Version: proto.Version, NodeId: a.Node, ClusterId: "fake", Error: a.refuse(&hello)}
+	reply := &proto.ServerHello{Version: proto.Version, NodeId: a.Node, ClusterId: "fake", Enroll: a.Offer, Error: a.refuse(&hello)}
 	a.mu.Lock()
 	a.nextID++
 	reply.SessionId = a.nextID
 	a.mu.Unlock()
+	if a.Enroll != nil && hello.GetPurpose() == proto.Purpose_PURPOSE_ENROLL && reply.Error == nil {
+		reply.Certificate = a.Enroll(&hello)
+	}
 	if proto.WriteFrame(conn, reply, proto.MaxHello) != nil || reply.Error != nil {
 		return
 	}
 	switch hello.GetPurpose() {
 	case proto.Purpose_PURPOSE_CONTROL:
 		a.control(conn, &hello, reply.GetSessionId())
+		a.endLogs(reply.GetSessionId())
 	case proto.Purpose_PURPOSE_LOGS:
+		a.mu.Lock()
+		a.logsOf[hello.GetSessionId()] = append(a.logsOf[hello.GetSessionId()], conn)
+		a.mu.Unlock()
 		a.logs(conn)
 	}
+}
+
+// endLogs ends a session's log connections with it.
+func (a *Admin) endLogs(session int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, conn := range a.logsOf[session] {
+		_ = conn.Close()
+	}
+	delete(a.logsOf, session)
 }
 
 func (a *Admin) refuse(hello *proto.ClientHello) *proto.Error {
