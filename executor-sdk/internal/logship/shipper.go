@@ -18,7 +18,7 @@ const (
 	batchBytes  = 64 << 10
 	batchDelay  = 100 * time.Millisecond
 	turnBytes   = 32 << 10 // one attempt's share of a batch while others wait
-	maxInFlight = 16       // batches without an acknowledgement
+	maxInFlight = 4        // batches without an acknowledgement: what floods is not far ahead of what comes next
 	// ackTimeout is how long the oldest batch may go without an
 	// acknowledgement before the connection is given up.
 	ackTimeout = 15 * time.Second
