@@ -69,7 +69,7 @@ var (
 )
 
 // parseScrape reads the text format strictly: every line is one of its kinds,
-// and every sample belongs to the metricFamily above it.
+// and every sample belongs to the family above it.
 func parseScrape(t *testing.T, text string) map[string]*metricFamily {
 	t.Helper()
 	out := map[string]*metricFamily{}
@@ -79,7 +79,7 @@ func parseScrape(t *testing.T, text string) map[string]*metricFamily {
 		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
 			var help string
 			current, help, _ = strings.Cut(rest, " ")
-			require.NotContains(t, out, current, "a metricFamily comes once")
+			require.NotContains(t, out, current, "a family comes once")
 			out[current] = &metricFamily{help: help, labels: map[string]bool{}}
 			continue
 		}
