@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"net/http"
 	"os"
@@ -34,7 +35,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
-		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		Store: a.store, Auth: a.auth, Secrets: box, SignScript: signScripts(box.ScriptKey()), ScriptKey: box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		UI:        a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,

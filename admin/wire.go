@@ -18,7 +18,10 @@ import (
 
 // target lets dispatch and completer use a session. Values of it are
 // comparable, so that they can group by it.
-type target struct{ s *gateway.Session }
+type target struct {
+	s       *gateway.Session
+	scripts *deliverer // nil where nothing is offered
+}
 
 func (t target) InstanceID() domain.InstanceID { return t.s.Instance }
 func (t target) Free() int                     { return t.s.Free() }
@@ -37,7 +40,16 @@ func (t target) SendOffers(offers []store.OfferResult) {
 	for i, o := range offers {
 		out[i] = offerFrame(&o.Execution, o.Spec)
 	}
-	t.s.SendOffers(out)
+	if t.scripts != nil {
+		var left []*proto.Offer
+		out, left = t.scripts.add(out, offers)
+		for _, o := range left {
+			t.s.Release(o.ExecutionId, o.Fence)
+		}
+	}
+	if len(out) > 0 {
+		t.s.SendOffers(out)
+	}
 }
 
 func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
@@ -81,20 +93,23 @@ func (t target) SendAcks(acks []completer.Ack) {
 }
 
 // fleet is dispatch's view of the gateway.
-type fleet struct{ g *gateway.Gateway }
+type fleet struct {
+	g       *gateway.Gateway
+	scripts *deliverer
+}
 
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
 	sessions := f.g.Sessions(tenant, executor, handler)
 	out := make([]dispatch.Target, len(sessions))
 	for i, s := range sessions {
-		out[i] = target{s}
+		out[i] = target{s, f.scripts}
 	}
 	return out
 }
 
 func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
 	if s := f.g.SessionOf(instance); s != nil {
-		return target{s}
+		return target{s, f.scripts}
 	}
 	return nil
 }
@@ -166,7 +181,7 @@ func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 			continue // its offer was the grant
 		}
 		out = append(out, dispatch.Answer{
-			Tenant: s.Tenant, From: target{s}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
+			Tenant: s.Tenant, From: target{s: s}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
 			Accepted: a.Accepted, Code: a.RejectCode, Message: a.Message,
 		})
 	}
@@ -189,7 +204,7 @@ func (k *sink) Finished(s *gateway.Session, list []*proto.Result) {
 	for _, r := range list {
 		out = append(out, completer.Result{
 			AttemptReport: store.AttemptReport{Tenant: s.Tenant, Executor: s.Executor, Report: gateway.ReportOf(r)},
-			From:          target{s},
+			From:          target{s: s},
 		})
 	}
 	k.completer.Finished(out...)

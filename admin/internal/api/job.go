@@ -28,6 +28,7 @@ type JobSpec struct {
 	Labels          map[string]string `json:"labels"`
 	Handler         string            `json:"handler"`
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON; absent in lists"`
+	Script          *ScriptUse        `json:"script,omitempty" doc:"What an agent runs"`
 	Schedule        Schedule          `json:"schedule"`
 	Misfire         Misfire           `json:"misfire"`
 	Routing         string            `json:"routing" enum:"first,round_robin,random"`
@@ -144,7 +145,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 	}
 	return JobSpec{
 		Name: s.Name, Description: s.Description, Labels: emptyMapIfNil(s.Labels), Handler: s.Handler,
-		Input: rawOrNull(s.Input), Schedule: scheduleOf(s.Schedule),
+		Input: rawOrNull(s.Input), Script: scriptUseOf(s.Script), Schedule: scheduleOf(s.Schedule),
 		Misfire: misfireOf(s.Misfire),
 		Routing: string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Retry: Retry{

@@ -61,10 +61,12 @@ type JobSpec struct {
 	Labels      map[string]string
 	Handler     string
 	Input       []byte // JSON; nil = none
-	Schedule    ScheduleSpec
-	Misfire     Misfire
-	Routing     Routing
-	Blocking    Blocking
+	// Script is what an agent runs; nil for all handlers but script.LANGUAGE.
+	Script   *ScriptUse
+	Schedule ScheduleSpec
+	Misfire  Misfire
+	Routing  Routing
+	Blocking Blocking
 	// Parallelism is the number of runs at once for BlockParallel; 0 = no limit.
 	Parallelism int
 	Retry       Retry

@@ -31,6 +31,7 @@ type Store interface {
 	Fleet
 	Jobs
 	Calendars
+	Scripts
 	Backfills
 	Triggers
 	Partitions

@@ -21,6 +21,7 @@ type specDocument struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Handler     string            `json:"handler"`
 	Input       []byte            `json:"input,omitempty"` // base64: kept byte by byte
+	Script      *scriptDocument   `json:"script,omitempty"`
 	Schedule    scheduleDocument  `json:"schedule"`
 	Misfire     struct {
 		Policy    string        `json:"policy,omitempty"`
@@ -54,12 +55,22 @@ type specDocument struct {
 	} `json:"alert"`
 }
 
+// scriptDocument is the script of a revision; revision 0 = the newest.
+type scriptDocument struct {
+	ID       int64    `json:"id"`
+	Revision int64    `json:"revision,omitempty"`
+	Args     []string `json:"args,omitempty"`
+}
+
 func encodeSpec(s *domain.JobSpec) (string, error) {
 	d := specDocument{
 		Name: s.Name, Description: s.Description, Labels: s.Labels, Handler: s.Handler, Input: s.Input,
 		Schedule: encodeSchedule(&s.Schedule),
 		Routing:  string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
+	}
+	if u := s.Script; u != nil {
+		d.Script = &scriptDocument{ID: int64(u.ID), Revision: u.Revision, Args: u.Args}
 	}
 	d.Misfire.Policy, d.Misfire.Threshold = string(s.Misfire.Policy), s.Misfire.Threshold
 	d.Misfire.Window, d.Misfire.MaxRuns = s.Misfire.Window, s.Misfire.MaxRuns
@@ -76,8 +87,12 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read stored job revision: %w", err)
 	}
+	var script *domain.ScriptUse
+	if u := d.Script; u != nil {
+		script = &domain.ScriptUse{ID: domain.ScriptID(u.ID), Revision: u.Revision, Args: u.Args}
+	}
 	return &domain.JobSpec{
-		Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
+		Script: script, Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
 		Schedule: d.Schedule.schedule(),
 		Misfire: domain.Misfire{
 			Policy: domain.MisfirePolicy(d.Misfire.Policy), Threshold: d.Misfire.Threshold,

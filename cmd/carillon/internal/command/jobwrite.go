@@ -21,7 +21,7 @@ import (
 // and put back.
 var (
 	writable = []string{
-		"name", "description", "labels", "executor", "handler", "input", "schedule", "misfire", "routing",
+		"name", "description", "labels", "executor", "handler", "input", "script", "schedule", "misfire", "routing",
 		"blocking", "parallelism", "retry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "state",
 	}
 	readOnly = []string{
