@@ -46,12 +46,12 @@ func f23(ctx context.Context, s *stage) error {
 	trials := []struct {
 		kind   string
 		closed bool // nothing may start
-		do     func() error
+		do     func(*cut) error
 	}{
-		{"disk full", false, func() error { return fillDisk(ctx, disk, pause) }},
-		{"read-only", true, func() error { return readOnly(ctx, db, pause) }},
-		{"no connections left", true, func() error { return s.noConnections(ctx, db, pause) }},
-		{"500 ms latency", false, func() error {
+		{"disk full", false, func(*cut) error { return fillDisk(ctx, disk, pause) }},
+		{"read-only", true, func(*cut) error { return readOnly(ctx, db, pause) }},
+		{"no connections left", true, func(c *cut) error { return s.noConnections(ctx, db, pause, c) }},
+		{"500 ms latency", false, func(*cut) error {
 			for _, p := range paths {
 				p.Delay(250 * time.Millisecond)
 			}
@@ -65,7 +65,7 @@ func f23(ctx context.Context, s *stage) error {
 	cuts := make([]cut, len(trials))
 	for i, t := range trials {
 		cuts[i].from = verify.At(time.Now())
-		if err := s.fault(t.kind, "database", t.do); err != nil {
+		if err := s.fault(t.kind, "database", func() error { return t.do(&cuts[i]) }); err != nil {
 			return fmt.Errorf("%s: %w", t.kind, err)
 		}
 		cuts[i].to = verify.At(time.Now())
@@ -153,8 +153,10 @@ func readOnly(ctx context.Context, db *sql.DB, d time.Duration) error {
 	return errors.Join(err, off)
 }
 
-// noConnections takes all connections, and ends those of the admin nodes.
-func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration) (err error) {
+// noConnections takes all connections, and ends those of the admin nodes. The
+// cut begins when they have none left: until then they and the thief race for
+// those that are free.
+func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, c *cut) (err error) {
 	if _, err := db.ExecContext(ctx, "SET GLOBAL max_connections = 40"); err != nil {
 		return err
 	}
@@ -171,9 +173,18 @@ func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration) 
 		err = errors.Join(err, greedy.Close(), back)
 	}()
 	_ = mysql.SetLogger(&mysql.NopLogger{}) // refusals are what we ask for
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		if err := endAdminsConnections(ctx, db); err != nil {
+	began, closed := time.Now(), time.Time{}
+	for closed.IsZero() || time.Since(closed) < d {
+		ended, err := endAdminsConnections(ctx, db)
+		if err != nil {
 			return err
+		}
+		if ended == 0 && closed.IsZero() {
+			closed = time.Now()
+			c.from = verify.At(closed)
+		}
+		if closed.IsZero() && time.Since(began) > time.Minute {
+			return errors.New("the admin nodes still have connections after a minute")
 		}
 		for range 60 { // until they are refused
 			conn, err := greedy.Conn(ctx)
@@ -185,6 +196,9 @@ func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration) 
 			}
 			// Kept by not being given back; greedy.Close ends it.
 		}
+		if closed.IsZero() {
+			continue
+		}
 		if err := wait(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
@@ -192,13 +206,14 @@ func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration) 
 	return nil
 }
 
-func endAdminsConnections(ctx context.Context, db *sql.DB) error {
+// endAdminsConnections returns how many there were.
+func endAdminsConnections(ctx context.Context, db *sql.DB) (int, error) {
 	ids, err := queryIDs(ctx, db, "SELECT id FROM information_schema.processlist WHERE user LIKE 'admin\\_%'")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, id := range ids {
 		_, _ = db.ExecContext(ctx, fmt.Sprintf("KILL %d", id)) // it may have ended by itself
 	}
-	return nil
+	return len(ids), nil
 }

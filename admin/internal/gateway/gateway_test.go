@@ -50,7 +50,10 @@ type fakeFleet struct {
 	mu     sync.Mutex
 	ids    map[string]domain.InstanceID
 	gone   map[domain.InstanceID]bool
+	held   []domain.Held
 	broken atomic.Bool
+	// failures is how many renewals fail before one does not.
+	failures atomic.Int64
 
 	registered time.Time // fixed before anybody joins
 }
@@ -68,7 +71,7 @@ func (f *fakeFleet) RegisterInstance(_ context.Context, p store.RegisterInstance
 }
 
 func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceRenewal, _ time.Duration) (time.Time, []domain.InstanceID, error) {
-	if f.broken.Load() {
+	if f.broken.Load() || f.failures.Add(-1) >= 0 {
 		return time.Time{}, nil, domain.Errorf(domain.CodeUnavailable, "no database")
 	}
 	f.mu.Lock()
@@ -80,6 +83,12 @@ func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceR
 		}
 	}
 	return time.Now(), out, nil
+}
+
+func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID, []domain.Held) ([]domain.Held, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held, nil
 }
 
 func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {

@@ -44,6 +44,9 @@ type Session struct {
 	mu       sync.Mutex
 	slots    int                   // guarded by mu: as last reported
 	reported int                   // guarded by mu: attempts running, as last reported
+	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer attempts than inflight has
+	beats    int64                 // guarded by mu: heartbeats heard
+	young    [2]int                // guarded by mu: of inflight, since the last heartbeat, and between it and the one before
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
@@ -62,6 +65,8 @@ type attemptKey struct {
 type flight struct {
 	granted bool  // it was offered in one step
 	lease   int64 // Session.leased when the instance was chosen
+	since   time.Time
+	beat    int64 // Session.beats then
 }
 
 // The first byte of each stream says what it is for.
@@ -87,7 +92,7 @@ func muxConfig() *yamux.Config {
 // serveSession runs one authenticated connection until it ends.
 func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
 	s := newSession(p)
-	mux, err := yamux.Server(deadlineConn{conn, s.hear}, muxConfig())
+	mux, err := yamux.Server(proto.WholeFrames(deadlineConn{conn, s.hear}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
 	}
@@ -305,7 +310,7 @@ func (s *Session) isDraining() bool {
 func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.slots - max(len(s.inflight), s.reported)
+	return s.slots - s.occupied()
 }
 
 // Closed reports whether the session has ended.
@@ -330,19 +335,6 @@ func (s *Session) Offered() map[int64]int64 {
 		}
 	}
 	return out
-}
-
-// ended forgets attempts; it returns how many of them had a slot here.
-func (s *Session) ended(keys ...attemptKey) (freed int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := len(s.inflight)
-	for _, k := range keys {
-		delete(s.inflight, k)
-	}
-	freed = before - len(s.inflight)
-	s.reported = max(0, s.reported-freed)
-	return freed
 }
 
 func checkRegister(r *proto.Register) string {

@@ -21,35 +21,12 @@ func (s *Session) sendCommand(m *proto.CommandToExecutor) {
 	}
 }
 
-// Reserve takes one of the instance's slots for an attempt that is about to be
-// offered; false when none is free.
-func (s *Session) Reserve(execution, fence int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining || s.cause != nil || max(len(s.inflight), s.reported) >= s.slots {
-		return false
-	}
-	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased}
-	return true
-}
-
 // renewedBy notes that a heartbeat has renewed the instance's lease.
 func (s *Session) renewedBy(seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leased = max(s.leased, seq)
 }
-
-// Holds reports whether the attempt has one of the instance's slots.
-func (s *Session) Holds(execution, fence int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.inflight[attemptKey{execution, fence}]
-	return ok
-}
-
-// Release gives reserved slots back.
-func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
 
 // Granted reports whether the attempt was offered here in one step.
 func (s *Session) Granted(execution, fence int64) bool {
@@ -69,7 +46,8 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 		if !reserved { // a full instance refuses by itself
 			f.lease = s.leased
 		} else if o.Granted {
-			s.inflight[k] = flight{granted: true, lease: f.lease}
+			f.granted = true
+			s.inflight[k] = f
 		}
 		o.LeaseSeq = f.lease
 	}
@@ -135,7 +113,7 @@ func (g *Gateway) readControl(ctx context.Context, s *Session, reader *proto.Rea
 func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.lastBeat = time.Now()
-	s.reported = int(b.Running)
+	s.counted(int(b.Running))
 	if b.Slots > 0 {
 		s.slots = int(b.Slots)
 	}

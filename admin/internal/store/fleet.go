@@ -36,6 +36,11 @@ type Fleet interface {
 	// the database's clock is not believed: CodeClockJump.
 	ExpireInstances(ctx context.Context, limit int, latest time.Time) ([]domain.Instance, error)
 
+	// ListHeld returns which of the attempts occupy the instance, as far as the
+	// database knows: offered to it, running there, or lingering. Their phases
+	// do not matter.
+	ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) ([]domain.Held, error)
+
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
 	// CountOnline returns the number of instances with a live lease.

@@ -120,7 +120,7 @@ func yamuxConfig(logger *slog.Logger) *yamux.Config {
 // open turns a greeted connection into a session and registers. It closes
 // conn when it fails.
 func (l *Link) open(ctx context.Context) (reply *proto.Registered, sentAt time.Time, err error) {
-	if l.session, err = yamux.Client(l.conn, yamuxConfig(l.logger)); err != nil {
+	if l.session, err = yamux.Client(proto.WholeFrames(l.conn), yamuxConfig(l.logger)); err != nil {
 		_ = l.conn.Close()
 		return nil, sentAt, err
 	}

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// CommitCutter cuts database connections at their COMMIT, in both truths: the
-// server committed and its OK is swallowed, or the COMMIT never arrived. The
+// CommitCutter cuts database connections at their COMMIT, or at a statement
+// that commits itself, in both truths: the server committed and its OK is
+// swallowed, or the COMMIT never arrived. The
 // client cannot tell which. It understands of MySQL's protocol what that
 // takes: packets have three bytes of length and one of sequence; a command
 // begins with sequence 0; COM_QUERY is 3, followed by the statement.
@@ -99,11 +100,37 @@ func (c *CommitCutter) draw() fate {
 	return neverCommitted
 }
 
-// commitOf tells whether a packet is the command COMMIT.
-func commitOf(packet []byte) bool {
+// statementOf returns the statement of a COM_QUERY; nil = the packet is none.
+func statementOf(packet []byte) []byte {
 	const header, query = 4, 3
-	return len(packet) > header && packet[3] == 0 && packet[header] == query &&
-		bytes.EqualFold(bytes.TrimRight(bytes.TrimSpace(packet[header+1:]), ";"), []byte("COMMIT"))
+	if len(packet) <= header || packet[3] != 0 || packet[header] != query {
+		return nil
+	}
+	return bytes.TrimRight(bytes.TrimSpace(packet[header+1:]), ";")
+}
+
+// commits tells whether a statement commits what it or those before it did: a
+// COMMIT, or an UPDATE outside of a transaction.
+func (s *session) commits(statement []byte) bool {
+	is := func(word string) bool {
+		return len(statement) >= len(word) && bytes.EqualFold(statement[:len(word)], []byte(word))
+	}
+	switch {
+	case is("START TRANSACTION"):
+		s.open = true
+	case is("COMMIT"):
+		s.open = false
+		return true
+	case is("ROLLBACK"):
+		s.open = false
+	}
+	return !s.open && is("UPDATE")
+}
+
+// session is what is known of a connection from the statements that went by.
+type session struct {
+	open    bool // a transaction is
+	touched bool // the table of a hold, in this transaction
 }
 
 func (c *CommitCutter) serve(p *Proxy, l *link) {
@@ -141,7 +168,7 @@ func (c *CommitCutter) serve(p *Proxy, l *link) {
 
 // up forwards the client's packets one by one.
 func (c *CommitCutter) up(p *Proxy, l *link, swallow *atomic.Bool, answered <-chan struct{}) {
-	touched := false // the table of a hold, in this transaction
+	var now session
 	for {
 		packet, err := readPacket(l.client)
 		if err != nil || !p.passing(l) {
@@ -149,13 +176,13 @@ func (c *CommitCutter) up(p *Proxy, l *link, swallow *atomic.Bool, answered <-ch
 		}
 		what, held := pass, c.hold.Load()
 		if held != nil {
-			touched = touched || held.touches(packet)
+			now.touched = now.open && (now.touched || held.touches(packet))
 		}
-		if commitOf(packet) {
-			if held != nil && touched && !held.keep(l, p) {
+		if inside := now.open; now.commits(statementOf(packet)) {
+			if held != nil && inside && now.touched && !held.keep(l, p) {
 				return
 			}
-			what, touched = c.draw(), false
+			what, now.touched = c.draw(), false
 		}
 		switch what {
 		case neverCommitted:

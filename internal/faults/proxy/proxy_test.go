@@ -144,6 +144,31 @@ func TestACommitIsCutInBothTruths(t *testing.T) {
 	require.Positive(t, lost)
 }
 
+// A statement outside of a transaction commits itself; one inside does not.
+func TestAStatementThatCommitsItselfIsCut(t *testing.T) {
+	for _, c := range []struct {
+		statements []string
+		cut        bool
+	}{
+		{[]string{"UPDATE jobs SET x = 1"}, true},
+		{[]string{"START TRANSACTION", "UPDATE jobs SET x = 1"}, false},
+		{[]string{"START TRANSACTION", "UPDATE jobs SET x = 1", "ROLLBACK", "UPDATE jobs SET x = 1"}, true},
+	} {
+		cutter := &CommitCutter{}
+		cutter.Every(1)
+		_, conn := through(t, database(t, make(chan string, 10)), Options{Commits: cutter})
+		var err error
+		for _, statement := range c.statements {
+			require.NoError(t, err, "nothing before the last is cut")
+			_, err = conn.Write(packet(statement))
+			require.NoError(t, err)
+			_, err = io.ReadFull(conn, make([]byte, 5))
+		}
+		require.Equal(t, c.cut, err != nil, c.statements)
+		conn.Close()
+	}
+}
+
 func TestBytesAreLateAndInOrder(t *testing.T) {
 	p, conn := through(t, server(t, echo), Options{})
 	p.Delay(20 * time.Millisecond)
@@ -172,7 +197,7 @@ func TestACommitIsHeldWithItsLocks(t *testing.T) {
 		_, err := io.ReadFull(conn, make([]byte, 5))
 		require.NoError(t, err)
 	}
-	for _, statement := range []string{"UPDATE jobs SET x = 1", "COMMIT", "SELECT 1 FROM triggers FOR UPDATE"} {
+	for _, statement := range []string{"UPDATE triggers SET x = 1", "START TRANSACTION", "UPDATE jobs SET x = 1", "COMMIT", "START TRANSACTION", "SELECT 1 FROM triggers FOR UPDATE"} {
 		say(statement)
 		hear()
 		require.Equal(t, statement, <-got)

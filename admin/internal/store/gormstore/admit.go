@@ -146,7 +146,7 @@ func (l *limit) dropDeleted(t *txn, absent []domain.ExecutionID) error {
 		return nil
 	}
 	there := map[domain.ExecutionID]bool{}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		there[id] = true

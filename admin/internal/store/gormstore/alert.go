@@ -100,7 +100,7 @@ func (s *Store) ExpandAlertEvents(ctx context.Context, limit int, expand func(st
 		if err != nil {
 			return err
 		}
-		contexts, err := s.alertContexts(t.ctx, t.tx, t.db, rows)
+		contexts, err := s.alertContexts(t.ctx, t.q, t.db, rows)
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (s *Store) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesP
 		if err != nil {
 			return err
 		}
-		contexts, err := s.contextsByEvent(t.ctx, t.tx, t.db, events)
+		contexts, err := s.contextsByEvent(t.ctx, t.q, t.db, events)
 		if err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (t *txn) countEnded(b *domain.Backfill) error {
 		return nil
 	}
 	states := map[domain.ExecutionID]domain.State{}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var state int64
 		err := rows.Scan(&id, &state)
@@ -120,7 +120,7 @@ func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time
 		return nil, nil
 	}
 	key := revisionKey{b.JobID, b.Revision}
-	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{key})
+	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time
 		b.Next = b.To
 		return nil, nil
 	}
-	known, err := occurred(t.ctx, t.tx, b.TenantID, b.JobID, fires[0], fires[len(fires)-1].Add(time.Millisecond))
+	known, err := occurred(t.ctx, t.q, b.TenantID, b.JobID, fires[0], fires[len(fires)-1].Add(time.Millisecond))
 	if err != nil {
 		return nil, fmt.Errorf("look at fire times: %w", err)
 	}

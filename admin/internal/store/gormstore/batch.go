@@ -64,7 +64,7 @@ func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idemp
 func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
 	var b *batch
 	o.known = !o.skipLocked
-	err := s.runChecked(ctx, step, s.landed(&b), func(t *txn) (err error) {
+	once := func(t *txn) (err error) {
 		if err = t.guard(); err != nil {
 			return err
 		}
@@ -77,6 +77,14 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 			s.clock.forget() // or it was the clock
 		}
 		return err
+	}
+	err := s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
+		if o.known && len(ids) == 1 && s.d.aloneIsCheaper() {
+			if err := s.tryAlone(ctx, step, once); !errors.Is(err, errNotAlone) {
+				return err
+			}
+		}
+		return s.tryOnce(ctx, step, once)
 	})
 	if err != nil || b == nil {
 		s.flights.doubt(ids)
@@ -211,6 +219,9 @@ func (b *batch) save() error {
 		}
 		changes = append(changes, change[executionRow]{m.before, after})
 		m.after, m.e = after, after.execution() // what callers get is what is stored
+	}
+	if b.t.alone != nil {
+		return b.saveAlone(changes)
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
 	if err := saveSlots(b.t, b.slots); err != nil {

@@ -36,14 +36,14 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 		moves: make(map[domain.ExecutionID]*move, len(ids)),
 	}
 	var err error
-	if b.flights, err = t.s.flights.load(t.ctx, t.tx, ids); err != nil {
+	if b.flights, err = t.s.flights.load(t.ctx, t.q, ids); err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
 	}
 	keys := make([]revisionKey, 0, len(b.flights))
 	for _, f := range b.flights {
 		keys = append(keys, f.ref.spec())
 	}
-	if b.specs, err = t.s.specs.load(t.ctx, t.tx, keys); err != nil {
+	if b.specs, err = t.s.specs.load(t.ctx, t.q, keys); err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
 	var limited map[domain.LimitKey][]place
@@ -160,7 +160,7 @@ func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, 
 	if len(others) == 0 {
 		return ids, nil
 	}
-	found, err := b.t.s.flights.load(b.t.ctx, b.t.tx, others)
+	found, err := b.t.s.flights.load(b.t.ctx, b.t.q, others)
 	if err != nil {
 		return nil, fmt.Errorf("find queued executions: %w", err)
 	}
@@ -169,7 +169,7 @@ func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, 
 		b.flights[id] = f
 		keys = append(keys, f.ref.spec())
 	}
-	specs, err := b.t.s.specs.load(b.t.ctx, b.t.tx, keys)
+	specs, err := b.t.s.specs.load(b.t.ctx, b.t.q, keys)
 	if err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
@@ -202,7 +202,7 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 	}
 	var now int64
 	for part := range slices.Chunk(unknown, 1000) {
-		err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
+		err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 			row := &executionRow{}
 			var at int64
 			if err := rows.Scan(executionTable.targets(row, &at)...); err != nil {

@@ -103,7 +103,7 @@ func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsPara
 		if !behind {
 			return nil
 		}
-		if err := fillCalendars(t.ctx, t.tx, []cachedSpec{{tenant: p.Tenant, spec: &spec}}); err != nil {
+		if err := fillCalendars(t.ctx, t.q, []cachedSpec{{tenant: p.Tenant, spec: &spec}}); err != nil {
 			return err
 		}
 		followed = true
@@ -116,7 +116,7 @@ func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsPara
 }
 
 func (t *txn) calendarVersion(tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
-	err = t.tx.QueryRowContext(t.ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
+	err = t.raw.QueryRowContext(t.ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

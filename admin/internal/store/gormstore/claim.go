@@ -217,7 +217,7 @@ func termsOf(triggers []*triggerRow, held []domain.PartitionTerm) []domain.Parti
 
 func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (triggers []*triggerRow, now time.Time, err error) {
 	slices.Sort(due)
-	err = query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
 		r := &triggerRow{}
 		var at int64
 		err := rows.Scan(triggerTable.targets(r, &at)...)
@@ -240,7 +240,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 	for i, r := range triggers {
 		keys[i] = revisionKey{domain.JobID(r.jobID), r.revision}
 	}
-	specs, err := t.s.specs.load(t.ctx, t.tx, keys)
+	specs, err := t.s.specs.load(t.ctx, t.q, keys)
 	if err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
@@ -330,7 +330,7 @@ func existing(t *txn, rows []*executionRow) (map[occurrence]bool, error) {
 			terms = append(terms, fmt.Sprintf("(job_id = %d AND fire_at = %d AND occurrence_key = ?)", r.jobID, r.fireAt))
 			args = append(args, r.occurrenceKey)
 		}
-		err := query(t.ctx, t.tx, func(q *sql.Rows) error {
+		err := query(t.ctx, t.q, func(q *sql.Rows) error {
 			var o occurrence
 			err := q.Scan(&o.job, &o.fireAt, &o.key)
 			out[o] = true

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"context"
 	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
@@ -13,36 +14,51 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// The connection breaks during COMMIT, after the database has committed or
+// The connection breaks during COMMIT, or during a statement that commits itself, after the database has committed or
 // before: every move gives the answer that is true either way.
 func TestLostCommitAnswers(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
-			for cut, commit := range map[string]func(*sql.Tx) error{
-				"after commit":  (*sql.Tx).Commit,
-				"before commit": (*sql.Tx).Rollback,
+			for cut, c := range map[string]cut{
+				"after commit":  {(*sql.Tx).Commit, s.write.ExecContext},
+				"before commit": {(*sql.Tx).Rollback, func(context.Context, string, ...any) (sql.Result, error) { return nil, nil }},
 			} {
-				t.Run(cut, func(t *testing.T) { testLostAnswers(t, s, commit) })
+				t.Run(cut, func(t *testing.T) { testLostAnswers(t, s, c) })
 			}
 		})
 	}
 }
 
-func testLostAnswers(t *testing.T, s *Store, commit func(*sql.Tx) error) {
+// cut is what happens in truth when an answer is lost.
+type cut struct {
+	commit func(*sql.Tx) error
+	exec   execFunc
+}
+
+func testLostAnswers(t *testing.T, s *Store, c cut) {
 	ctx := t.Context()
 	cuts := 0
+	whole := func() { s.commit, s.execAlone = (*sql.Tx).Commit, s.write.ExecContext }
 	lose := func() { // the next commit's answer
 		s.commit = func(tx *sql.Tx) error {
-			s.commit = (*sql.Tx).Commit
+			whole()
 			cuts++
-			if err := commit(tx); err != nil {
+			if err := c.commit(tx); err != nil {
 				return err
 			}
 			return driver.ErrBadConn
 		}
+		s.execAlone = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
+			whole()
+			cuts++
+			if result, err := c.exec(ctx, query, args...); err != nil {
+				return result, err
+			}
+			return nil, driver.ErrBadConn
+		}
 	}
-	s.commit = (*sql.Tx).Commit
+	whole()
 	if tenant, err := s.FindTenantByName(ctx, "world"); err == nil {
 		_, err := s.write.ExecContext(ctx, "UPDATE tenants SET name = 'former' WHERE id = ?", int64(tenant.ID))
 		require.NoError(t, err)

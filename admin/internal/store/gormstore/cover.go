@@ -28,7 +28,7 @@ func (b *batch) coverable() (ids []domain.ExecutionID, err error) {
 		if s.holders == 0 {
 			continue
 		}
-		err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
+		err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
 			err := rows.Scan(&id)
 			ids = append(ids, id)

@@ -111,7 +111,7 @@ func lockTriggers(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobI
 		lock = t.d.forUpdateSkip()
 	}
 	out := map[domain.JobID]*triggerRow{}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		r := &triggerRow{}
 		err := rows.Scan(triggerTable.targets(r)...)
 		out[domain.JobID(r.jobID)] = r
@@ -125,13 +125,7 @@ func lockTriggers(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobI
 
 // rearm sets the triggers that waited for executions which this batch ended.
 func (b *batch) rearm() error {
-	var ended []*domain.Execution
-	for _, m := range b.moves {
-		if m.e.State.Terminal() && !domain.State(m.before.state).Terminal() && fixedDelay(&m.e, m.spec) {
-			ended = append(ended, &m.e)
-		}
-	}
-	for _, e := range ended {
+	for _, e := range b.endedDelays() {
 		wait, err := b.t.waitOf(e.JobID)
 		if err != nil {
 			return err
@@ -143,6 +137,16 @@ func (b *batch) rearm() error {
 		}
 	}
 	return nil
+}
+
+// endedDelays are the runs of fixed delays that this batch ended.
+func (b *batch) endedDelays() (ended []*domain.Execution) {
+	for _, m := range b.moves {
+		if m.e.State.Terminal() && !domain.State(m.before.state).Terminal() && fixedDelay(&m.e, m.spec) {
+			ended = append(ended, &m.e)
+		}
+	}
+	return ended
 }
 
 // waitOf returns the run that a trigger waits for; 0 = none.

@@ -57,6 +57,8 @@ type dialect interface {
 	// database's clock not long ago; empty where it was read inside of the
 	// transaction.
 	fresh(now int64) string
+	// aloneIsCheaper: a transaction costs round trips that one statement saves.
+	aloneIsCheaper() bool
 	// deleteBounded deletes at most limit rows.
 	deleteBounded(table, where string) string
 }

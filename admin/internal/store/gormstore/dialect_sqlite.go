@@ -55,7 +55,8 @@ func (sqliteDialect) deleteBounded(table, where string) string {
 }
 
 // The clock is read inside of the only write transaction.
-func (sqliteDialect) fresh(int64) string { return "" }
+func (sqliteDialect) fresh(int64) string   { return "" }
+func (sqliteDialect) aloneIsCheaper() bool { return false }
 
 // update repeats one prepared statement: measured faster than any multi-row
 // form with values of their own (DEPENDENCIES section 1.3).
@@ -78,7 +79,7 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, erro
 		b.WriteString(c.name + " = ?")
 	}
 	b.WriteString(u.guard)
-	statement, err := t.tx.PrepareContext(ctx, b.String())
+	statement, err := t.raw.PrepareContext(ctx, b.String())
 	if err != nil {
 		return 0, err
 	}

@@ -106,6 +106,8 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListSlotHolders(ctx, w.tenant, w.jobs[0])
 			require.NoError(t, err)
+			_, err = s.ListHeld(ctx, w.tenant, w.instance, []domain.Held{{ID: w.last, Fence: 1}})
+			require.NoError(t, err)
 			_, err = s.ListPartitionLags(ctx)
 			require.NoError(t, err)
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})

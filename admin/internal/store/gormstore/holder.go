@@ -2,6 +2,8 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
 
 	"gorm.io/gorm"
 
@@ -27,3 +29,32 @@ func (s *Store) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job
 	})
 	return views, err
 }
+
+// ListHeld asks by primary key. An instance's slots bound how many it asks.
+func (s *Store) ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) (held []domain.Held, err error) {
+	if len(attempts) == 0 {
+		return nil, nil
+	}
+	asked := make(map[domain.Held]bool, len(attempts))
+	ids := make([]domain.ExecutionID, len(attempts))
+	for i, a := range attempts {
+		asked[domain.Held{ID: a.ID, Fence: a.Fence}] = true
+		ids[i] = a.ID
+	}
+	err = s.look(ctx, "list held attempts", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		held = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var h domain.Held
+			err := rows.Scan(&h.ID, &h.Fence)
+			if asked[h] {
+				held = append(held, h)
+			}
+			return err
+		}, "SELECT id, fence FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(ids)+") AND tenant_id = ? AND instance_id = ? AND (lingers = 1 OR state IN ("+onInstance+"))",
+			int64(tenant), int64(instance))
+	})
+	return held, err
+}
+
+// onInstance are the states of domain.State.OnInstance.
+var onInstance = fmt.Sprintf("%d, %d, %d", domain.Offered, domain.Running, domain.Cancelling)

@@ -185,7 +185,7 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 	err = s.runRepeatable(ctx, "renew instances", func(t *txn) error {
 		renewed = nil
 		var changes []change[leaseRow]
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			before := &leaseRow{}
 			var at int64
 			if err := rows.Scan(leaseTable.targets(before, &at)...); err != nil {
@@ -284,7 +284,7 @@ func (t *txn) endInstances(rows []instanceRow, how ending) (ended []domain.Insta
 // ones.
 func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace func(domain.ExecutionID) time.Duration) error {
 	var ids []domain.ExecutionID
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		ids = append(ids, id)

@@ -148,7 +148,7 @@ func (t *txn) insertRevision(row *jobRow, spec *domain.JobSpec) error {
 func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
 	var at int64
 	trigger = &triggerRow{}
-	err = t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
+	err = t.raw.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
 		int64(id), int64(tenant)).Scan(triggerTable.targets(trigger, &at)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, job, now, notFound("job", id)
@@ -316,7 +316,7 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 
 func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
 	key := revisionKey{domain.JobID(job.ID), job.Revision}
-	specs, err := t.s.specs.load(t.ctx, t.tx, []revisionKey{key})
+	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) e
 		return fmt.Errorf("take back excluded fire times: %w", err)
 	}
 	var ids []domain.ExecutionID
-	err = query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		ids = append(ids, id)

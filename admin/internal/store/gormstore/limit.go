@@ -166,7 +166,7 @@ func lockLimits(t *txn, keys []domain.LimitKey, skipLocked bool) (map[domain.Lim
 	if skipLocked {
 		lock = t.d.forUpdateSkip()
 	}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		l := &limit{holders: map[domain.ExecutionID]bool{}, waiting: map[domain.ExecutionID]place{}}
 		if err := rows.Scan(&l.subject, &l.kind, &l.tenant, &l.capacity, &l.changedAt); err != nil {
 			return err
@@ -189,7 +189,7 @@ func lockLimits(t *txn, keys []domain.LimitKey, skipLocked bool) (map[domain.Lim
 // count looks which holders are on an instance. What another transaction ends
 // at this moment still counts, so it never counts too few.
 func (l *limit) count(t *txn) error {
-	return query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	return query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var there bool
 		if err := rows.Scan(&id, &there); err != nil {
@@ -219,7 +219,7 @@ func (l *limit) loadQueue(t *txn, n int64) error {
 		return nil
 	}
 	l.queue = l.queue[:0]
-	return query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	return query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var p place
 		err := rows.Scan(&p.precedence, &p.id)
 		l.queue = append(l.queue, p)
@@ -234,7 +234,7 @@ func (l *limit) loadMembers(t *txn, places []place) error {
 		for _, p := range part {
 			terms = append(terms, fmt.Sprintf("(%s AND precedence = %d AND execution_id = %d)", l.where(""), p.precedence, p.id))
 		}
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			var p place
 			err := rows.Scan(&p.precedence, &p.id)
 			l.waiting[p.id] = p

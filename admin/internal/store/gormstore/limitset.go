@@ -68,7 +68,7 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 		return err
 	}
 	var id int64
-	err := t.tx.QueryRowContext(t.ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
+	err := t.raw.QueryRowContext(t.ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return notFound("tenant", k.Tenant)
 	}
@@ -83,7 +83,7 @@ func (l *limit) adopt(t *txn) error {
 	if l.kind == kindExecutor {
 		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
 	}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		if err := rows.Scan(&id); err != nil || l.holders[id] {
 			return err

@@ -110,7 +110,7 @@ func (t *txn) appendLog(tenant domain.TenantID, executor domain.ExecutorID, chun
 	for i, c := range chunks {
 		ids[i] = c.ExecutionID
 	}
-	known, err := t.s.flights.load(t.ctx, t.tx, ids)
+	known, err := t.s.flights.load(t.ctx, t.q, ids)
 	if err != nil {
 		return 0, err
 	}
@@ -161,7 +161,7 @@ func (t *txn) lastLines(tenant domain.TenantID, chunks []domain.LogChunk) (map[a
 			tenant, c.ExecutionID, c.Attempt)))
 	}
 	for part := range slices.Chunk(terms, 200) {
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			var key attemptKey
 			var line int64
 			err := rows.Scan(&key.execution, &key.attempt, &line)

@@ -82,7 +82,7 @@ func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsPara
 				return err
 			}
 		}
-		if table, err = s.readPartitions(t.ctx, t.tx); err == nil {
+		if table, err = s.readPartitions(t.ctx, t.q); err == nil {
 			s.past.judge(believed, table.History, table.Doubted, 0) // before the commit, which revives leases
 		}
 		return err
@@ -130,7 +130,7 @@ func (s *Store) AcquirePartitions(ctx context.Context, p store.AcquirePartitions
 		var parts []int64
 		var until int64
 		ttl := p.TTL.Milliseconds()
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			l := domain.PartitionLease{Node: p.Node, BootID: p.BootID}
 			var now int64
 			err := rows.Scan(&now, &l.Partition, &l.Term)
@@ -165,7 +165,7 @@ func (s *Store) ReleasePartitions(ctx context.Context, p store.ReleasePartitions
 			return nil
 		}
 		var parts []int64
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			var h domain.PartitionTerm
 			err := rows.Scan(&h.Partition, &h.Term)
 			ended, parts = append(ended, h), append(parts, int64(h.Partition))
@@ -254,7 +254,7 @@ func (t *txn) verifyTerms(held []domain.PartitionTerm) error {
 	for i, h := range held {
 		parts[i] = int64(h.Partition)
 	}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var part int
 		var term int64
 		err := rows.Scan(&part, &term)
@@ -285,7 +285,7 @@ func (s *Store) leaseTx(ctx context.Context, step string, fn func(*txn) error) e
 		return translate(step, fmt.Errorf("begin: %w", err))
 	}
 	defer func() { _ = tx.Rollback() }() // of no effect after a commit
-	if err := fn(&txn{ctx: ctx, s: s, d: s.d, tx: tx}); err != nil {
+	if err := fn(&txn{ctx: ctx, s: s, d: s.d, q: tx, raw: tx}); err != nil {
 		return translate(step, err)
 	}
 	if err := s.commit(tx); err != nil {

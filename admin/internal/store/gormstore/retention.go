@@ -46,7 +46,7 @@ func (s *Store) DeleteRunsBefore(ctx context.Context, before time.Time, limit in
 
 func oldRuns(t *txn, before time.Time, limit int) ([]oldRun, error) {
 	var old []oldRun
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var r oldRun
 		err := rows.Scan(&r.id, &r.tenant, &r.job, &r.key)
 		old = append(old, r)

@@ -108,7 +108,7 @@ func (t *txn) insertScriptRevision(row *scriptRow, content, note string, sign st
 // lockScript locks a living script. Whoever links a job to it holds it for
 // sharing until its own commit.
 func (t *txn) lockScript(tenant domain.TenantID, id domain.ScriptID, lock string) (row scriptRow, now int64, err error) {
-	r := t.tx.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, language, description, revision, created_at, created_by, "+t.d.clock()+
+	r := t.raw.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, language, description, revision, created_at, created_by, "+t.d.clock()+
 		" FROM scripts WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Language, &row.Description, &row.Revision, &row.CreatedAt, &row.CreatedBy, &now)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && row.State == scriptDeleted {
@@ -130,7 +130,7 @@ func (s *Store) ReviseScript(ctx context.Context, p store.ReviseScriptParams) (d
 			return domain.Errorf(domain.CodeRevisionMismatch, "script %s is at revision %d, not %d", p.ID, row.Revision, p.IfRevision)
 		}
 		var old []byte
-		err = t.tx.QueryRowContext(t.ctx, "SELECT sha256 FROM script_revisions WHERE script_id = ? AND revision = ? AND tenant_id = ?",
+		err = t.raw.QueryRowContext(t.ctx, "SELECT sha256 FROM script_revisions WHERE script_id = ? AND revision = ? AND tenant_id = ?",
 			row.ID, row.Revision, row.TenantID).Scan(&old)
 		if err != nil {
 			return fmt.Errorf("read script revision: %w", err)
@@ -163,7 +163,7 @@ func (s *Store) DeleteScript(ctx context.Context, tenant domain.TenantID, id dom
 		if err != nil {
 			return err
 		}
-		jobs, err := scriptJobs(t.ctx, t.tx, tenant, id, 4)
+		jobs, err := scriptJobs(t.ctx, t.q, tenant, id, 4)
 		if err != nil {
 			return err
 		}

@@ -132,7 +132,7 @@ func lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*
 	if skipLocked {
 		lock = t.d.forUpdateSkip()
 	}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		s := &slot{waiting: map[domain.ExecutionID]bool{}}
 		if err := rows.Scan(&s.job, &s.tenant, &s.holders, &s.waiters); err != nil {
 			return err
@@ -182,12 +182,12 @@ func loadQueues(t *txn, slots map[domain.JobID]*slot, limits map[domain.JobID]in
 		return nil
 	}
 	for part := range slices.Chunk(heads, 200) {
-		if err := query(t.ctx, t.tx, scan, strings.Join(part, " UNION ALL ")); err != nil {
+		if err := query(t.ctx, t.q, scan, strings.Join(part, " UNION ALL ")); err != nil {
 			return err
 		}
 	}
 	for part := range slices.Chunk(members, 200) {
-		err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 			var job domain.JobID
 			var id domain.ExecutionID
 			if err := rows.Scan(&job, &id); err != nil {
@@ -281,7 +281,29 @@ func saveSlots(t *txn, slots map[domain.JobID]*slot) error {
 type believedChange struct {
 	tenant domain.TenantID
 	taken  int64 // 1 = a place is taken, -1 = given back
-	limit  int
+	limit  int   // 0 unless one is taken
+}
+
+// change is what the batch does to a slot that was not read.
+func (s *slot) change() believedChange {
+	change := believedChange{tenant: s.tenant, taken: s.holders}
+	if s.holders > 0 {
+		change.limit = s.limit
+	}
+	return change
+}
+
+// set and guard make a statement that changes slots which nobody waits for.
+func (c believedChange) set(prefix string) string {
+	return fmt.Sprintf("%[1]sholders = %[1]sholders + (%[2]d)", prefix, c.taken)
+}
+
+func (c believedChange) guard(prefix string) string {
+	place := prefix + "holders > 0"
+	if c.taken > 0 {
+		place = fmt.Sprintf("%sholders < %d", prefix, c.limit)
+	}
+	return fmt.Sprintf("%[1]stenant_id = %[2]d AND %[1]swaiters = 0 AND %[3]s", prefix, c.tenant, place)
 }
 
 // saveBelievedSlots takes or gives back one place in each slot. errStale: a
@@ -292,20 +314,11 @@ func saveBelievedSlots(t *txn, slots map[domain.JobID]*slot) error {
 		if !s.believed || s.holders == 0 {
 			continue
 		}
-		change := believedChange{tenant: s.tenant, taken: s.holders}
-		if s.holders > 0 {
-			change.limit = s.limit
-		}
-		groups[change] = append(groups[change], s.job)
+		groups[s.change()] = append(groups[s.change()], s.job)
 	}
 	for change, jobs := range groups {
 		slices.Sort(jobs)
-		set, place := "holders = holders + 1", fmt.Sprintf("holders < %d", change.limit)
-		if change.taken < 0 {
-			set, place = "holders = holders - 1", "holders > 0"
-		}
-		found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byID()+" SET "+set+" WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? AND "+
-			place+" AND waiters = 0", int64(change.tenant))
+		found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byID()+" SET "+change.set("")+" WHERE job_id IN ("+idList(jobs)+") AND "+change.guard(""))
 		if err == nil && found != int64(len(jobs)) {
 			err = errStale
 		}

@@ -30,7 +30,7 @@ func (b *batch) readStopped(jobs []domain.JobID) error {
 		return nil
 	}
 	var err error
-	b.stopped, err = stoppedJobs(b.t.ctx, b.t.tx, jobs)
+	b.stopped, err = stoppedJobs(b.t.ctx, b.t.q, jobs)
 	return err
 }
 

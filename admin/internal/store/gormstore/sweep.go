@@ -205,7 +205,7 @@ func (b *batch) leases() (map[domain.InstanceID]time.Time, error) {
 		return out, nil
 	}
 	slices.Sort(ids)
-	err := query(b.t.ctx, b.t.tx, func(rows *sql.Rows) error {
+	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 		var id domain.InstanceID
 		var until int64
 		err := rows.Scan(&id, &until)

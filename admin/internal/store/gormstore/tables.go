@@ -129,7 +129,7 @@ func allDefault[R any](c column[R], rows []*R) bool {
 }
 
 func (tb *table[R]) insertEach(t *txn, used []column[R], rows []*R) error {
-	statement, err := t.tx.PrepareContext(t.ctx, tb.insertStatement(used, 1))
+	statement, err := t.raw.PrepareContext(t.ctx, tb.insertStatement(used, 1))
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,20 @@ func (tb *table[R]) updateGuarded(t *txn, changes []change[R], guard string) err
 	if len(changes) == 0 {
 		return nil
 	}
-	u := update{table: tb.name, guard: guard}
+	u := tb.difference(changes, guard)
+	if len(u.same) == 0 && len(u.vary) == 0 {
+		return nil
+	}
+	found, err := u.run(t)
+	if err == nil && found != int64(len(changes)) {
+		err = errStale
+	}
+	return err
+}
+
+// difference is the update that makes all changes.
+func (tb *table[R]) difference(changes []change[R], guard string) *update {
+	u := &update{table: tb.name, guard: guard}
 	keys := slices.Clone(tb.columns[:tb.keys])
 	if tb.version != nil {
 		keys = append(keys, *tb.version)
@@ -214,9 +227,6 @@ func (tb *table[R]) updateGuarded(t *txn, changes []change[R], guard string) err
 			u.vary = append(u.vary, c.columnType)
 		}
 	}
-	if len(u.same) == 0 && len(vary) == 0 {
-		return nil
-	}
 	u.cells = make([]cell, 0, len(changes)*(len(keys)+len(vary)))
 	for _, ch := range changes {
 		for _, c := range keys {
@@ -228,11 +238,7 @@ func (tb *table[R]) updateGuarded(t *txn, changes []change[R], guard string) err
 			u.cells = append(u.cells, v)
 		}
 	}
-	found, err := u.run(t)
-	if err == nil && found != int64(len(changes)) {
-		err = errStale
-	}
-	return err
+	return u
 }
 
 // inspect reports whether any row's value changes, and whether all rows get
@@ -260,7 +266,7 @@ func (c column[R]) inspect(changes []change[R]) (differs, same bool) {
 // selectRows reads rows; the statement's list is tb.list.
 func (tb *table[R]) selectRows(t *txn, statement string, args ...any) ([]*R, error) {
 	var out []*R
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		r := new(R)
 		out = append(out, r)
 		return rows.Scan(tb.targets(r)...)

@@ -30,10 +30,19 @@ type txn struct {
 	ctx context.Context
 	s   *Store
 	d   dialect
-	tx  *sql.Tx
-	db  *gorm.DB // gorm on tx
+	q   statements // raw, or what refuses statements (alone.go)
+	raw *sql.Tx
+	db  *gorm.DB // gorm on raw
+	// alone is set, and raw and db are not, while one statement is to do (alone.go).
+	alone *alone
 	// rearmed: the next fire time of a fixed delay was set.
 	rearmed bool
+}
+
+// statements is what a transaction's own statements are sent through.
+type statements interface {
+	querier
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 // errCommitUnknown marks a COMMIT whose answer was lost.
@@ -55,11 +64,16 @@ func (s *Store) runRepeatable(ctx context.Context, step string, fn func(*txn) er
 // looks whether what the last try of fn wrote is there. If so the transaction
 // is done, else it is repeated.
 func (s *Store) runChecked(ctx context.Context, step string, landed func(context.Context) (bool, error), fn func(*txn) error) error {
+	return s.repeat(ctx, step, landed, func(ctx context.Context) error { return s.tryOnce(ctx, step, fn) })
+}
+
+// repeat calls once, which is one try of a transaction, as runChecked says.
+func (s *Store) repeat(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	backoff := txBackoff
 	for try := 1; ; try++ {
-		err := s.tryOnce(ctx, step, fn)
+		err := once(ctx)
 		if err == nil {
 			return nil
 		}
@@ -133,7 +147,7 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 			_ = tx.Rollback() // the error of fn tells more
 		}
 	}()
-	t := &txn{ctx: ctx, s: s, d: s.d, tx: tx, db: g}
+	t := &txn{ctx: ctx, s: s, d: s.d, q: tx, raw: tx, db: g}
 	if err := fn(t); err != nil {
 		return err
 	}
@@ -168,7 +182,7 @@ func commitError(err error) error {
 
 // exec runs a statement and returns the number of rows it found.
 func (t *txn) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	result, err := t.tx.ExecContext(ctx, query, args...)
+	result, err := t.q.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -210,7 +224,7 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 // clock reads the database's clock on its own.
 func (t *txn) clock() (time.Time, error) {
 	var ms int64
-	err := t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()).Scan(&ms)
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error { return rows.Scan(&ms) }, "SELECT "+t.d.clock())
 	if err == nil {
 		t.s.clock.learn(ms)
 	}

@@ -99,6 +99,20 @@ func testInstances(t *testing.T, f *fixture) {
 	f.code(domain.CodeNotFound, err)
 }
 
+func testHeld(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	due, offered, running, ended := f.run(j), f.offer(store.OfferMade, f.run(j)), f.start(f.run(j)), f.start(f.run(j))
+	f.finish(ended, domain.OutcomeSucceeded)
+	held := func(e domain.Execution, fence int64) domain.Held { return domain.Held{ID: e.ID, Fence: fence} }
+	asked := []domain.Held{held(due, 1), held(offered, 1), held(running, 1), held(running, 2), held(ended, 1), {ID: 1, Fence: 1}}
+	got, err := f.s.ListHeld(f.ctx, f.tenant, f.instance, asked)
+	f.ok(err)
+	require.ElementsMatch(t, []domain.Held{held(offered, 1), held(running, 1)}, got)
+	got, err = f.s.ListHeld(f.ctx, f.tenant, f.instance+1, asked)
+	f.ok(err)
+	require.Empty(t, got, "another instance holds none of them")
+}
+
 func testLeases(t *testing.T, f *fixture) {
 	dead := f.register("dead", -time.Minute)
 	unknown := domain.InstanceID(ids.Next())

@@ -49,7 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
 		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens},
-		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
+		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},

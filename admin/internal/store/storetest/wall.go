@@ -47,6 +47,10 @@ func testTenantWall(t *testing.T, f *fixture) {
 	_, err = b.s.JobSpec(b.ctx, b.tenant, j.ID, 1)
 	notFound("JobSpec", err)
 
+	held, err := b.s.ListHeld(b.ctx, b.tenant, f.instance, []domain.Held{{ID: running.ID, Fence: 1}})
+	b.ok(err)
+	require.Empty(t, held, "ListHeld")
+
 	foreign := planned(&j.Job, f.now(), f.now())
 	foreign.TenantID, foreign.OccurrenceKey = b.tenant, "x"
 	_, _, err = b.s.CreateExecution(b.ctx, foreign)

@@ -1,0 +1,113 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// One execution that moves on belief alone needs no transaction: one statement
+// writes it, and its job's slot with it, all or nothing. A round trip instead
+// of four is what counts when nothing piles up: at 1,000 runs a second most
+// batches are of one run (measured, docs/adr/0010).
+
+// errNotAlone is the answer to whatever takes more than one statement.
+var errNotAlone = errors.New("this takes a transaction")
+
+type execFunc = func(ctx context.Context, query string, args ...any) (sql.Result, error)
+
+// alone takes one statement, and refuses all others.
+type alone struct {
+	step string
+	s    *Store
+}
+
+func (*alone) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
+	return nil, errNotAlone
+}
+
+func (*alone) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errNotAlone
+}
+
+// tryAlone is tryOnce without a transaction: errNotAlone when there has to be
+// one, and then nothing has happened. fn ends with batch.save.
+func (s *Store) tryAlone(ctx context.Context, step string, fn func(*txn) error) error {
+	a := &alone{step, s}
+	return fn(&txn{ctx: ctx, s: s, d: s.d, q: a, alone: a})
+}
+
+// exec commits by itself.
+func (a *alone) exec(ctx context.Context, query string, args ...any) (found int64, err error) {
+	hit(a.step, "before")
+	result, err := a.s.execAlone(ctx, query, args...)
+	if err == nil {
+		found, err = result.RowsAffected()
+	}
+	if err != nil {
+		return 0, commitError(err)
+	}
+	hit(a.step, "after")
+	return found, nil
+}
+
+// saveAlone is save for one execution that is written on belief, and at most
+// its job's slot beside it.
+func (b *batch) saveAlone(changes []change[executionRow]) error {
+	if len(changes) != 1 || !b.known || len(b.limits) > 0 || len(b.unarchive)+len(b.archived)+len(b.alerts) > 0 || len(b.endedDelays()) > 0 {
+		return errNotAlone
+	}
+	u := executionTable.difference(changes, b.t.d.fresh(millis(b.now)))
+	var taken *slot
+	for _, s := range b.slots {
+		switch {
+		case !s.believed || taken != nil:
+			return errNotAlone
+		case s.holders != 0:
+			taken = s
+		}
+	}
+	statement, args := u.aloneStatement(b.t.d, taken)
+	found, err := b.t.alone.exec(b.t.ctx, statement, args...)
+	if err == nil && found == 0 {
+		err = errStale
+	}
+	return err
+}
+
+// aloneStatement writes the only row of the update, and takes or gives back a
+// place of a slot if there is one. It finds both rows or none; the slot stands
+// first, as it is locked first everywhere.
+func (u *update) aloneStatement(d dialect, s *slot) (string, []any) {
+	var b strings.Builder
+	b.WriteString("UPDATE ")
+	if s != nil {
+		b.WriteString(slotTable.name + " AS s" + d.byID() + " STRAIGHT_JOIN ")
+	}
+	b.WriteString(u.table + " AS r" + d.byID() + " SET ")
+	if s != nil {
+		b.WriteString(s.change().set("s.") + ", ")
+	}
+	row, args := u.row(0), make([]any, 0, len(u.same))
+	for i, a := range u.same {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("r.")
+		args = append(args, writeAssignment(&b, a))
+	}
+	b.WriteString(" WHERE ")
+	for i, k := range u.keys {
+		if i > 0 {
+			b.WriteString(" AND ")
+		}
+		fmt.Fprintf(&b, "r.%s = %d", k.name, row[i].num)
+	}
+	b.WriteString(u.guard)
+	if s != nil {
+		fmt.Fprintf(&b, " AND s.job_id = %d AND %s", s.job, s.change().guard("s."))
+	}
+	return b.String(), args
+}
