@@ -289,7 +289,7 @@ test('what agents may do is nothing until it is allowed; a script is written, ch
   await policy.getByText('nothing', { exact: true }).waitFor()
   await policy.getByRole('button', { name: 'Change' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByRole('checkbox', { name: 'Shell' }).check()
+  await dialog.getByRole('checkbox', { name: 'Shell', exact: true }).check()
   await settled(page)
   await shot(page, 'script-policy')
   assert.deepEqual(await axe(page), [])

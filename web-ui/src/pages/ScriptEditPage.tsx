@@ -117,7 +117,7 @@ function ScriptForm({ stored }: { stored?: Script }) {
     }
   }
   return (
-    <Form form={form} layout="vertical" initialValues={initial} scrollToFirstError={{ focus: true }} onFinish={() => void save(stored?.revision ?? 0)}>
+    <Form form={form} name="script" layout="vertical" initialValues={initial} scrollToFirstError={{ focus: true }} onFinish={() => void save(stored?.revision ?? 0)}>
       <div className="stack">
         {policy.data && !policy.data.languages.includes(language) && <Alert type="warning" showIcon title={t('scripts.offFor')} description={t('scripts.policyAsk')} />}
         {theirs && (
