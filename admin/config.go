@@ -44,6 +44,15 @@ type Config struct {
 	// TLS for the UI and API, and for executors; empty = plain.
 	TLSCertFile, TLSKeyFile                 string
 	ExecutorTLSCertFile, ExecutorTLSKeyFile string
+	// ExecutorCertificates is "off" (default), "optional" or "required": whether
+	// executors get certificates from the cluster's own authority, and whether a
+	// session needs one. It needs TLS for executors.
+	ExecutorCertificates string
+	// ExecutorLimits bound what executors can take of this node.
+	ExecutorLimits ExecutorLimits
+	// ExecutorRecycle is the most that an executor's session lasts before it is
+	// replaced by a fresh one; default 24 h, at least a minute.
+	ExecutorRecycle time.Duration
 	// InsecureBind allows plain listeners on addresses other than loopback.
 	InsecureBind bool
 	// AdminPassword is the first administrator's password; default: a random
@@ -59,8 +68,10 @@ type Config struct {
 	// LogRetention is how long handlers' logs are kept; default 30 days. Logs
 	// never outlive their run.
 	LogRetention time.Duration
-	Mail         MailConfig
-	Webhook      WebhookConfig
+	// Logs bounds what handlers' logs may fill.
+	Logs    LogsConfig
+	Mail    MailConfig
+	Webhook WebhookConfig
 	// Operators are told when firing is held on all nodes: the database's clock
 	// leapt, or the database has lost commits.
 	Operators OperatorsConfig
@@ -69,6 +80,64 @@ type Config struct {
 	Logger *slog.Logger
 	// Version is shown in the UI and to executors' operators.
 	Version string
+}
+
+// ExecutorLimits bound connections of executors to one node; 0 = default.
+type ExecutorLimits struct {
+	Sessions          int // default 20,000
+	SessionsPerTenant int // default 10,000
+	// PerAddress bounds all connections from one IPv4 address or IPv6 network of
+	// 64 bits; default 12,000.
+	PerAddress int
+}
+
+// Values of Config.ExecutorCertificates.
+const (
+	CertificatesOff      = "off"
+	CertificatesOptional = "optional"
+	CertificatesRequired = "required"
+)
+
+func (c Config) checkExecutors() error {
+	switch c.ExecutorCertificates {
+	case CertificatesOff:
+	case CertificatesOptional, CertificatesRequired:
+		if c.ExecutorTLSCertFile == "" {
+			return errors.New("executor certificates: they need TLS for executors; give its certificate and key")
+		}
+	default:
+		return fmt.Errorf("executor certificates: %q is none of off, optional, required", c.ExecutorCertificates)
+	}
+	if c.ExecutorRecycle < 0 || c.ExecutorRecycle > 0 && c.ExecutorRecycle < time.Minute {
+		return fmt.Errorf("executor recycling: %s is less than a minute", c.ExecutorRecycle)
+	}
+	if l := c.ExecutorLimits; l.Sessions < 0 || l.SessionsPerTenant < 0 || l.PerAddress < 0 {
+		return errors.New("executor limits: must not be negative")
+	}
+	return nil
+}
+
+// LogsConfig bounds what handlers' logs may fill: 0 means the default, negative
+// no limit. What is over is not kept, and a line in the log says how much.
+type LogsConfig struct {
+	// RunLines and RunBytes are of one run, all its attempts together, before
+	// compression; default 2,000,000 lines and 256 MiB.
+	RunLines, RunBytes int64
+	// TenantDayBytes is of all runs of a tenant in a day (UTC), before
+	// compression; default 4 GiB.
+	TenantDayBytes int64
+	// TenantBytes is what the logs of a tenant may take in the database, after
+	// compression, before the oldest go; default 10 GiB.
+	TenantBytes int64
+}
+
+func (l LogsConfig) withDefaults() LogsConfig {
+	for field, value := range map[*int64]int64{&l.RunLines: 2_000_000, &l.RunBytes: 256 << 20, &l.TenantDayBytes: 4 << 30, &l.TenantBytes: 10 << 30} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	return l
 }
 
 // MailConfig says how mails are sent. An empty Host means that mail alerts
@@ -126,7 +195,9 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.ExecutorAddress, "127.0.0.1:7070")
 	setDefault(&c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db"))
 	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
+	setDefault(&c.ExecutorCertificates, CertificatesOff)
 	setDefault(&c.Version, "dev")
+	c.Logs = c.Logs.withDefaults()
 	if c.RunRetention == 0 {
 		c.RunRetention = 90 * 24 * time.Hour
 	}
@@ -145,6 +216,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
 		return c, errors.New("tls: certificate and key have to be given together")
+	}
+	if err := c.checkExecutors(); err != nil {
+		return c, err
 	}
 	if err := c.checkBind("UI and API", c.HTTPAddress, c.TLSCertFile != ""); err != nil {
 		return c, err

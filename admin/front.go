@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -18,14 +17,7 @@ import (
 
 // buildFront constructs what people see: API, UI and alerts.
 func (a *Admin) buildFront(ctx context.Context) error {
-	box, err := secret.Load(os.Getenv(secret.EnvKey), a.config.SealingKeyFile)
-	if err != nil {
-		return err
-	}
-	if err := box.Claim(ctx, a.store); err != nil {
-		return err
-	}
-	senders, err := a.senders(box)
+	senders, err := a.senders(a.box)
 	if err != nil {
 		return err
 	}
@@ -35,7 +27,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
-		Store: a.store, Auth: a.auth, Secrets: box, SignScript: signScripts(box.ScriptKey()), ScriptKey: box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		Store: a.store, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		UI:        a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,6 +70,13 @@ type Config struct {
 	// stays taken until it returns. Default 10 s.
 	KillGrace time.Duration
 
+	// IdleAfter is for clusters of many executors: with nothing to do for so
+	// long, the executor keeps its session to one admin node and closes the
+	// others. When another node has a run for it they come back within about four
+	// seconds, by which the first run after a pause may be later. At least 10 s;
+	// default 0 = all sessions stay. CARILLON_EXECUTOR_IDLE_AFTER
+	IdleAfter time.Duration
+
 	// ExitIfIgnored ends the process, with the code ExitIgnored, when a handler
 	// still runs this long after its context was cancelled because the lease
 	// was lost: from then on another process may run the same, and nothing
@@ -78,13 +86,19 @@ type Config struct {
 	// Logger gets the SDK's own messages. Default slog.Default().
 	Logger *slog.Logger
 
-	// LogLevel is the lowest level that is captured into the logs of runs.
-	// Default slog.LevelInfo.
+	// LogLevel is the lowest level that is captured into the logs of runs; the
+	// option LogLevel sets another one for a handler. Default slog.LevelInfo.
 	LogLevel slog.Leveler
+
+	// TraceID returns the trace id of the span in a context, 32 hexadecimal
+	// digits, or "" when there is none; it stands beside captured log lines.
+	// Default: the trace id of the run's trigger (Task.Traceparent).
+	TraceID func(ctx context.Context) string
 
 	// LogBuffer bounds the memory, in bytes, of log lines that no admin node
 	// has stored yet; one run may take a quarter of it. Beyond, lines are
-	// dropped and counted. Default 16 MiB.
+	// dropped and counted. The same lines stand in JournalDir, in files of at
+	// most four times that, so that they survive the process. Default 16 MiB.
 	LogBuffer int
 }
 
@@ -165,8 +179,14 @@ func (c *Config) validate() error {
 	if c.KillGrace < 0 || c.LogBuffer < 0 || c.ExitIfIgnored < 0 {
 		wrong("Config.KillGrace, Config.LogBuffer and Config.ExitIfIgnored must not be negative")
 	}
+	if c.IdleAfter != 0 && c.IdleAfter < minIdleAfter {
+		wrong("Config.IdleAfter must be 0 or at least %s", minIdleAfter)
+	}
 	return errors.Join(all...)
 }
+
+// minIdleAfter keeps sessions from coming and going with every run.
+const minIdleAfter = 10 * time.Second
 
 // checkName holds for names of executors, instances, handlers, jobs and labels.
 func checkName(name string) error {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -86,16 +87,29 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	})
 	p.fleet = session.NewFleet(session.Options{
 		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
 	})
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
 		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
+		Spool: filepath.Join(found.Dir, "logs"), Died: diedWith(found.Entries),
 	})
 	if ex.tls == nil {
 		p.warnPlain()
 	}
 	return p, nil
+}
+
+// diedWith says of an attempt that it was running when its process died.
+func diedWith(entries []journal.Entry) func(execution, fence int64) bool {
+	type attempt struct{ execution, fence int64 }
+	died := map[attempt]bool{}
+	for _, e := range entries {
+		if e.Kind == journal.Granted {
+			died[attempt{e.Execution, e.Fence}] = true
+		}
+	}
+	return func(execution, fence int64) bool { return died[attempt{execution, fence}] }
 }
 
 func newBoot() string {
@@ -167,9 +181,11 @@ func (p *process) Register() *proto.Register {
 func (p *process) Load() *proto.Heartbeat {
 	used, draining := p.runner.Load()
 	cpu, memory := p.meter.Read()
+	cpuLimit, memoryLimit := load.Limits()
 	return &proto.Heartbeat{
 		Running: int32(used), Slots: int32(p.config.Slots),
 		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
+		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit,
 	}
 }
 

@@ -164,6 +164,12 @@ func TestFollow(t *testing.T) {
 	for line := range strings.Lines(r.stdout) {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
+
+	r = term.run("run", "logs", "70", "--last", "3", "-q", "odd")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "before=9007199254740991")
+	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "limit=3")
+	require.Contains(t, term.run("run", "logs", "70", "--last", "9999").stderr, "must be from 1 to 5000")
 }
 
 // Ctrl-C ends the wait, not the run, and says so.
@@ -202,6 +208,16 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, "12\n", term.run("executor", "token", "list", "shop", "-o", "name").stdout)
 	require.Equal(t, 0, term.run("executor", "token", "revoke", "shop", "12").code)
 	require.Equal(t, 3, term.run("executor", "token", "revoke", "shop", "13").code)
+
+	r = term.run("executor", "deny", "shop", "41", "--reason", "stolen")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout+r.stderr, "Denied instance b00")
+	require.Equal(t, map[string]any{"instanceId": "41", "reason": "stolen"}, server.lastBody("POST /executors/{id}/denials"))
+	require.Equal(t, 0, term.run("executor", "deny", "shop", "--serial", "5e").code)
+	require.Equal(t, "5e", server.lastBody("POST /executors/{id}/denials")["serial"])
+	require.Equal(t, 2, term.run("executor", "deny", "shop").code)
+	require.Equal(t, "31\n", term.run("executor", "denials", "shop", "-o", "name").stdout)
+	require.Equal(t, 0, term.run("executor", "allow", "shop", "31").code)
 }
 
 func TestLimits(t *testing.T) {

@@ -74,9 +74,18 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("tls-key", "", "its key")
 	f.String("executors-tls-cert", "", "certificate of the executors' port")
 	f.String("executors-tls-key", "", "its key")
+	f.String("executor-certificates", "off", "certificates for executors from the cluster's own authority, over TLS: off, optional or required")
+	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
+	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
+	f.Int("executors-max-per-address", 0, "connections to the executors' port from one address (default 12000)")
+	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
+	f.Int64("log-run-lines", 0, "lines of one run's log that are kept (default 2,000,000; -1 = all)")
+	f.Int64("log-run-bytes", 0, "bytes of one run's log that are kept, before compression (default 256 MiB; -1 = all)")
+	f.Int64("log-day-bytes", 0, "bytes that a tenant's runs may log in a day, before compression (default 4 GiB; -1 = any number)")
+	f.Int64("log-bytes", 0, "bytes that a tenant's logs take in the database before the oldest go (default 10 GiB; -1 = any number)")
 	f.String("mail-host", "", "SMTP server for alerts")
 	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
 	f.String("mail-from", "", "sender of alert mails")
@@ -118,11 +127,19 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
 		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
+		ExecutorCertificates: k.String("executor-certificates"), ExecutorRecycle: k.Duration("executors-recycle"),
+		ExecutorLimits: admin.ExecutorLimits{
+			Sessions: k.Int("executors-max"), SessionsPerTenant: k.Int("executors-max-per-tenant"), PerAddress: k.Int("executors-max-per-address"),
+		},
 		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"),
 		// A secret is no flag: flags are seen by every user of the machine.
 		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
 		RunRetention:  k.Duration("run-retention"),
 		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
+	}
+	config.Logs = admin.LogsConfig{
+		RunLines: k.Int64("log-run-lines"), RunBytes: k.Int64("log-run-bytes"),
+		TenantDayBytes: k.Int64("log-day-bytes"), TenantBytes: k.Int64("log-bytes"),
 	}
 	config.Operators = admin.OperatorsConfig{Emails: k.Strings("operator-email"), WebhookURL: k.String("operator-webhook")}
 	if config.Mail, err = mailConfig(k); err != nil {

@@ -18,7 +18,10 @@ func matrix() []row {
 		{"F11", "the same executor twice; hundreds of executors flapping at 5 Hz", false, f11},
 		{"F12", "isolate an admin from its executors, the database reachable", true, f12},
 		{"F13", "blackhole an executor (half-open)", false, f13},
+		{"F14", "one-way drop between an executor and all admins, each direction", false, f14},
+		{"F15", "30 % loss; 1 Mbit/s; 300 ms delay", false, f15},
 		{"F16", "reset after byte N, swept over every message", false, f16},
+		{"F17", "recorded sessions said again: word by word, doubled, reordered", false, f17},
 		{"F18", "cut an admin from the database, not from its executors", false, f18},
 		{"F19", "kill -9 mariadbd under load", true, f19},
 		{"F21", "cut between COMMIT and OK, both truths", true, f21},
@@ -28,6 +31,7 @@ func matrix() []row {
 		{"F25", "admin clocks ±30 s", false, f25},
 		{"F26", "60 zones × 20 years against a second cron", false, f26},
 		{"F27", "freeze the whole group for 60 s", false, f27},
+		{"F32", "one handler logs 100 MB/s", false, f32},
 		{"F33", "one tenant has 20,000 fire times in one second", false, f33},
 		{"F34", "edit, pause, delete ±5 ms around the fire instant", true, f34},
 	}

@@ -61,6 +61,9 @@ type Deps struct {
 	FollowCalendar func(ctx context.Context, id domain.CalendarID)
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
+	// Denied tells that there is a new denial, for the sessions that it names;
+	// may be nil.
+	Denied func()
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
@@ -111,6 +114,9 @@ func ServerTimeouts(s *http.Server) {
 
 // New builds the handler.
 func New(deps Deps) (*API, error) {
+	if deps.Denied == nil {
+		deps.Denied = func() {}
+	}
 	if deps.JobsChanged == nil {
 		deps.JobsChanged = func() {}
 	}
@@ -153,6 +159,7 @@ func (a *API) routes() {
 	a.registerTenants()
 	a.registerExecutors()
 	a.registerJoinTokens()
+	a.registerDenials()
 	a.registerLimits()
 	a.registerJobs()
 	a.registerJobActions()

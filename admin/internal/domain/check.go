@@ -1,6 +1,10 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Limits of a job's settings.
 const (
@@ -21,11 +25,7 @@ func CheckSpec(s *JobSpec) error {
 	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
 	c.misfire(s.Misfire)
 	c.script(s)
-	switch s.Routing {
-	case RouteFirst, RouteRoundRobin, RouteRandom:
-	default:
-		c.fail("body.routing", s.Routing, "must be first, round_robin or random")
-	}
+	c.routing(s)
 	switch s.Blocking {
 	case BlockSerial, BlockDiscard, BlockCover, BlockParallel:
 	default:
@@ -43,9 +43,36 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Retry.Backoff >= 0 && s.Retry.Backoff <= 100, "body.retry.backoff", s.Retry.Backoff, "must be from 0 to 100")
 	c.check(s.Timeout >= 0 && s.Timeout <= MaxTimeout, "body.timeout", s.Timeout.String(), "must be from 0s (none) to 168h")
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
+	c.check(slices.Contains(logLevels, s.LogLevel), "body.logLevel", s.LogLevel, "must be default, DEBUG, INFO, WARN or ERROR")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
 	return c.err()
 }
+
+func (c *checker) routing(s *JobSpec) {
+	if !slices.Contains(Routings, s.Routing) {
+		c.fail("body.routing", s.Routing, "must be one of "+routingNames())
+	}
+	if s.RoutingKey != "" {
+		c.check(s.Routing == RouteConsistentHash, "body.routingKey", s.RoutingKey, "needs the routing consistent_hash")
+		wrong := checkPointer(s.RoutingKey)
+		c.check(wrong == "", "body.routingKey", s.RoutingKey, wrong)
+	}
+	r := s.SendRetry
+	c.check(r.MaxSends >= 0 && r.MaxSends <= MaxSendsLimit, "body.sendRetry.maxSends", r.MaxSends, "must be from 0 (as many as the dispatch timeout allows) to 1000")
+	c.check(r.Delay >= 0 && r.Delay <= MaxRetryDelay, "body.sendRetry.delay", r.Delay.String(), "must be from 0s (as the answer suggests) to 24h")
+	c.check(r.MaxDelay >= 0 && r.MaxDelay <= MaxRetryDelay, "body.sendRetry.maxDelay", r.MaxDelay.String(), "must be from 0s (the default, 1m) to 24h")
+	c.check(r.Backoff >= 0 && r.Backoff <= 100, "body.sendRetry.backoff", r.Backoff, "must be from 0 to 100")
+}
+
+func routingNames() string {
+	names := make([]string, len(Routings))
+	for i, r := range Routings {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
+
+var logLevels = []string{"", "DEBUG", "INFO", "WARN", "ERROR"}
 
 func (c *checker) misfire(m Misfire) {
 	switch m.Policy {

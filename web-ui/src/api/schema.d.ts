@@ -382,6 +382,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executors/{id}/denials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List which processes and certificates of an executor are denied */
+        get: operations["list-denials"];
+        put?: never;
+        /**
+         * Deny a process or a certificate
+         * @description Its sessions end on all nodes within seconds, and it cannot connect again, whatever it shows. What it runs goes on until its lease ends. A new process is not concerned: revoke the join token to keep new ones out.
+         */
+        post: operations["create-denial"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executors/{id}/denials/{denialId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Allow it again */
+        delete: operations["delete-denial"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors/{id}/instances": {
         parameters: {
             query?: never;
@@ -819,7 +857,7 @@ export interface paths {
         };
         /**
          * A piece of a run's log
-         * @description To follow it, ask again with after set to next and wait set, until complete.
+         * @description To follow it, ask again with after set to next and wait set, until complete. To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.
          */
         get: operations["get-run-log"];
         put?: never;
@@ -1594,6 +1632,13 @@ export interface components {
             /** @enum {string} */
             role: "viewer" | "operator" | "editor" | "scripter" | "admin";
         };
+        CreateDenialInputBody: {
+            /** @description The process to keep out; or give serial */
+            instanceId?: string;
+            reason?: string;
+            /** @description Serial number of the certificate to keep out, in hexadecimal */
+            serial?: string;
+        };
         CreateExecutorInputBody: {
             description?: string;
             name: string;
@@ -1692,6 +1737,19 @@ export interface components {
             /** @enum {string} */
             state: "pending" | "delivered" | "failed";
             target: string;
+        };
+        Denial: {
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            id: string;
+            /** @description The instance's name, when it was named by its id */
+            instance: string;
+            /** @enum {string} */
+            kind: "instance" | "certificate";
+            reason: string;
+            /** @description The process's boot id, or the certificate's serial number */
+            subject: string;
         };
         DiffLine: {
             /** @enum {string} */
@@ -1888,7 +1946,7 @@ export interface components {
             instance: components["schemas"]["Ref"];
             text: components["schemas"]["Bilingual"];
             /** @enum {string} */
-            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "not_connected" | "silent" | "draining" | "full" | "has_room";
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "full" | "has_room";
         };
         Job: {
             alert: components["schemas"]["Alert"];
@@ -1916,6 +1974,11 @@ export interface components {
                 [key: string]: string;
             };
             lastRun: components["schemas"]["LastRun"] | null;
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /** @description Enabled with a schedule that has no fire left */
@@ -1934,19 +1997,27 @@ export interface components {
              */
             parallelism: number;
             pauseNote: string;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels: string;
             /**
              * Format: int64
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
+            /** @description What the labels of an instance have to meet; empty = any */
+            requireLabels: string;
             retry: components["schemas"]["Retry"];
             /** Format: int64 */
             revision: number;
             /** @enum {string} */
-            routing: "first" | "round_robin" | "random";
+            routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
+            routingKey: string;
             schedule: components["schemas"]["Schedule"];
             /** @description What an agent runs */
             script?: components["schemas"]["ScriptUse"];
+            /** @description Sends that lead to nothing; they cost no attempt */
+            sendRetry: components["schemas"]["SendRetry"];
             /** @enum {string} */
             source: "console" | "code";
             /** @enum {string} */
@@ -1976,6 +2047,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /**
@@ -1989,17 +2065,25 @@ export interface components {
              * @description Runs at once with blocking parallel; 0 = no limit
              */
             parallelism: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels: string;
             /**
              * Format: int64
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
+            /** @description What the labels of an instance have to meet; empty = any */
+            requireLabels: string;
             retry: components["schemas"]["Retry"];
             /** @enum {string} */
-            routing: "first" | "round_robin" | "random";
+            routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
+            routingKey: string;
             schedule: components["schemas"]["Schedule"];
             /** @description What an agent runs */
             script?: components["schemas"]["ScriptUse"];
+            /** @description Sends that lead to nothing; they cost no attempt */
+            sendRetry: components["schemas"]["SendRetry"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
         };
@@ -2020,6 +2104,11 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
             /**
@@ -2033,20 +2122,28 @@ export interface components {
              * @description Runs at once with blocking parallel; default 0: no limit
              */
             parallelism?: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels?: string;
             /**
              * Format: int64
              * @description Default 0; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority?: number;
+            /** @description What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot */
+            requireLabels?: string;
             retry?: components["schemas"]["RetryWrite"];
             /**
              * @description Default round_robin
              * @enum {string}
              */
-            routing?: "first" | "round_robin" | "random";
+            routing?: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key */
+            routingKey?: string;
             schedule: components["schemas"]["ScheduleWrite"];
             /** @description What an agent is to run; for handlers script.LANGUAGE, which need it */
             script?: components["schemas"]["ScriptChoice"];
+            /** @description Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt */
+            sendRetry?: components["schemas"]["SendRetryWrite"];
             /**
              * @description Only when creating, default enabled; later by pause and resume
              * @enum {string}
@@ -2120,6 +2217,8 @@ export interface components {
              * @description From 1; counts on over the attempts unless one was asked for
              */
             n: number;
+            /** @description Of the span that the line was written in */
+            traceId?: string;
         };
         LogPage: {
             /** @description No further line can come after these */
@@ -2135,6 +2234,11 @@ export interface components {
              * @description Give it as after to go on; beyond the last of lines when a filter left some out
              */
             next: number;
+            /**
+             * Format: int64
+             * @description With before: give it as before to go on; 0 when nothing comes before these
+             */
+            prev: number;
             /** @description Lines are missing: the executor wrote more than was kept or arrived */
             truncated: boolean;
         };
@@ -2255,6 +2359,11 @@ export interface components {
         };
         PageDelivery: {
             items: components["schemas"]["Delivery"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageDenial: {
+            items: components["schemas"]["Denial"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -2466,7 +2575,15 @@ export interface components {
             error?: string;
             errorKind?: string;
             executor: components["schemas"]["Ref"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
             fence: number;
             /** Format: date-time */
             finishedAt: string | null;
@@ -2574,7 +2691,15 @@ export interface components {
             error?: string;
             errorKind?: string;
             executor: components["schemas"]["Ref"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
             fence: number;
             /** Format: date-time */
             finishedAt: string | null;
@@ -2865,6 +2990,37 @@ export interface components {
             description?: string;
             /** @description Why; kept with the revision */
             note?: string;
+        };
+        SendRetry: {
+            /**
+             * Format: double
+             * @description Multiplies the delay after each send
+             */
+            backoff: number;
+            /** @description Before the next send; 0s = as the instance's answer suggests, at most 2s */
+            delay: string;
+            maxDelay: string;
+            /**
+             * Format: int64
+             * @description Sends that may lead to nothing, over all attempts; 0 = as many as the dispatch timeout allows
+             */
+            maxSends: number;
+        };
+        SendRetryWrite: {
+            /**
+             * Format: double
+             * @description Default 1
+             */
+            backoff?: number;
+            /** @description Default 0s: as the instance's answer suggests */
+            delay?: string;
+            /** @description Default 1m */
+            maxDelay?: string;
+            /**
+             * Format: int64
+             * @description Default 0: as many as the dispatch timeout allows
+             */
+            maxSends?: number;
         };
         SessionUser: {
             id: string;
@@ -5187,6 +5343,286 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ExecutorDetail"];
                 };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-denials": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDenial"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-denial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateDenialInputBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Denial"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "delete-denial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                denialId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -7800,12 +8236,14 @@ export interface operations {
                 attempt?: number;
                 /** @description Lines with higher numbers */
                 after?: number;
+                /** @description The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end */
+                before?: number;
                 limit?: number;
                 /** @description Wait this long for a line, at most 30s; default: answer at once */
                 wait?: string;
                 /** @description This level and above */
                 level?: "DEBUG" | "INFO" | "WARN" | "ERROR";
-                /** @description Part of message or attributes, in any case */
+                /** @description Part of message, attributes or trace id, in any case */
                 q?: string;
             };
             header?: never;

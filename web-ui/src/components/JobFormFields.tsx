@@ -12,6 +12,7 @@ import { allZones } from '../lib/time'
 import { CalendarFields } from './CalendarFields'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
+import { RoutingFields, SendFields } from './RoutingFields'
 import { CronFault, useCronFault } from './SchedulePreview'
 import { ScriptFields } from './ScriptFields'
 
@@ -297,9 +298,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
   return (
     <Section title={t('jobs.form.how')}>
       <div className="form-fields">
-        <Form.Item name="routing" label={t('jobs.form.routing')}>
-          <Select options={(['first', 'round_robin', 'random'] as const).map((value) => ({ value, label: t(`jobs.form.routing_${value}`) }))} />
-        </Form.Item>
+        <RoutingFields />
         <Form.Item name="blocking" label={t('jobs.form.blocking')}>
           <Select options={(['serial', 'discard_later', 'cover_early', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
         </Form.Item>
@@ -338,11 +337,20 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Form.Item name="dispatchTimeout" label={t('jobs.form.dispatchTimeout')} rules={duration}>
             <Input className="mono" />
           </Form.Item>
+          <SendFields />
           <Form.Item name="onLost" label={t('jobs.form.onLost')}>
             <Select options={(['auto', 'fail', 'retry'] as const).map((value) => ({ value, label: t(`jobs.form.onLost_${value}`) }))} />
           </Form.Item>
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
             <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
+          </Form.Item>
+          <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>
+            <Select
+              options={(['default', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const).map((value) => ({
+                value,
+                label: value === 'default' ? t('jobs.form.logLevelDefault') : t('runs.log.levelAtLeast', { level: value }),
+              }))}
+            />
           </Form.Item>
         </div>
       </details>

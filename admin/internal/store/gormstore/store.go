@@ -42,6 +42,8 @@ type Options struct {
 	Rearmed func()
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
+	// LogLimits bound what handlers' logs may fill.
+	LogLimits store.LogLimits
 }
 
 // Store is store.Store on one database. It is safe for concurrent use.
@@ -52,12 +54,14 @@ type Store struct {
 	leases      *sql.DB // one connection of its own on MySQL, write on SQLite
 	db          *gorm.DB
 	reader      *gorm.DB
+	refusing    *gorm.DB // refuses all statements (alone.go)
 	log         *slog.Logger
 	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
 	execAlone   execFunc            // write.ExecContext, but for tests of lost answers
 	specs       *specCache
 	limits      limitCache
+	logLimits   store.LogLimits
 	flights     *flights
 	clock       *estimate
 	past        *past
@@ -88,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func OpenReader(o Options) (*Store, error) { return connect(o) }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, past: newPast()}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, past: newPast(), logLimits: o.LogLimits}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -121,6 +125,8 @@ func connect(o Options) (*Store, error) {
 	if s.db, err = gorm.Open(dialector(s.write), cfg()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
 	}
+	s.refusing = s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()}) // with a statement of its own
+	s.refusing.Statement.ConnPool = refused{}
 	s.reader = s.db
 	if s.read != s.write {
 		if s.reader, err = gorm.Open(dialector(s.read), cfg()); err != nil {

@@ -33,8 +33,9 @@ type txn struct {
 	q   statements // raw, or what refuses statements (alone.go)
 	raw *sql.Tx
 	db  *gorm.DB // gorm on raw
-	// alone is set, and raw and db are not, while one statement is to do (alone.go).
-	alone *alone
+	// alone is the step's name while one statement has to do (alone.go): then q
+	// and db refuse all others, and there is no raw.
+	alone string
 	// rearmed: the next fire time of a fixed delay was set.
 	rearmed bool
 }
@@ -219,6 +220,11 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 		err = fn(ctx, s.lookup, s.reader.WithContext(ctx))
 	}
 	return translate(step, err)
+}
+
+// lookRows is look for a single statement.
+func (s *Store) lookRows(ctx context.Context, step string, scan func(*sql.Rows) error, statement string, args ...any) error {
+	return s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error { return query(ctx, q, scan, statement, args...) })
 }
 
 // clock reads the database's clock on its own.
