@@ -56,7 +56,7 @@ func (l line) room(targets []Target) (free int) {
 	spec.Prefer, _ = domain.ParseSelector(l.prefer)
 	all := candidates(&domain.Execution{}, &spec, targets, nil)
 	if l.pin != "" {
-		rank(all, rankInput{routing: l.pin})
+		rank(all, targets, rankInput{routing: l.pin})
 		at := pick(all, true)
 		if at < 0 {
 			return 0
