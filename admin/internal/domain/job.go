@@ -84,11 +84,12 @@ type JobSpec struct {
 	DispatchTimeout time.Duration
 	OnLost          OnLost
 	Priority        int
+	Owner           Owner
+	Alert           Alert
+	Sharding        Sharding
 	// LogLevel is the lowest level that is captured into the logs of runs: DEBUG,
 	// INFO, WARN or ERROR; empty = as the executor says.
 	LogLevel string
-	Owner    Owner
-	Alert    Alert
 }
 
 // DefaultDispatchTimeout applies when a job says nothing else.
