@@ -232,7 +232,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil}, Later: a.timer.Add,
+		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Later: a.timer.Add,
 		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher

@@ -151,6 +151,9 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	if decl.Name == "" || len(decl.Name) > proto.MaxName {
 		return spec, domain.Invalid("job.name", "must have 1 to %d bytes", proto.MaxName)
 	}
+	if domain.IsAgentHandler(spec.Handler) {
+		return spec, domain.Invalid("job.handler", "handlers of agents take no jobs that are declared in code")
+	}
 	if err := domain.CheckSpec(&spec); err != nil {
 		return spec, err
 	}

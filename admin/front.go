@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"net/http"
 	"time"
@@ -26,7 +27,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
-		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Draining:  a.draining.Load, Closing: a.closing.Load,

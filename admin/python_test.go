@@ -188,6 +188,39 @@ func TestPythonExecutorDrains(t *testing.T) {
 	require.Equal(t, "due", n.run(late).State)
 }
 
+// TestPythonExecutorSaysWhatItHas: its inventory is complete, so a database
+// that was put back ends the attempt that it calls running and that is over.
+func TestPythonExecutorSaysWhatItHas(t *testing.T) {
+	t.Parallel()
+	address, dir := freeAddress(t), t.TempDir()
+	start := func() *node {
+		return startNode(t, func(c *admin.Config) { c.DataDir, c.ExecutorAddress = dir, address })
+	}
+	n := start()
+	p := startPython(t, n, pythonGate, filepath.Join(t.TempDir(), "gate"))
+	n.registered()
+	job := n.newJob("shop", "gate", map[string]any{"onLost": "fail"})
+	id := n.runNow(job, nil)
+	n.until(id, "running")
+	n.stop()
+	file := filepath.Join(dir, "carillon.db")
+	backup, err := os.ReadFile(file)
+	require.NoError(t, err)
+	n = start()
+	p.open()
+	n.until(id, "succeeded")
+	n.until(n.runNow(job, nil), "succeeded") // the acknowledgement was sent before its offer
+	n.stop()
+
+	require.NoError(t, os.WriteFile(file, backup, 0o600))
+	n = start()
+	require.True(t, n.history().Held)
+	require.Equal(t, "running", n.run(id).State)
+	n.do(http.MethodPost, "/api/v1/cluster/accept-history", nil, nil, 200)
+	require.Equal(t, "db_rollback", n.until(id, "lost").Reason)
+	n.until(n.runNow(job, nil), "succeeded")
+}
+
 // instanceIs waits until the executor's only instance is in the state.
 func (n *node) instanceIs(state string) {
 	n.t.Helper()

@@ -19,8 +19,9 @@ import (
 // target lets dispatch and completer use a session. Values of it are
 // comparable, so that they can group by it.
 type target struct {
-	s      *gateway.Session
-	traced bool // this node records traces
+	s       *gateway.Session
+	traced  bool       // this node records traces
+	scripts *deliverer // nil where nothing is offered
 }
 
 func (t target) InstanceID() domain.InstanceID { return t.s.Instance }
@@ -48,7 +49,16 @@ func (t target) SendOffers(offers []store.OfferResult) {
 		out[i] = offerFrame(&o.Execution, o.Spec)
 		out[i].Traceparent = string(t.traceOf(&o.Execution))
 	}
-	t.s.SendOffers(out)
+	if t.scripts != nil {
+		var left []*proto.Offer
+		out, left = t.scripts.add(out, offers)
+		for _, o := range left {
+			t.s.Release(o.ExecutionId, o.Fence)
+		}
+	}
+	if len(out) > 0 {
+		t.s.SendOffers(out)
+	}
 }
 
 // traceOf is the context that a handler begins with. A node that records no
@@ -117,8 +127,9 @@ func (t target) SendAcks(acks []completer.Ack) {
 
 // fleet is dispatch's view of the gateway.
 type fleet struct {
-	g      *gateway.Gateway
-	traced bool
+	g       *gateway.Gateway
+	traced  bool
+	scripts *deliverer
 }
 
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
@@ -126,7 +137,7 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 	out := make([]dispatch.Target, len(sessions))
 	room := false
 	for i, s := range sessions {
-		out[i] = target{s, f.traced}
+		out[i] = target{s, f.traced, f.scripts}
 		room = room || s.Free() > 0
 	}
 	if !room {
@@ -137,7 +148,7 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 
 func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
 	if s := f.g.SessionOf(instance); s != nil {
-		return target{s, f.traced}
+		return target{s, f.traced, f.scripts}
 	}
 	return nil
 }
@@ -214,7 +225,7 @@ func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 			continue // its offer was the grant
 		}
 		out = append(out, dispatch.Answer{
-			Tenant: s.Tenant, From: target{s, k.traced}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
+			Tenant: s.Tenant, From: target{s: s, traced: k.traced}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
 			Accepted: a.Accepted, Code: a.RejectCode, Message: a.Message,
 		})
 	}
@@ -237,7 +248,7 @@ func (k *sink) Finished(s *gateway.Session, list []*proto.Result) {
 	for _, r := range list {
 		out = append(out, completer.Result{
 			AttemptReport: store.AttemptReport{Tenant: s.Tenant, Executor: s.Executor, Report: gateway.ReportOf(r)},
-			From:          target{s, k.traced},
+			From:          target{s: s, traced: k.traced},
 		})
 	}
 	k.completer.Finished(out...)

@@ -29,7 +29,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 	for name, value := range map[string]any{
 		"MaxHello": proto.MaxHello, "MaxFrame": proto.MaxFrame, "MaxInput": proto.MaxInput,
 		"MaxOutput": proto.MaxOutput, "MaxScript": proto.MaxScript, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
-		"MaxBatch": proto.MaxBatch, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
+		"MaxBatch": proto.MaxBatch, "MaxOwed": proto.MaxOwed, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
 		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
 		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL,
@@ -69,6 +69,22 @@ func TestSpecExampleOfASignedScript(t *testing.T) {
 	sum := sha256.Sum256([]byte("echo hi\n"))
 	message := proto.ScriptMessage(1, 2, 3, "shell", sum[:])
 	require.True(t, strings.Contains(spec(t), hexRows(message)), "SPEC.md lacks the example:\n%s", hexRows(message))
+}
+
+// Who reads the specification learns of every field of every message.
+func TestSpecNamesEveryField(t *testing.T) {
+	text := spec(t)
+	messages := proto.File_carillon_proto.Messages()
+	for i := range messages.Len() {
+		m := messages.Get(i)
+		for j := range m.Fields().Len() {
+			f := m.Fields().Get(j)
+			if f.ContainingOneof() != nil {
+				continue // bodies: named as messages
+			}
+			require.True(t, regexp.MustCompile(`\b`+string(f.Name())+`\b`).MatchString(text), "SPEC.md does not name %s.%s", m.Name(), f.Name())
+		}
+	}
 }
 
 func hexRows(data []byte) string {

@@ -79,7 +79,7 @@ func agentFlags(f *pflag.FlagSet) {
 	f.String("limit-file-size", "1GiB", "size of a file that a script writes; 0 = no limit")
 	f.Int64("limit-processes", agent.DefaultLimits.Processes, "processes and threads of the user that scripts run as; 0 = no limit")
 	f.String("max-output", "8MiB", "how much of a script's output is logged")
-	f.Duration("kill-grace", 0, "between SIGTERM and SIGKILL, less than 10s (default: 5s)")
+	f.Duration("kill-grace", 0, "between SIGTERM and SIGKILL (default: 5s)")
 	f.StringSlice("allow-http", nil, "hosts that may be called, such as api.example.com, *.example.com:8443 or * (default: none)")
 	f.StringSlice("allow-http-net", nil, "private networks that may be reached, for example 10.1.0.0/16 (default: none)")
 	f.String("log-level", "info", "debug, info, warn or error")

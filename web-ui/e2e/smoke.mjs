@@ -12,6 +12,7 @@ let page
 let jobUrl
 let runUrl
 let calendarUrl
+let scriptUrl
 
 // The step that failed first: those after it would only wait for what never comes.
 let broken = ''
@@ -300,6 +301,40 @@ test('a job takes a calendar, the preview shows what it takes out, and the calen
   await dialog.getByRole('button', { name: 'Close' }).last().click()
 })
 
+test('what agents may do is nothing until it is allowed; a script is written, changed, compared and restored', async () => {
+  await go('/scripts')
+  const policy = page.getByRole('region', { name: 'What agents may do' })
+  await policy.getByText('nothing', { exact: true }).waitFor()
+  await policy.getByRole('button', { name: 'Change' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('checkbox', { name: 'Shell', exact: true }).check()
+  await settled(page)
+  await shot(page, 'script-policy')
+  assert.deepEqual(await axe(page), [])
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await policy.getByText('Shell', { exact: true }).waitFor()
+
+  await go('/scripts/new')
+  await page.getByLabel('Name', { exact: true }).fill(`${jobName}-script`)
+  await page.getByLabel('Content').fill('#!/bin/sh\necho one\n')
+  await page.getByLabel('Note').fill('first')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await heading(`${jobName}-script`).waitFor()
+  scriptUrl = new URL(page.url()).pathname
+  await page.getByRole('link', { name: 'Edit' }).click()
+  await page.getByLabel('Content').fill('#!/bin/sh\necho two\n')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.waitForURL((url) => url.pathname === scriptUrl)
+  const revisions = page.getByRole('region', { name: 'Revisions' })
+  await revisions.getByText('+ echo two').waitFor()
+  assert.match(await revisions.innerText(), /− echo one/)
+  await revisions.getByRole('button', { name: 'Restore' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
+  await revisions.getByText('Revision 3', { exact: true }).waitFor()
+  await page.getByRole('region', { name: 'Content' }).getByText('echo one').waitFor()
+})
+
 test('a backfill says what it would do, writes its runs, and can be stopped', async () => {
   await go(`${jobUrl}/backfills`)
   await page.getByRole('button', { name: 'New backfill' }).click()
@@ -451,11 +486,11 @@ test('a new user must choose a password, and a viewer sees no controls', async (
   await page.getByRole('button', { name: `Delete: ${jobName}` }).waitFor({ state: 'detached' })
 })
 
-const PAGES = ['/overview', '/jobs', '/jobs/new', '/runs', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/limits', '/deliveries', '/cluster', '/settings/users', '/settings/api-keys']
-const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|explain|why|backfill|calendars|limits|cluster|users|keys|time|unit)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
+const PAGES = ['/overview', '/jobs', '/jobs/new', '/runs', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/limits', '/deliveries', '/cluster', '/settings/users', '/settings/api-keys']
+const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|explain|why|backfill|calendars|scripts|limits|cluster|users|keys|time|unit)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
 
 /** The pages of what the steps have made. */
-const own = () => [jobUrl, `${jobUrl}/why?at=2020-01-01T00:00:00.000Z`, `${jobUrl}/backfills`, runUrl, calendarUrl]
+const own = () => [jobUrl, `${jobUrl}/why?at=2020-01-01T00:00:00.000Z`, `${jobUrl}/backfills`, runUrl, calendarUrl, scriptUrl]
 
 /** "/jobs/73…/revisions" → "-jobs-id-revisions": the same name in every run. */
 const nameOf = (path) => path.replace(/\?at=.*/, '').replace(/\d+/g, 'id').replace(/[/?=]/g, '-')
@@ -463,7 +498,7 @@ const nameOf = (path) => path.replace(/\?at=.*/, '').replace(/\d+/g, 'id').repla
 for (const theme of ['light', 'dark']) {
   test(`every page is free of axe violations: ${theme}`, async () => {
     await page.evaluate((value) => localStorage.setItem('carillon.theme', value), theme)
-    for (const path of [...PAGES, ...own(), `${jobUrl}/revisions`, `${calendarUrl}/edit`]) {
+    for (const path of [...PAGES, ...own(), `${jobUrl}/revisions`, `${calendarUrl}/edit`, `${scriptUrl}/edit`]) {
       await go(path)
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), theme)
       assert.deepEqual(await axe(page), [], path)

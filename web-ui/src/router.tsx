@@ -168,6 +168,27 @@ const calendarEdit = createRoute({
   path: '/calendars/$calendarId/edit',
   component: lazyRouteComponent(() => import('./pages/CalendarEditPage'), 'CalendarEditPage'),
 })
+const scripts = createRoute({
+  getParentRoute: () => app,
+  path: '/scripts',
+  validateSearch: cursorSearch,
+  component: lazyRouteComponent(() => import('./pages/ScriptsPage'), 'ScriptsPage'),
+})
+const scriptNew = createRoute({
+  getParentRoute: () => app,
+  path: '/scripts/new',
+  component: lazyRouteComponent(() => import('./pages/ScriptEditPage'), 'ScriptNewPage'),
+})
+const script = createRoute({
+  getParentRoute: () => app,
+  path: '/scripts/$scriptId',
+  component: lazyRouteComponent(() => import('./pages/ScriptPage'), 'ScriptPage'),
+})
+const scriptEdit = createRoute({
+  getParentRoute: () => app,
+  path: '/scripts/$scriptId/edit',
+  component: lazyRouteComponent(() => import('./pages/ScriptEditPage'), 'ScriptEditPage'),
+})
 const limits = createRoute({
   getParentRoute: () => app,
   path: '/limits',
@@ -213,6 +234,10 @@ const routeTree = root.addChildren([
     calendarNew,
     calendar,
     calendarEdit,
+    scripts,
+    scriptNew,
+    script,
+    scriptEdit,
     limits,
     cluster,
     users,

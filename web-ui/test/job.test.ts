@@ -37,6 +37,15 @@ describe('job form', () => {
     expect(writeOfFields(fieldsOf({ ...write, schedule })).schedule).toEqual(schedule)
   })
 
+  it('keeps the script of an agent, and sends none with other handlers', () => {
+    const script = { id: '9', revision: 3, args: ['-v', 'two words'] }
+    const agent: JobWrite = { ...write, handler: 'script.shell', script }
+    expect(writeOfFields(fieldsOf(agent))).toEqual(agent)
+    const newest = { ...agent, script: { id: '9', args: [] } }
+    expect(writeOfFields(fieldsOf(newest))).toEqual(newest)
+    expect(writeOfFields({ ...fieldsOf(agent), handler: 'daily-revenue' })).not.toHaveProperty('script')
+  })
+
   it('keeps how an instance is chosen', () => {
     const routed: JobWrite = {
       ...write,

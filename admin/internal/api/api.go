@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/ed25519"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -43,7 +44,10 @@ type Deps struct {
 	Store   store.Store
 	Auth    *auth.Service
 	Secrets Sealer
-	Runner  Runner
+	// SignScript signs revisions of scripts with the private half of ScriptKey.
+	SignScript store.SignFunc
+	ScriptKey  ed25519.PublicKey
+	Runner     Runner
 	// NewID makes ids for jobs, runs, users and so on.
 	NewID func() int64
 	// Now is the database's clock as this node knows it.
@@ -171,6 +175,7 @@ func (a *API) routes() {
 	a.registerJobActions()
 	a.registerSchedules()
 	a.registerCalendars()
+	a.registerScripts()
 	a.registerBackfills()
 	a.registerRuns()
 	a.registerExplain()

@@ -14,7 +14,7 @@ type APIKey struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
 	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
-	Role       string  `json:"role" enum:"viewer,operator,editor,admin"`
+	Role       string  `json:"role" enum:"viewer,operator,editor,scripter,admin"`
 	CreatedAt  string  `json:"createdAt" format:"date-time"`
 	CreatedBy  string  `json:"createdBy"`
 	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
@@ -38,7 +38,7 @@ func apiKeyOf(k domain.APIKey) APIKey {
 type createAPIKeyInput struct {
 	Body struct {
 		Name      string  `json:"name" minLength:"1" maxLength:"128"`
-		Role      string  `json:"role" enum:"viewer,operator,editor,admin"`
+		Role      string  `json:"role" enum:"viewer,operator,editor,scripter,admin"`
 		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
 	}
 }

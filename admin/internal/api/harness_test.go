@@ -3,9 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -103,7 +105,10 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	w.auth, err = auth.New(ctx, auth.Options{Store: st, DataDir: dir, NewID: w.ids.Next, Logger: logger})
 	require.NoError(t, err)
 	w.deps = Deps{
-		Store: st, Auth: w.auth, Secrets: w.box, Runner: w.runner, NewID: w.ids.Next, Now: time.Now, Logger: logger,
+		Store: st, Auth: w.auth, Secrets: w.box, ScriptKey: w.box.ScriptKey().Public().(ed25519.PublicKey), Runner: w.runner,
+		SignScript: func(s domain.Script, revision int64, sum []byte) []byte {
+			return ed25519.Sign(w.box.ScriptKey(), fmt.Appendf(nil, "%s/%d/%x", s.ID, revision, sum))
+		}, NewID: w.ids.Next, Now: time.Now, Logger: logger,
 		NextFire: testNextFire, JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",
 		Nodes: func() []domain.Node {
 			return []domain.Node{{ID: 1, Name: "here", BootID: "boot-1"}, {ID: 2, Name: "there", BootID: "boot-2"}}
@@ -162,7 +167,7 @@ func (w *world) people(ctx context.Context) {
 		tenant := domain.Tenant{ID: domain.TenantID(w.ids.Next()), Name: name, CreatedAt: time.Now()}
 		require.NoError(w.t, w.store.CreateTenant(ctx, tenant))
 		w.tenants[name] = tenant.ID
-		for _, role := range []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleAdmin} {
+		for _, role := range []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleScripter, domain.RoleAdmin} {
 			u := domain.User{
 				ID: domain.UserID(w.ids.Next()), Username: name + "-" + string(role), PasswordHash: shared.peersPHC, SessionVersion: 1, CreatedAt: time.Now(),
 			}

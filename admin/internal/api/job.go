@@ -29,6 +29,7 @@ type JobSpec struct {
 	Labels          map[string]string `json:"labels"`
 	Handler         string            `json:"handler"`
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON; absent in lists"`
+	Script          *ScriptUse        `json:"script,omitempty" doc:"What an agent runs"`
 	Schedule        Schedule          `json:"schedule"`
 	Misfire         Misfire           `json:"misfire"`
 	Routing         string            `json:"routing" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over"`
@@ -159,7 +160,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 	}
 	return JobSpec{
 		Name: s.Name, Description: s.Description, Labels: emptyMapIfNil(s.Labels), Handler: s.Handler,
-		Input: rawOrNull(s.Input), Schedule: scheduleOf(s.Schedule),
+		Input: rawOrNull(s.Input), Script: scriptUseOf(s.Script), Schedule: scheduleOf(s.Schedule),
 		Misfire: misfireOf(s.Misfire),
 		Routing: string(s.Routing), RoutingKey: s.RoutingKey, RequireLabels: s.Require.Text, PreferLabels: s.Prefer.Text,
 		SendRetry: sendRetryOf(s.SendRetry),

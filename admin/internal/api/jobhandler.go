@@ -283,6 +283,9 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowU
 	}
 	var r reader
 	spec := w.spec(&r, a.deps.Now())
+	if err := a.chooseScript(ctx, id, &r, w.Script, &spec); err != nil {
+		return spec, executor, err
+	}
 	if len(r.fields) == 0 {
 		// The rules of domain speak of values that could be read.
 		if err := r.add(domain.CheckSpec(&spec)); err != nil {

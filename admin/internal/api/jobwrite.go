@@ -19,6 +19,7 @@ type JobWrite struct {
 	Executor        ExecutorChoice    `json:"executor"`
 	Handler         string            `json:"handler" minLength:"1" maxLength:"128"`
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
+	Script          *ScriptChoice     `json:"script,omitempty" doc:"What an agent is to run; for handlers script.LANGUAGE, which need it"`
 	Schedule        ScheduleWrite     `json:"schedule"`
 	Misfire         *MisfireWrite     `json:"misfire,omitempty"`
 	Routing         string            `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`

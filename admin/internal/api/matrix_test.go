@@ -29,7 +29,11 @@ func (w *world) objectsOf(tenant string) objects {
 	denial := into[Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
 	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
+	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
+	require.NoError(w.t, err)
+	script := into[Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
 	return objects{
+		"/scripts/{id}": script.ID, "/revisions/{revision}": map[bool]string{true: "1", false: "771177117711771177"}[tenant == "acme"],
 		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
@@ -61,7 +65,7 @@ func fill(path string, own, foreign objects, foreignAt int) string {
 }
 
 // matrixQuery has the parameters that a route cannot do without.
-var matrixQuery = map[string]string{base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z"}
+var matrixQuery = map[string]string{base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z", base + "/scripts/{id}/diff": "?from=1&to=1"}
 
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
@@ -70,6 +74,10 @@ func matrixBody(method, path string) any {
 		return map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}
 	case strings.HasSuffix(path, "/import"):
 		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
+	case method == http.MethodPut && strings.Contains(path, "/scripts/"):
+		return map[string]any{"content": "false"}
+	case strings.HasSuffix(path, "/restore"):
+		return map[string]any{"revision": 1}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
 	case strings.HasSuffix(path, "/limit"):
@@ -92,7 +100,7 @@ func matrixBody(method, path string) any {
 func TestRoutesTimesRolesTimesTenants(t *testing.T) {
 	w := newWorld(t)
 	own, foreign := w.objectsOf("acme"), w.objectsOf("beta")
-	roles := []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleAdmin}
+	roles := []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleScripter, domain.RoleAdmin}
 	var routes []string
 	operations(w.api.huma.OpenAPI(), func(method, path string, _ *huma.Operation) {
 		routes = append(routes, method+" "+path)
@@ -141,7 +149,7 @@ func TestRoutesTimesRolesTimesTenants(t *testing.T) {
 		require.Equal(t, "enabled", job.State)
 		runs := into[Page[Run]](w.call("beta/viewer", "GET", "/runs", nil).is(200))
 		require.Len(t, runs.Items, 1)
-		require.Len(t, into[Page[User]](w.call("beta/admin", "GET", "/users", nil).is(200)).Items, 4)
+		require.Len(t, into[Page[User]](w.call("beta/admin", "GET", "/users", nil).is(200)).Items, 5)
 		require.Len(t, into[Page[APIKey]](w.call("beta/admin", "GET", "/api-keys", nil).is(200)).Items, 1)
 		tokens := w.call("beta/admin", "GET", "/executors/"+foreign["/executors/{id}"]+"/join-tokens", nil).is(200)
 		require.Len(t, into[Page[JoinToken]](tokens).Items, 1)
@@ -164,7 +172,7 @@ func TestListsShowOnlyTheOwnTenant(t *testing.T) {
 		a := w.call("acme/viewer", "GET", query, nil).is(200)
 		require.Empty(t, into[Page[any]](a).Items, query)
 	}
-	for _, path := range []string{"/jobs", "/runs", "/executors", "/deliveries", "/overview"} {
+	for _, path := range []string{"/jobs", "/runs", "/executors", "/deliveries", "/overview", "/scripts", "/script-policy/history"} {
 		a := w.call("acme/viewer", "GET", path, nil).is(200)
 		for pattern, id := range foreign {
 			require.NotContains(t, string(a.body), id, "%s shows %s of another tenant", path, pattern)
@@ -203,7 +211,7 @@ func TestMustChangePassword(t *testing.T) {
 		if !p.fresh {
 			return
 		}
-		at := strings.NewReplacer("{id}", "1", "{tokenId}", "1").Replace(path)
+		at := strings.NewReplacer("{id}", "1", "{tokenId}", "1", "{revision}", "1").Replace(path)
 		got := w.call("new", method, at, nil).problem(403, "permission_denied")
 		require.Contains(t, got.Detail, "change your password")
 	})

@@ -13,7 +13,7 @@ import (
 type SessionUser struct {
 	ID                 string `json:"id"`
 	Username           string `json:"username"`
-	Role               string `json:"role" enum:"viewer,operator,editor,admin" doc:"In the session's tenant"`
+	Role               string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"In the session's tenant"`
 	PlatformAdmin      bool   `json:"platformAdmin"`
 	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
 }
@@ -45,7 +45,7 @@ type Me struct {
 type TenantWithRole struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	Role string `json:"role" enum:"viewer,operator,editor,admin"`
+	Role string `json:"role" enum:"viewer,operator,editor,scripter,admin"`
 }
 
 type loginOutput struct {

@@ -265,7 +265,7 @@ func TestShortListsHavePagesToo(t *testing.T) {
 		}
 		path = "/users?limit=3&cursor=" + *page.NextCursor
 	}
-	require.ElementsMatch(t, []string{"acme-viewer", "acme-operator", "acme-editor", "acme-admin"}, seen)
+	require.ElementsMatch(t, []string{"acme-viewer", "acme-operator", "acme-editor", "acme-scripter", "acme-admin"}, seen)
 	far := cursor{List: "users", ID: 1 << 40}.encode()
 	require.Empty(t, into[Page[User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
 

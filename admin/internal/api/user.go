@@ -15,7 +15,7 @@ import (
 type User struct {
 	ID        string `json:"id"`
 	Username  string `json:"username"`
-	Role      string `json:"role" enum:"viewer,operator,editor,admin"`
+	Role      string `json:"role" enum:"viewer,operator,editor,scripter,admin"`
 	Disabled  bool   `json:"disabled"`
 	CreatedAt string `json:"createdAt" format:"date-time"`
 }
@@ -38,7 +38,7 @@ type userOutput struct{ Body UserWithPassword }
 type createUserInput struct {
 	Body struct {
 		Username string `json:"username" minLength:"1" maxLength:"64"`
-		Role     string `json:"role" enum:"viewer,operator,editor,admin"`
+		Role     string `json:"role" enum:"viewer,operator,editor,scripter,admin"`
 		Password string `json:"password,omitempty" maxLength:"1024" doc:"Default: a random one, to be changed at the first login"`
 	}
 }
@@ -46,7 +46,7 @@ type createUserInput struct {
 type updateUserInput struct {
 	ID   string `path:"id"`
 	Body struct {
-		Role     string  `json:"role,omitempty" enum:"viewer,operator,editor,admin"`
+		Role     string  `json:"role,omitempty" enum:"viewer,operator,editor,scripter,admin"`
 		Disabled *bool   `json:"disabled,omitempty"`
 		Password *string `json:"password,omitempty" maxLength:"1024" doc:"Empty: a random one. Ends all sessions of the user"`
 	}

@@ -36,6 +36,7 @@ const (
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleEditor   Role = "editor"
+	RoleScripter Role = "scripter" // an editor who also writes what agents run
 	RoleAdmin    Role = "admin"
 )
 
@@ -47,10 +48,11 @@ const (
 	PermOperate                        // run, pause, resume, cancel, retry
 	PermEdit                           // create, edit, delete jobs and executors
 	PermAdmin                          // users, API keys, join tokens
+	PermScript                         // write scripts, which is to run programs where agents are
 )
 
 // PermissionNames are the names in API answers, in bit order.
-var PermissionNames = []string{"read", "operate", "edit", "admin"}
+var PermissionNames = []string{"read", "operate", "edit", "admin", "script"}
 
 // Permissions returns the rights of a role; none for an unknown one.
 func (r Role) Permissions() Permission {
@@ -61,8 +63,10 @@ func (r Role) Permissions() Permission {
 		return PermRead | PermOperate
 	case RoleEditor:
 		return PermRead | PermOperate | PermEdit
+	case RoleScripter:
+		return PermRead | PermOperate | PermEdit | PermScript
 	case RoleAdmin:
-		return PermRead | PermOperate | PermEdit | PermAdmin
+		return PermRead | PermOperate | PermEdit | PermAdmin | PermScript
 	default:
 		return 0
 	}

@@ -24,6 +24,7 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Handler != "" && len(s.Handler) <= MaxNameLength, "body.handler", s.Handler, "must have 1 to 128 bytes")
 	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
 	c.misfire(s.Misfire)
+	c.script(s)
 	c.routing(s)
 	switch s.Blocking {
 	case BlockSerial, BlockDiscard, BlockCover, BlockParallel:

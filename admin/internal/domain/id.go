@@ -18,6 +18,7 @@ type (
 	ExecutionID int64
 	CalendarID  int64
 	BackfillID  int64
+	ScriptID    int64
 	SessionID   int64
 	NodeID      int64
 )
@@ -30,6 +31,7 @@ func (id JobID) String() string       { return strconv.FormatInt(int64(id), 10) 
 func (id ExecutionID) String() string { return strconv.FormatInt(int64(id), 10) }
 func (id CalendarID) String() string  { return strconv.FormatInt(int64(id), 10) }
 func (id BackfillID) String() string  { return strconv.FormatInt(int64(id), 10) }
+func (id ScriptID) String() string    { return strconv.FormatInt(int64(id), 10) }
 func (id SessionID) String() string   { return strconv.FormatInt(int64(id), 10) }
 func (id NodeID) String() string      { return strconv.FormatInt(int64(id), 10) }
 

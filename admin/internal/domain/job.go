@@ -61,9 +61,11 @@ type JobSpec struct {
 	Labels      map[string]string
 	Handler     string
 	Input       []byte // JSON; nil = none
-	Schedule    ScheduleSpec
-	Misfire     Misfire
-	Routing     Routing
+	// Script is what an agent runs; nil for all handlers but script.LANGUAGE.
+	Script   *ScriptUse
+	Schedule ScheduleSpec
+	Misfire  Misfire
+	Routing  Routing
 	// RoutingKey is where RouteConsistentHash finds its key in the input, as a
 	// JSON pointer (RFC 6901); empty, or nothing there: the job is the key.
 	RoutingKey string

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,14 +33,18 @@ func TestStoredNumbers(t *testing.T) {
 }
 
 func TestRolesContainEachOther(t *testing.T) {
-	roles := []Role{RoleViewer, RoleOperator, RoleEditor, RoleAdmin}
-	for i, r := range roles {
-		require.Equal(t, Permission(1)<<(i+1)-1, r.Permissions(), string(r))
+	roles := []Role{RoleViewer, RoleOperator, RoleEditor, RoleScripter, RoleAdmin}
+	before := Permission(0)
+	for _, r := range roles {
+		p := r.Permissions()
+		require.Equal(t, before, p&before, string(r))
+		require.Equal(t, 1, bits.OnesCount32(uint32(p&^before)), "%s adds one right", r)
+		before = p
 	}
 	require.Zero(t, Role("root").Permissions())
 	require.Zero(t, Role("").Permissions())
 	require.Len(t, PermissionNames, len(roles))
-	require.Equal(t, PermAdmin, Permission(1)<<(len(PermissionNames)-1), "one name per bit")
+	require.Equal(t, PermScript, Permission(1)<<(len(PermissionNames)-1), "one name per bit")
 }
 
 func TestSlotLimit(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -44,6 +46,7 @@ var ErrUnreadable = errors.New("sealed value does not open: another key, another
 type Box struct {
 	aead        cipher.AEAD
 	fingerprint string
+	scriptKey   ed25519.PrivateKey
 	keyID       [keyIDSize]byte
 }
 
@@ -62,13 +65,21 @@ func New(key []byte) (*Box, error) {
 	}
 	// The label keeps the fingerprint apart from any other hash of the key.
 	sum := sha256.Sum256(append([]byte("carillon sealing key fingerprint\x00"), key...))
-	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16])}
+	seed, err := hkdf.Key(sha256.New, key, nil, "carillon script signing key", ed25519.SeedSize)
+	if err != nil {
+		return nil, fmt.Errorf("script signing key: %w", err)
+	}
+	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16]), scriptKey: ed25519.NewKeyFromSeed(seed)}
 	copy(b.keyID[:], sum[:])
 	return b, nil
 }
 
 // Fingerprint names the key without giving it away: 32 hex digits.
 func (b *Box) Fingerprint() string { return b.fingerprint }
+
+// ScriptKey signs what agents run. It is derived from the sealing key: all
+// nodes have the same, and the database does not hold it.
+func (b *Box) ScriptKey() ed25519.PrivateKey { return b.scriptKey }
 
 // Seal encrypts plain for one place: the object with this id in this tenant.
 func (b *Box) Seal(tenant domain.TenantID, purpose string, id int64, plain []byte) ([]byte, error) {

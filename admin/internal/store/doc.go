@@ -32,6 +32,7 @@ type Store interface {
 	Trust
 	Jobs
 	Calendars
+	Scripts
 	Backfills
 	Triggers
 	Partitions

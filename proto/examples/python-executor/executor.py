@@ -19,6 +19,7 @@ import wire
 
 ACCEPT_TTL, LEASE_MARGIN, KILL_GRACE, RESEND = 5, 3, 10, 10  # seconds
 MAX_OUTPUT, MAX_ERROR = 256 << 10, 16 << 10
+MAX_LISTED = 4096    # our own choice: attempts in a registration, which has to fit its frame
 TICK = 0.1           # seconds, our own choice: how often what depends on time is looked at
 REMEMBERED = 100000  # our own choice: how many executions are known when they are over, to refuse copies of their offers
 KILLS = ("killed", "superseded")
@@ -74,11 +75,14 @@ class Executor:
         return {"running": len(self.attempts), "slots": self.slots, "draining": self.draining}
 
     def registration(self):
-        name = socket.gethostname()
+        """All that was taken and is not settled; the admin may believe that there is nothing else (section 4)."""
+        name, items = socket.gethostname(), self.inventory(self.attempts.values())
+        items += [{"execution_id": key[0], "fence": key[1], "phase": "ATTEMPT_PHASE_DONE", "boot_id": self.fleet.boot}
+                  for key in self.results if key not in self.attempts]
         return {
             "instance_name": f"{name}-{os.getpid()}", "host": name, "pid": os.getpid(), "slots": self.slots,
             "started_at_ms": self.began_ms, "handlers": [about for _, about in self.handlers.values()],
-            "inventory": self.inventory(self.attempts.values()), "draining": self.draining,
+            "inventory": items[:MAX_LISTED], "inventory_complete": len(items) <= MAX_LISTED, "draining": self.draining,
         }
 
     def inventory(self, attempts):

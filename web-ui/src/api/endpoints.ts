@@ -102,6 +102,19 @@ export const api = {
     take(http.POST('/api/v1/calendars/{id}/import', { params: { ...at(id), header: { 'If-Match': `"${version}"` } }, body })),
   deleteCalendar: (id: T.Id) => take(http.DELETE('/api/v1/calendars/{id}', { params: at(id) })),
 
+  scripts: (query: Get<'/api/v1/scripts'>, signal?: AbortSignal) => take(http.GET('/api/v1/scripts', { params: { query: present(query) }, signal })),
+  script: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/scripts/{id}', { params: at(id), signal })),
+  scriptRevisions: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/scripts/{id}/revisions', { params: { ...at(id), query: { limit: 100 } }, signal })),
+  scriptDiff: (id: T.Id, from: number, to: number, signal?: AbortSignal) => take(http.GET('/api/v1/scripts/{id}/diff', { params: { ...at(id), query: { from, to } }, signal })),
+  scriptJobs: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/scripts/{id}/jobs', { params: at(id), signal })),
+  createScript: (body: T.ScriptCreate) => take(http.POST('/api/v1/scripts', { body })),
+  updateScript: (id: T.Id, revision: number, body: { content: string; description: string; note: string }) =>
+    take(http.PUT('/api/v1/scripts/{id}', { params: { ...at(id), header: { 'If-Match': `"${revision}"` } }, body })),
+  restoreScript: (id: T.Id, revision: number, note: string) => take(http.POST('/api/v1/scripts/{id}/restore', { params: at(id), body: { revision, note } })),
+  deleteScript: (id: T.Id) => take(http.DELETE('/api/v1/scripts/{id}', { params: at(id) })),
+  scriptPolicy: (signal?: AbortSignal) => take(http.GET('/api/v1/script-policy', { signal })),
+  setScriptPolicy: (body: { languages: T.ScriptLanguage[]; http: boolean; note: string }) => take(http.PUT('/api/v1/script-policy', { body })),
+
   limits: (signal?: AbortSignal) => take(http.GET('/api/v1/limits', { signal })),
   setExecutorLimit: (id: T.Id, maxRunning: number) => take(http.PUT('/api/v1/executors/{id}/limit', { params: at(id), body: { maxRunning } })),
   setTenantLimit: (id: T.Id, maxRunning: number) => take(http.PUT('/api/v1/tenants/{id}/limit', { params: at(id), body: { maxRunning } })),

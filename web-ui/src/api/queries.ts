@@ -84,6 +84,15 @@ export const queries = {
   calendarVersions: (id: Id, version: number) => list(['calendar', id, 'versions', version], (signal) => api.calendarVersions(id, signal), SLOW_MS),
   calendarJobs: (id: Id) => list(['calendar', id, 'jobs'], (signal) => api.calendarJobs(id, signal), SLOW_MS),
 
+  scripts: (cursor?: string, limit?: number) => list(['scripts', cursor, limit], (signal) => api.scripts({ cursor, limit }, signal), SLOW_MS),
+  script: (id: Id) => list(['script', id], (signal) => api.script(id, signal), SLOW_MS),
+  scriptRevisions: (id: Id, revision: number) => list(['script', id, 'revisions', revision], (signal) => api.scriptRevisions(id, signal), SLOW_MS),
+  /** Revisions never change. */
+  scriptDiff: (id: Id, from: number, to: number) =>
+    queryOptions({ queryKey: ['script', id, 'diff', from, to], queryFn: ({ signal }) => api.scriptDiff(id, from, to, signal), staleTime: Infinity }),
+  scriptJobs: (id: Id) => list(['script', id, 'jobs'], (signal) => api.scriptJobs(id, signal), SLOW_MS),
+  scriptPolicy: () => list(['script-policy'], (signal) => api.scriptPolicy(signal), SLOW_MS),
+
   limits: () => list(['limits'], (signal) => api.limits(signal)),
   cluster: () => list(['cluster'], (signal) => api.cluster(signal), 2_000),
 
@@ -102,6 +111,10 @@ export const queries = {
 export function refreshCalendars(): void {
   for (const key of ['calendars', 'calendar', 'preview']) void queryClient.invalidateQueries({ queryKey: [key] })
   refreshJobs()
+}
+
+export function refreshScripts(): void {
+  for (const key of ['scripts', 'script', 'script-policy']) void queryClient.invalidateQueries({ queryKey: [key] })
 }
 
 /** After a change to a job or a run, everything that may show it is asked again. */

@@ -68,6 +68,8 @@ export interface JobWrite {
   executor: { id: Id }
   handler: string
   input: Json
+  /** For handlers of agents that run scripts. */
+  script?: S['ScriptChoice']
   schedule: ScheduleSpec
   misfire: Whole<Pick<S['MisfireWrite'], 'policy' | 'threshold'>> & Pick<S['MisfireWrite'], 'window' | 'maxRuns'>
   routing: Job['routing']
@@ -106,6 +108,13 @@ export type Blackout = S['Blackout']
 export type Weekday = NonNullable<CalendarSpec['weekend']>[number]
 export type Exclusion = S['Exclusion']
 export type ImportCalendar = S['ImportCalendar']
+
+export type Script = S['Script']
+export type ScriptCreate = S['ScriptCreate']
+export type ScriptRevision = S['ScriptRevision']
+export type ScriptDiff = S['ScriptDiff']
+export type ScriptPolicy = S['ScriptPolicy']
+export type ScriptLanguage = Script['language']
 
 export type Backfill = S['Backfill']
 export type BackfillRequest = S['BackfillRequest']

@@ -7,13 +7,14 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Handler } from '../api/types'
 import { parseDuration } from '../lib/duration'
-import { scheduleOf, splitLabel, takesCalendars, type JobFields, type ScheduleFields } from '../lib/jobForm'
+import { scheduleOf, scriptLanguage, splitLabel, takesCalendars, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
 import { CalendarFields } from './CalendarFields'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
 import { RoutingFields, SendFields } from './RoutingFields'
 import { CronFault, useCronFault } from './SchedulePreview'
+import { ScriptFields } from './ScriptFields'
 import { ShardFields } from './ShardFields'
 
 const WallPicker = lazy(() => import('./WallPicker'))
@@ -88,6 +89,7 @@ export function WhatSection() {
             placeholder={executorId ? undefined : t('jobs.form.pickExecutorFirst')}
           />
         </Form.Item>
+        {scriptLanguage(handlerName) && <ScriptFields language={scriptLanguage(handlerName) ?? ''} />}
         <Form.Item name={['owner', 'name']} label={t('jobs.form.ownerName')}>
           <Input maxLength={128} autoComplete="off" />
         </Form.Item>

@@ -2,7 +2,7 @@ import { Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { Role } from '../api/types'
 
-const ROLES: Role[] = ['viewer', 'operator', 'editor', 'admin']
+const ROLES: Role[] = ['viewer', 'operator', 'editor', 'scripter', 'admin']
 
 interface Props {
   value?: Role

@@ -4,6 +4,7 @@ import {
   ApartmentOutlined,
   BellOutlined,
   CalendarOutlined,
+  CodeOutlined,
   ClusterOutlined,
   ControlOutlined,
   DashboardOutlined,
@@ -29,7 +30,7 @@ import { LanguageMenu, ThemeMenu } from './Preferences'
 
 const NavDrawer = lazy(() => import('./NavDrawer'))
 
-type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'calendars' | 'limits' | 'deliveries' | 'cluster' | 'users' | 'apiKeys' | 'tenants' }
+type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'calendars' | 'scripts' | 'limits' | 'deliveries' | 'cluster' | 'users' | 'apiKeys' | 'tenants' }
 
 const MAIN: Item[] = [
   { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
@@ -37,6 +38,7 @@ const MAIN: Item[] = [
   { to: '/runs', icon: <HistoryOutlined />, key: 'runs' },
   { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
   { to: '/calendars', icon: <CalendarOutlined />, key: 'calendars' },
+  { to: '/scripts', icon: <CodeOutlined />, key: 'scripts' },
   { to: '/limits', icon: <ControlOutlined />, key: 'limits' },
   { to: '/deliveries', icon: <BellOutlined />, key: 'deliveries' },
 ]

@@ -10,7 +10,7 @@ export interface FieldDiff {
 
 // Shown and merged as one value: the input is the user's own, and label keys
 // may contain dots.
-const ATOMS: readonly string[] = ['input', 'labels']
+const ATOMS: readonly string[] = ['input', 'labels', 'script']
 
 /** Leaves by dotted path; arrays count as one leaf too. */
 export function flatten(value: unknown, prefix = '', atoms: readonly string[] = ATOMS): Flat {

@@ -32,6 +32,8 @@ export interface JobFields {
   executorId: string | undefined
   handler: string
   inputText: string
+  /** For handlers script.LANGUAGE only. */
+  script: { id: string | undefined; revision: number | null; args: string }
   schedule: ScheduleFields
   misfire: JobWrite['misfire']
   routing: JobWrite['routing']
@@ -102,6 +104,7 @@ export function writeOf(job: Job): JobWrite {
     executor: { id: job.executor.id },
     handler: job.handler,
     input: job.input ?? null,
+    ...(job.script ? { script: { id: job.script.id, ...(job.script.revision ? { revision: job.script.revision } : {}), args: job.script.args } } : {}),
     schedule: cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) }),
     misfire: { ...job.misfire },
     routing: job.routing,
@@ -166,6 +169,7 @@ export function fieldsOf(write: JobWrite): JobFields {
     executorId: write.executor.id || undefined,
     handler: write.handler,
     inputText: write.input === null || write.input === undefined ? '' : JSON.stringify(write.input, null, 2),
+    script: { id: write.script?.id, revision: write.script?.revision ?? null, args: (write.script?.args ?? []).join('\n') },
     schedule: {
       kind: schedule.kind,
       expr: schedule.expr ?? '',
@@ -242,6 +246,17 @@ export function scheduleOf(fields: ScheduleFields | undefined): ScheduleSpec | u
   return complete ? spec : undefined
 }
 
+/** The language of a handler of agents that runs scripts; undefined for others. */
+export function scriptLanguage(handler: string | undefined): string | undefined {
+  return handler?.startsWith('script.') ? handler.slice('script.'.length) : undefined
+}
+
+function scriptOfFields({ handler, script }: JobFields): Pick<JobWrite, 'script'> {
+  if (!scriptLanguage(handler.trim()) || !script?.id) return {}
+  const args = script.args.split('\n').filter((line) => line !== '')
+  return { script: { id: script.id, ...(script.revision ? { revision: script.revision } : {}), args } }
+}
+
 export function writeOfFields(fields: JobFields): JobWrite {
   const secret = fields.alert.webhookSecret?.trim()
   return {
@@ -251,6 +266,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     executor: { id: fields.executorId ?? '' },
     handler: fields.handler.trim(),
     input: fields.inputText.trim() === '' ? null : (JSON.parse(fields.inputText) as unknown),
+    ...scriptOfFields(fields),
     schedule: scheduleOf(fields.schedule) ?? { kind: fields.schedule.kind, zone: fields.schedule.zone },
     misfire: { ...fields.misfire, threshold: fields.misfire.threshold.trim() },
     routing: fields.routing,
@@ -307,6 +323,7 @@ const RENAMED: Record<string, string[]> = {
   'executor.id': ['executorId'],
   'schedule.calendars': ['schedule', 'calendarIds'],
   executor: ['executorId'],
+  script: ['script', 'id'],
   input: ['inputText'],
   state: ['paused'],
 }

@@ -98,6 +98,9 @@ func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFire
 		if err := t.linkCalendars(&row, &j.Spec); err != nil {
 			return err
 		}
+		if err := t.linkScript(&row, &j.Spec); err != nil {
+			return err
+		}
 		if err := t.insertRevision(&row, &j.Spec); err != nil {
 			return err
 		}
@@ -207,6 +210,9 @@ func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision
 	if err := t.linkCalendars(job, r.spec); err != nil {
 		return err
 	}
+	if err := t.linkScript(job, r.spec); err != nil {
+		return err
+	}
 	if err := t.insertRevision(job, r.spec); err != nil {
 		return err
 	}
@@ -281,6 +287,9 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 			}
 			if p.State == domain.JobDeleted {
 				if err := t.unlinkCalendars(&job); err != nil {
+					return err
+				}
+				if err := t.linkScript(&job, &domain.JobSpec{}); err != nil {
 					return err
 				}
 			}

@@ -21,6 +21,7 @@ type specDocument struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Handler     string            `json:"handler"`
 	Input       []byte            `json:"input,omitempty"` // base64: kept byte by byte
+	Script      *scriptDocument   `json:"script,omitempty"`
 	Schedule    scheduleDocument  `json:"schedule"`
 	Misfire     struct {
 		Policy    string        `json:"policy,omitempty"`
@@ -86,6 +87,13 @@ func (d *shardingDocument) sharding() domain.Sharding {
 	}
 }
 
+// scriptDocument is the script of a revision; revision 0 = the newest.
+type scriptDocument struct {
+	ID       int64    `json:"id"`
+	Revision int64    `json:"revision,omitempty"`
+	Args     []string `json:"args,omitempty"`
+}
+
 type sendRetryDocument struct {
 	MaxSends int           `json:"maxSends,omitempty"`
 	Delay    time.Duration `json:"delay,omitempty"`
@@ -104,6 +112,9 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 	if s.SendRetry != (domain.SendRetry{}) {
 		d.SendRetry = (*sendRetryDocument)(&s.SendRetry)
 	}
+	if u := s.Script; u != nil {
+		d.Script = &scriptDocument{ID: int64(u.ID), Revision: u.Revision, Args: u.Args}
+	}
 	d.Misfire.Policy, d.Misfire.Threshold = string(s.Misfire.Policy), s.Misfire.Threshold
 	d.Misfire.Window, d.Misfire.MaxRuns = s.Misfire.Window, s.Misfire.MaxRuns
 	d.Retry.MaxAttempts, d.Retry.Delay, d.Retry.Backoff, d.Retry.MaxDelay = s.Retry.MaxAttempts, s.Retry.Delay, s.Retry.Backoff, s.Retry.MaxDelay
@@ -120,6 +131,10 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read stored job revision: %w", err)
 	}
+	var script *domain.ScriptUse
+	if u := d.Script; u != nil {
+		script = &domain.ScriptUse{ID: domain.ScriptID(u.ID), Revision: u.Revision, Args: u.Args}
+	}
 	require, err := domain.ParseSelector(d.Require)
 	if err != nil {
 		return nil, fmt.Errorf("read required labels of a stored job revision: %w", err)
@@ -133,7 +148,7 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 		sends = domain.SendRetry(*d.SendRetry)
 	}
 	return &domain.JobSpec{
-		Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
+		Script: script, Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
 		Schedule: d.Schedule.schedule(),
 		Misfire: domain.Misfire{
 			Policy: domain.MisfirePolicy(d.Misfire.Policy), Threshold: d.Misfire.Threshold,

@@ -74,6 +74,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"PauseRace", testPauseRace},
 		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayTaken", testDelayTaken}, {"DelayRace", testDelayRace},
 		{"Calendars", testCalendars}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
+		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},

@@ -56,8 +56,7 @@ type Options struct {
 	// MaxOutput bounds what of one run's output is logged, in bytes; 0 =
 	// DefaultMaxOutput.
 	MaxOutput int64
-	// KillGrace is between SIGTERM and SIGKILL; 0 = 5 s. It should be less than
-	// the executor's, which calls the run ended all the same.
+	// KillGrace is between SIGTERM and SIGKILL; 0 = 5 s. The executor's is longer.
 	KillGrace time.Duration
 
 	// HTTPHosts may be called; see parseHost.
@@ -96,6 +95,7 @@ func New(ctx context.Context, opt Options) (_ *Agent, err error) {
 	if opt.KillGrace == 0 {
 		opt.KillGrace = 5 * time.Second
 	}
+	opt.Executor.KillGrace = max(executor.DefaultKillGrace, opt.KillGrace+5*time.Second)
 	if opt.Executor.Slots == 0 {
 		opt.Executor.Slots = min(max(2*runtime.GOMAXPROCS(0), 4), MaxSlots)
 	}
@@ -173,6 +173,9 @@ func (a *Agent) registerScripts(ctx context.Context) error {
 	}
 	if len(a.opt.ScriptKeys) == 0 {
 		a.log.Warn("scripts run without a signature, as the admin's database has them; name the admin's key with --script-key")
+	}
+	if err := hideSelf(); err != nil {
+		return fmt.Errorf("hide the agent's memory from scripts: %w", err)
 	}
 	if a.who.UID == 0 {
 		a.log.Warn("scripts run as root: the limit of processes does not hold, and nothing keeps them from anything")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
@@ -32,6 +33,9 @@ func TestAnAgentDoesNothingUnlessToldTo(t *testing.T) {
 	require.NoError(t, a.Close())
 	a, err = New(t.Context(), Options{Executor: config, Scripts: []string{"shell", "python"}, RunAs: scriptUser(), WorkDir: t.TempDir()})
 	require.NoError(t, err)
+	hidden, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	require.NoError(t, err)
+	require.Zero(t, hidden, "its memory holds the token")
 	dir := a.work.dir
 	require.DirExists(t, dir)
 	require.NoError(t, a.Close())

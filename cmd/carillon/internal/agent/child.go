@@ -36,8 +36,11 @@ type order struct {
 	User   *user         `json:"user"`
 }
 
-// stopByte on the supervisor's pipe asks it to stop the script.
-const stopByte = 't'
+// What the agent writes to the supervisor's pipe after the order.
+const (
+	stopByte = 't' // ask the script to stop, and kill it after the grace
+	killByte = 'k' // kill it
+)
 
 // ending is how a script ended.
 type ending struct {

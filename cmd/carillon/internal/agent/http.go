@@ -145,6 +145,9 @@ func (c *caller) call(ctx context.Context, in HTTPRequest, j job) (HTTPResponse,
 	if timeout < 0 || timeout > maxHTTPTimeout || most < 0 || most > maxAnswer {
 		return HTTPResponse{}, executor.Permanent(fmt.Errorf("timeout must be from 0s to %s, maxResponse from 0 to %d", maxHTTPTimeout, maxAnswer))
 	}
+	if s := j.task.Script; s != nil {
+		return HTTPResponse{}, executor.Permanent(s.Verify("http")) // the admin refuses it
+	}
 	request, err := c.request(in, j)
 	if err != nil {
 		return HTTPResponse{}, executor.Permanent(err)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
@@ -45,7 +47,13 @@ func newTestCaller(t *testing.T, hosts ...string) *caller {
 
 func (c *caller) try(t *testing.T, in HTTPRequest) (HTTPResponse, error) {
 	t.Helper()
-	return c.call(t.Context(), in, job{task: taskOf("shell", ""), log: slog.New(slog.DiscardHandler)})
+	return c.call(t.Context(), in, job{task: httpTask(), log: slog.New(slog.DiscardHandler)})
+}
+
+func httpTask() executor.Task {
+	task := taskOf("shell", "")
+	task.Script = nil
+	return task
 }
 
 func TestACallSaysWhatItIsTold(t *testing.T) {

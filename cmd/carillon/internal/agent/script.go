@@ -89,7 +89,13 @@ func (a *Agent) supervised(ctx context.Context, j job, o order) (ScriptResult, e
 	if err != nil {
 		return ScriptResult{}, fmt.Errorf("start the supervisor: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _, _ = sv.orders.Write([]byte{stopByte}) })
+	stop := context.AfterFunc(ctx, func() {
+		order := byte(stopByte)
+		if errors.Is(context.Cause(ctx), executor.ErrLeaseLost) {
+			order = killByte // another instance may start it in seconds
+		}
+		_, _ = sv.orders.Write([]byte{order})
+	})
 	end, err := sv.wait()
 	stop()
 	if err != nil {

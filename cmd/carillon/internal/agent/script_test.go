@@ -244,6 +244,21 @@ func TestAScriptThatIgnoresTheRequestIsKilled(t *testing.T) {
 	requireGone(t, pids...)
 }
 
+// When the lease is lost another instance may run the same soon: nobody is asked.
+func TestAScriptWithoutALeaseIsKilledAtOnce(t *testing.T) {
+	b := newBench(t, Options{KillGrace: time.Hour})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var err error
+	done := make(chan struct{})
+	go func() { defer close(done); _, err = b.run(ctx, "shell", family, "{}") }()
+	pids := b.log.await(t, 5, "INFO pid ")
+	cancel(executor.ErrLeaseLost)
+	<-done
+	require.ErrorIs(t, err, executor.ErrLeaseLost)
+	require.NotContains(t, b.log.all(), "INFO bye")
+	requireGone(t, pids...)
+}
+
 func TestWhatAScriptLeavesBehindIsEnded(t *testing.T) {
 	b := newBench(t, Options{})
 	got, err := b.shell(`setsid sleep 1000 & echo pid $!; (trap "" TERM HUP; sleep 1000) & echo pid $!; echo '"done"'`)

@@ -23,9 +23,13 @@ const self = "/proc/self/exe"
 
 // File descriptors of a supervisor beside the standard ones.
 const (
-	orderFD  = 3 // the order, then stopByte, then the end: the agent has gone
+	orderFD  = 3 // the order, then stopByte or killByte, then the end: the agent has gone
 	endingFD = 4 // where the ending goes
 )
+
+// hideSelf keeps scripts that run as the agent's own user from its memory and
+// environment, where the join token may be (prctl(2), PR_SET_DUMPABLE).
+func hideSelf() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // supervisor runs one script and reaps whatever comes of it.
 type supervisor struct {
@@ -109,9 +113,12 @@ func (s *supervisor) listen(orders io.ByteReader) {
 			s.kill()
 			return
 		}
-		if b == stopByte {
+		switch b {
+		case stopByte:
 			s.signal(syscall.SIGTERM)
 			time.AfterFunc(s.order.Grace, s.kill)
+		case killByte:
+			s.kill()
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 // and put back.
 var (
 	writable = []string{
-		"name", "description", "labels", "executor", "handler", "input", "schedule", "misfire", "routing", "routingKey",
+		"name", "description", "labels", "executor", "handler", "input", "script", "schedule", "misfire", "routing", "routingKey",
 		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Script is what agents run.
+type Script struct {
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Language    string  `json:"language" enum:"shell,python,node,php,powershell"`
+	Description string  `json:"description"`
+	Revision    int64   `json:"revision" doc:"The newest"`
+	CreatedAt   string  `json:"createdAt" format:"date-time"`
+	UpdatedAt   string  `json:"updatedAt" format:"date-time"`
+	CreatedBy   string  `json:"createdBy"`
+	UpdatedBy   string  `json:"updatedBy"`
+	Content     *string `json:"content,omitempty" doc:"Of the newest revision; absent in lists"`
+	SHA256      string  `json:"sha256,omitempty" doc:"Of content, in hexadecimal; absent in lists"`
+}
+
+// ScriptRevision is one content of a script. It never changes.
+type ScriptRevision struct {
+	Revision  int64   `json:"revision"`
+	SHA256    string  `json:"sha256" doc:"In hexadecimal"`
+	Signature string  `json:"signature" doc:"Ed25519 by the key of GET /script-key, base64"`
+	Note      string  `json:"note" doc:"Why it was written"`
+	CreatedAt string  `json:"createdAt" format:"date-time"`
+	CreatedBy string  `json:"createdBy"`
+	Content   *string `json:"content,omitempty" doc:"Absent in lists"`
+}
+
+// ScriptCreate is a script with its first revision.
+type ScriptCreate struct {
+	Name        string `json:"name" minLength:"1" maxLength:"128"`
+	Language    string `json:"language" enum:"shell,python,node,php,powershell"`
+	Description string `json:"description,omitempty" maxLength:"4096"`
+	Content     string `json:"content" minLength:"1" doc:"At most 64 KiB"`
+	Note        string `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
+}
+
+// ScriptWrite is a new revision.
+type ScriptWrite struct {
+	Content     string  `json:"content" minLength:"1" doc:"At most 64 KiB"`
+	Description *string `json:"description,omitempty" maxLength:"4096" doc:"Default: as it is"`
+	Note        string  `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
+}
+
+// ScriptRestore names the revision whose content becomes the newest again.
+type ScriptRestore struct {
+	Revision int64  `json:"revision" minimum:"1"`
+	Note     string `json:"note,omitempty" maxLength:"1024"`
+}
+
+// ScriptUse is the script that a job runs.
+type ScriptUse struct {
+	ID       string   `json:"id"`
+	Revision *int64   `json:"revision" doc:"null: whichever is the newest when a run starts"`
+	Args     []string `json:"args" doc:"May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like"`
+}
+
+// ScriptChoice names the script that a job is to run, by id or by name.
+type ScriptChoice struct {
+	ID       string   `json:"id,omitempty" doc:"Either this"`
+	Name     string   `json:"name,omitempty" doc:"Or this; ignored beside an id"`
+	Revision *int64   `json:"revision,omitempty" minimum:"1" nullable:"true" doc:"Default: whichever is the newest when a run starts"`
+	Args     []string `json:"args,omitempty" maxItems:"64" doc:"May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like"`
+}
+
+func scriptOf(s domain.Script) Script {
+	return Script{
+		ID: s.ID.String(), Name: s.Name, Language: s.Language, Description: s.Description, Revision: s.Revision,
+		CreatedAt: instant(s.CreatedAt), UpdatedAt: instant(s.UpdatedAt), CreatedBy: s.CreatedBy, UpdatedBy: s.UpdatedBy,
+	}
+}
+
+func scriptRevisionOf(r domain.ScriptRevision, content bool) ScriptRevision {
+	out := ScriptRevision{
+		Revision: r.Revision, SHA256: hex.EncodeToString(r.SHA256), Signature: base64.StdEncoding.EncodeToString(r.Signature),
+		Note: r.Note, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy,
+	}
+	if content {
+		out.Content = &r.Content
+	}
+	return out
+}
+
+func scriptUseOf(u *domain.ScriptUse) *ScriptUse {
+	if u == nil {
+		return nil
+	}
+	out := &ScriptUse{ID: u.ID.String(), Args: emptyIfNil(u.Args)}
+	if u.Revision != 0 {
+		out.Revision = &u.Revision
+	}
+	return out
+}
+
+// script finds one of the identity's tenant by the id in the path.
+func (a *API) script(ctx context.Context, id auth.Identity, text string) (domain.Script, error) {
+	sid, err := domain.ParseID[domain.ScriptID](text)
+	if err != nil {
+		return domain.Script{}, err
+	}
+	return a.deps.Store.FindScript(ctx, id.Tenant, sid)
+}
+
+// chooseScript finds the script that a job names, and refuses what the
+// tenant's policy does not allow.
+func (a *API) chooseScript(ctx context.Context, id auth.Identity, r *reader, c *ScriptChoice, spec *domain.JobSpec) error {
+	if !domain.IsAgentHandler(spec.Handler) && c == nil {
+		return nil
+	}
+	if err := a.allowedAgent(ctx, id.Tenant, spec.Handler); err != nil || c == nil {
+		return err
+	}
+	var found domain.Script
+	var err error
+	location, value := "body.script.id", c.ID
+	switch {
+	case c.ID != "":
+		found, err = a.script(ctx, id, c.ID)
+	case c.Name != "":
+		location, value = "body.script.name", c.Name
+		found, err = a.deps.Store.FindScriptByName(ctx, id.Tenant, c.Name)
+	default:
+		r.fail("body.script", nil, "needs an id or a name")
+		return nil
+	}
+	if domain.Is(err, domain.CodeNotFound) {
+		r.fail(location, value, "there is no such script")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	use := domain.ScriptUse{ID: found.ID, Args: c.Args}
+	if c.Revision != nil {
+		use.Revision = *c.Revision
+	}
+	if use.Revision > found.Revision {
+		r.fail("body.script.revision", use.Revision, "the script %q is at revision %d", found.Name, found.Revision)
+	}
+	if domain.ScriptHandlerPrefix+found.Language != spec.Handler && strings.HasPrefix(spec.Handler, domain.ScriptHandlerPrefix) {
+		r.fail("body.handler", spec.Handler, "the script %q is in %s: its handler is %s%s", found.Name, found.Language, domain.ScriptHandlerPrefix, found.Language)
+	}
+	spec.Script = &use
+	return nil
+}
+
+// allowedAgent refuses a handler of agents that the tenant's policy does not allow.
+func (a *API) allowedAgent(ctx context.Context, tenant domain.TenantID, handler string) error {
+	if !domain.IsAgentHandler(handler) {
+		return nil
+	}
+	policy, err := a.deps.Store.FindScriptPolicy(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if why := policy.Refuses(handler); why != "" {
+		return domain.Errorf(domain.CodeDenied, "%s", why)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type scriptOutput struct {
+	ETag string `header:"ETag" doc:"The revision in quotes"`
+	Body Script
+}
+
+type writeScriptInput struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match" doc:"The revision that was edited, in quotes, as in ETag; * for any"`
+	Body    ScriptWrite
+}
+
+type restoreScriptInput struct {
+	ID   string `path:"id"`
+	Body ScriptRestore
+}
+
+type scriptRevisionInput struct {
+	ID       string `path:"id"`
+	Revision int64  `path:"revision" minimum:"1"`
+}
+
+type scriptDiffInput struct {
+	ID   string `path:"id"`
+	From int64  `query:"from" required:"true" minimum:"1"`
+	To   int64  `query:"to" required:"true" minimum:"1"`
+}
+
+func (a *API) registerScripts() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/scripts", id: "list-scripts", tag: "scripts", summary: "List scripts",
+	}, a.listScripts)
+	register(a, may(domain.PermScript), operation{
+		method: http.MethodPost, path: base + "/scripts", id: "create-script", tag: "scripts", summary: "Create a script",
+		description: "Refused while the tenant's policy does not allow its language.", status: http.StatusCreated, errors: []int{http.StatusConflict},
+	}, a.createScript)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/scripts/{id}", id: "get-script", tag: "scripts", summary: "One script, with its newest content",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*scriptOutput, error) {
+		s, err := a.script(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.scriptAnswer(ctx, s)
+	})
+	register(a, may(domain.PermScript), operation{
+		method: http.MethodPut, path: base + "/scripts/{id}", id: "update-script", tag: "scripts", summary: "Write a new revision of a script",
+		description: "Jobs that follow the newest revision run it from their next attempt on; jobs that name one go on with that.",
+		errors:      []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+	}, a.updateScript)
+	register(a, may(domain.PermScript), operation{
+		method: http.MethodDelete, path: base + "/scripts/{id}", id: "delete-script", tag: "scripts", summary: "Delete a script",
+		description: "Refused while jobs use it. Its revisions are kept.", status: http.StatusNoContent, errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+		sid, err := domain.ParseID[domain.ScriptID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.deps.Store.DeleteScript(ctx, id.Tenant, sid, id.Actor()); err != nil {
+			return nil, err
+		}
+		a.log.Info("script deleted", "tenant_id", id.Tenant, "script_id", sid, "by", id.Actor())
+		return nil, nil
+	})
+	a.registerScriptParts()
+	a.registerScriptPolicy()
+}
+
+func (a *API) registerScriptParts() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/scripts/{id}/revisions", id: "list-script-revisions", tag: "scripts",
+		summary: "A script's revisions, newest first",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[ScriptRevision], error) {
+		s, err := a.script(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := a.deps.Store.ListScriptRevisions(ctx, id.Tenant, s.ID, maxRevisions)
+		if err != nil {
+			return nil, err
+		}
+		items := make([]ScriptRevision, 0, len(rows))
+		for _, r := range rows {
+			items = append(items, scriptRevisionOf(r, false))
+		}
+		return slicePage(items, in.ShortPage, "script-revisions")
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/scripts/{id}/revisions/{revision}", id: "get-script-revision", tag: "scripts",
+		summary: "One revision of a script, with its content",
+	}, func(ctx context.Context, id auth.Identity, in *scriptRevisionInput) (*struct{ Body ScriptRevision }, error) {
+		r, err := a.scriptRevision(ctx, id, in.ID, in.Revision)
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body ScriptRevision }{scriptRevisionOf(r, true)}, nil
+	})
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/scripts/{id}/diff", id: "diff-script", tag: "scripts", summary: "What changed between two revisions",
+	}, func(ctx context.Context, id auth.Identity, in *scriptDiffInput) (*struct{ Body ScriptDiff }, error) {
+		from, err := a.scriptRevision(ctx, id, in.ID, in.From)
+		if err != nil {
+			return nil, err
+		}
+		to, err := a.scriptRevision(ctx, id, in.ID, in.To)
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body ScriptDiff }{diffOf(in.From, in.To, from.Content, to.Content)}, nil
+	})
+	register(a, may(domain.PermScript), operation{
+		method: http.MethodPost, path: base + "/scripts/{id}/restore", id: "restore-script", tag: "scripts",
+		summary: "Make an old revision's content the newest", description: "Writes a new revision: nothing is taken back.",
+	}, a.restoreScript)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/scripts/{id}/jobs", id: "list-script-jobs", tag: "scripts", summary: "The jobs that use a script",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Ref], error) {
+		s, err := a.script(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := a.deps.Store.ListScriptJobs(ctx, id.Tenant, s.ID, maxRevisions)
+		if err != nil {
+			return nil, err
+		}
+		items := make([]Ref, 0, len(rows))
+		for _, j := range rows {
+			items = append(items, Ref{ID: j.ID.String(), Name: j.Name})
+		}
+		return slicePage(items, in.ShortPage, "script-jobs")
+	})
+}
+
+func (a *API) scriptRevision(ctx context.Context, id auth.Identity, text string, revision int64) (domain.ScriptRevision, error) {
+	s, err := a.script(ctx, id, text)
+	if err != nil {
+		return domain.ScriptRevision{}, err
+	}
+	return a.deps.Store.FindScriptRevision(ctx, id.Tenant, s.ID, revision)
+}
+
+// scriptAnswer adds the newest content.
+func (a *API) scriptAnswer(ctx context.Context, s domain.Script) (*scriptOutput, error) {
+	r, err := a.deps.Store.FindScriptRevision(ctx, s.TenantID, s.ID, s.Revision)
+	if err != nil {
+		return nil, err
+	}
+	out := &scriptOutput{ETag: etag(s.Revision), Body: scriptOf(s)}
+	out.Body.Content, out.Body.SHA256 = &r.Content, hex.EncodeToString(r.SHA256)
+	return out, nil
+}
+
+func (a *API) listScripts(ctx context.Context, id auth.Identity, in *struct{ PageParams }) (*pageOutput[Script], error) {
+	at, err := decodeCursor(in.Cursor, "scripts")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListScripts(ctx, store.ListScriptsParams{Tenant: id.Tenant, After: at.Name, Limit: in.Limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Script, 0, len(rows)))
+	for _, s := range rows {
+		out.Body.Items = append(out.Body.Items, scriptOf(s))
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "scripts", Name: rows[len(rows)-1].Name}.encode()
+	}
+	return out, nil
+}
+
+func (a *API) createScript(ctx context.Context, id auth.Identity, in *struct{ Body ScriptCreate }) (*scriptOutput, error) {
+	var r reader
+	w := &in.Body
+	s := domain.Script{
+		ID: domain.ScriptID(a.deps.NewID()), TenantID: id.Tenant, Name: r.name("body.name", w.Name, domain.MaxNameLength),
+		Language: w.Language, Description: strings.TrimSpace(w.Description), CreatedBy: id.Actor(),
+	}
+	if err := r.add(domain.CheckScript(&s)); err != nil {
+		return nil, err
+	}
+	if err := a.checkContent(ctx, id, &r, s.Language, w.Content, w.Note); err != nil {
+		return nil, err
+	}
+	s, err := a.deps.Store.CreateScript(ctx, store.CreateScriptParams{Script: s, Content: w.Content, Note: strings.TrimSpace(w.Note), Sign: a.deps.SignScript})
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("script created", "tenant_id", id.Tenant, "script_id", s.ID, "script", s.Name, "by", id.Actor())
+	return a.scriptAnswer(ctx, s)
+}
+
+// checkContent returns all that is wrong with a revision.
+func (a *API) checkContent(ctx context.Context, id auth.Identity, r *reader, language, content, note string) error {
+	if err := r.add(domain.CheckScriptContent(content, note)); err != nil {
+		return err
+	}
+	if err := r.err(); err != nil {
+		return err
+	}
+	return a.allowedAgent(ctx, id.Tenant, domain.ScriptHandlerPrefix+language)
+}
+
+func (a *API) updateScript(ctx context.Context, id auth.Identity, in *writeScriptInput) (*scriptOutput, error) {
+	s, err := a.script(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := a.ifMatch(ctx, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Description != nil {
+		trimmed := strings.TrimSpace(*in.Body.Description)
+		in.Body.Description = &trimmed
+	}
+	return a.revise(ctx, id, s, store.ReviseScriptParams{
+		IfRevision: revision, Content: in.Body.Content, Description: in.Body.Description, Note: in.Body.Note,
+	})
+}
+
+func (a *API) restoreScript(ctx context.Context, id auth.Identity, in *restoreScriptInput) (*scriptOutput, error) {
+	s, err := a.script(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	old, err := a.deps.Store.FindScriptRevision(ctx, id.Tenant, s.ID, in.Body.Revision)
+	if err != nil {
+		return nil, err
+	}
+	return a.revise(ctx, id, s, store.ReviseScriptParams{IfRevision: s.Revision, Content: old.Content, Note: in.Body.Note})
+}
+
+func (a *API) revise(ctx context.Context, id auth.Identity, s domain.Script, p store.ReviseScriptParams) (*scriptOutput, error) {
+	var r reader
+	if err := a.checkContent(ctx, id, &r, s.Language, p.Content, p.Note); err != nil {
+		return nil, err
+	}
+	p.Tenant, p.ID, p.By, p.Sign, p.Note = id.Tenant, s.ID, id.Actor(), a.deps.SignScript, strings.TrimSpace(p.Note)
+	s, err := a.deps.Store.ReviseScript(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("script changed", "tenant_id", id.Tenant, "script_id", s.ID, "script", s.Name, "revision", s.Revision, "by", id.Actor())
+	return a.scriptAnswer(ctx, s)
+}

@@ -1,0 +1,126 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Script is what agents run. Its contents are revisions, which never change
+// and are never removed: they say who wrote what, when and why.
+type Script struct {
+	ID          ScriptID
+	TenantID    TenantID
+	Name        string
+	Language    string // fixed: another language is another handler
+	Description string
+	Revision    int64 // the newest
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	CreatedBy   string
+	UpdatedBy   string
+}
+
+// ScriptRevision is one content of a script.
+type ScriptRevision struct {
+	ScriptID  ScriptID
+	TenantID  TenantID
+	Revision  int64
+	Content   string // empty in lists
+	SHA256    []byte // of Content
+	Signature []byte // Ed25519 over proto.ScriptMessage
+	Note      string // why
+	CreatedAt time.Time
+	CreatedBy string
+}
+
+// ScriptUse is the script that a job runs.
+type ScriptUse struct {
+	ID       ScriptID
+	Revision int64    // 0 = whichever is the newest when it starts
+	Args     []string // may hold templates, which the agent expands
+}
+
+// ScriptPolicy is what agents may do for a tenant. The zero value allows
+// nothing. Each change is kept.
+type ScriptPolicy struct {
+	TenantID  TenantID
+	Revision  int64 // 0: nobody has decided yet
+	Languages []string
+	HTTP      bool
+	Note      string
+	CreatedAt time.Time
+	CreatedBy string
+}
+
+// ScriptLanguages are the languages of scripts, as SPEC.md section 11 has them.
+var ScriptLanguages = []string{"shell", "python", "node", "php", "powershell"}
+
+// Handlers of agents, which need more than an executor that has them.
+const (
+	ScriptHandlerPrefix = "script." // and the language
+	HTTPHandler         = "http.request"
+)
+
+// IsAgentHandler reports whether the handler is one of those.
+func IsAgentHandler(name string) bool {
+	return name == HTTPHandler || strings.HasPrefix(name, ScriptHandlerPrefix)
+}
+
+// Bounds of scripts. MaxScript is the wire's.
+const (
+	MaxScript     = 64 << 10
+	MaxScriptArgs = 64
+	maxArgsSize   = 16 << 10
+)
+
+// Refuses says why the policy does not allow a handler of agents, or "".
+func (p *ScriptPolicy) Refuses(handler string) string {
+	language, isScript := strings.CutPrefix(handler, ScriptHandlerPrefix)
+	switch {
+	case isScript && !slices.Contains(p.Languages, language):
+		return "scripts in " + language + " are off for this tenant; a platform administrator switches them on (carillon script policy)"
+	case handler == HTTPHandler && !p.HTTP:
+		return "HTTP calls by agents are off for this tenant; a platform administrator switches them on (carillon script policy)"
+	}
+	return ""
+}
+
+// CheckScript validates what stands in a script's row.
+func CheckScript(s *Script) error {
+	var c checker
+	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !strings.ContainsAny(s.Name, "\r\n\t"), "body.name", s.Name, "must have 1 to 128 bytes in one line")
+	c.check(slices.Contains(ScriptLanguages, s.Language), "body.language", s.Language, "must be one of "+strings.Join(ScriptLanguages, ", "))
+	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	return c.err()
+}
+
+// CheckScriptContent validates a revision.
+func CheckScriptContent(content, note string) error {
+	var c checker
+	c.check(content != "" && len(content) <= MaxScript, "body.content", nil, "must have 1 to 65536 bytes")
+	c.check(utf8.ValidString(content) && !strings.ContainsRune(content, 0), "body.content", nil, "must be UTF-8 without zero bytes")
+	c.check(len(note) <= 1024 && !strings.ContainsAny(note, "\r\x00"), "body.note", nil, "must not exceed 1024 bytes")
+	return c.err()
+}
+
+func (c *checker) script(s *JobSpec) {
+	language, isScript := strings.CutPrefix(s.Handler, ScriptHandlerPrefix)
+	if !isScript {
+		c.check(s.Script == nil, "body.script", nil, "only handlers script.LANGUAGE run scripts")
+		return
+	}
+	c.check(slices.Contains(ScriptLanguages, language), "body.handler", s.Handler, "agents have "+ScriptHandlerPrefix+strings.Join(ScriptLanguages, ", "+ScriptHandlerPrefix))
+	if s.Script == nil {
+		c.fail("body.script", nil, "name the script that "+s.Handler+" is to run")
+		return
+	}
+	size := 0
+	for _, arg := range s.Script.Args {
+		size += len(arg)
+		c.check(utf8.ValidString(arg) && !strings.ContainsRune(arg, 0), "body.script.args", nil, "must be UTF-8 without zero bytes")
+	}
+	c.check(len(s.Script.Args) <= MaxScriptArgs && size <= maxArgsSize, "body.script.args", nil, "must be at most 64, of 16 KiB together")
+	c.check(s.Script.Revision >= 0, "body.script.revision", s.Script.Revision, "must be at least 1; without it the newest runs")
+}

@@ -1,0 +1,82 @@
+package admin
+
+import (
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// deliverTimeout bounds how long offers wait for the scripts that go with them.
+const deliverTimeout = 2 * time.Second
+
+// deliverer finds what agents get with an offer. Policy and newest revision
+// are asked for each time: what was forbidden or replaced counts for the next
+// offer, on every node.
+type deliverer struct {
+	store store.Scripts
+	log   *slog.Logger
+}
+
+// add completes the offers of agents' handlers, and returns those that are
+// ready. The others cannot be completed now; nobody answers them, and so they
+// are made again.
+func (d *deliverer) add(offers []*proto.Offer, made []store.OfferResult) (ready, left []*proto.Offer) {
+	if !slices.ContainsFunc(offers, func(o *proto.Offer) bool { return domain.IsAgentHandler(o.Handler) }) {
+		return offers, nil // as nearly always
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deliverTimeout)
+	defer cancel()
+	for i, o := range offers {
+		if domain.IsAgentHandler(o.Handler) {
+			script, err := d.deliver(ctx, made[i].Execution.TenantID, made[i].Spec)
+			if err != nil {
+				d.log.Warn("an offer is put off: its script cannot be read", "execution_id", o.ExecutionId, "err", err)
+				left = append(left, o)
+				continue
+			}
+			o.Script = script
+		}
+		ready = append(ready, o)
+	}
+	return ready, left
+}
+
+// deliver returns what goes with one offer: a script, or why there is none.
+func (d *deliverer) deliver(ctx context.Context, tenant domain.TenantID, spec *domain.JobSpec) (*proto.Script, error) {
+	policy, err := d.store.FindScriptPolicy(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	if why := policy.Refuses(spec.Handler); why != "" {
+		return &proto.Script{Refusal: why}, nil
+	}
+	switch {
+	case spec.Handler == domain.HTTPHandler:
+		return nil, nil
+	case spec.Script == nil:
+		return &proto.Script{Refusal: "the job names no script"}, nil
+	}
+	s, r, err := d.store.DeliverScript(ctx, tenant, *spec.Script)
+	if domain.Is(err, domain.CodeNotFound) {
+		return &proto.Script{Refusal: "the job's script was deleted"}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return &proto.Script{
+		Id: int64(s.ID), Name: s.Name, Revision: r.Revision, Language: s.Language, Args: spec.Script.Args,
+		Content: []byte(r.Content), Sha256: r.SHA256, Signature: r.Signature,
+	}, nil
+}
+
+// signScripts signs revisions as SPEC.md section 11 says.
+func signScripts(key ed25519.PrivateKey) store.SignFunc {
+	return func(s domain.Script, revision int64, sum []byte) []byte {
+		return ed25519.Sign(key, proto.ScriptMessage(int64(s.TenantID), int64(s.ID), revision, s.Language, sum))
+	}
+}

@@ -1,0 +1,218 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) scriptCommand() *cobra.Command {
+	return a.serverFlags(group("script", "Keep scripts that agents run, and say what agents may do",
+		"  carillon script push report -f report.sh --note 'first version'\n  carillon script diff report\n  carillon script policy --languages shell,python",
+		a.scriptList(), a.scriptShow(), a.scriptPush(), a.scriptRevisions(), a.scriptDiff(), a.scriptRestore(), a.scriptDelete(),
+		a.scriptPolicy(), a.scriptKey()))
+}
+
+func scriptView(now time.Time) output.View[client.Script] {
+	return output.View[client.Script]{
+		Name: func(s client.Script) string { return s.Name },
+		Columns: []output.Column[client.Script]{
+			{Title: "ID", Value: func(s client.Script) string { return s.ID }, Wide: true},
+			{Title: "NAME", Value: func(s client.Script) string { return s.Name }},
+			{Title: "LANGUAGE", Value: func(s client.Script) string { return s.Language }},
+			{Title: "REVISION", Value: func(s client.Script) string { return strconv.FormatInt(s.Revision, 10) }, Right: true},
+			{Title: "UPDATED", Value: func(s client.Script) string { return output.When(&s.UpdatedAt, now) }, Drop: 2},
+			{Title: "BY", Value: func(s client.Script) string { return s.UpdatedBy }, Drop: 3},
+		},
+	}
+}
+
+// findScript takes an id or a name; names win.
+func findScript(ctx context.Context, s *session, word string) (client.Doc[client.Script], error) {
+	list, err := s.Scripts(ctx)
+	if err != nil {
+		return client.Doc[client.Script]{}, err
+	}
+	near := []string{}
+	for _, c := range list {
+		if c.Value.Name == word {
+			return s.Script(ctx, c.Value.ID)
+		}
+		near = append(near, c.Value.Name)
+	}
+	if isID(word) {
+		return s.Script(ctx, word)
+	}
+	return client.Doc[client.Script]{}, notFound("script", word, near)
+}
+
+// onScript is a command about one script.
+func (a *App) onScript(cmd *cobra.Command, do func(ctx context.Context, s *session, script client.Script, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.connect()
+		if err != nil {
+			return err
+		}
+		script, err := findScript(cmd.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), s, script.Value, args[1:])
+	}
+	return cmd
+}
+
+func (a *App) scriptList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List scripts", Args: cobra.NoArgs, Example: "  carillon script list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			list, err := s.Scripts(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.say("There are no scripts.")
+			}
+			return output.List(s.Printer, scriptView(a.now()), list)
+		},
+	}
+}
+
+func (a *App) scriptShow() *cobra.Command {
+	var revision int64
+	cmd := a.onScript(&cobra.Command{
+		Use: "show SCRIPT", Short: "Print a script's content", Args: cobra.ExactArgs(1),
+		Example: "  carillon script show report > report.sh\n  carillon script show report --revision 3",
+	}, func(ctx context.Context, s *session, script client.Script, _ []string) error {
+		content := script.Content
+		if revision != 0 {
+			r, err := s.ScriptRevision(ctx, script.ID, revision)
+			if err != nil {
+				return err
+			}
+			content = r.Content
+		}
+		_, err := fmt.Fprint(a.out, content)
+		return err
+	})
+	cmd.Flags().Int64Var(&revision, "revision", 0, "of this revision (default: the newest)")
+	return cmd
+}
+
+// languageOf tells a script's language by its file's name.
+var languageOf = map[string]string{".sh": "shell", ".bash": "shell", ".py": "python", ".js": "node", ".php": "php", ".ps1": "powershell"}
+
+func (a *App) scriptPush() *cobra.Command {
+	var file, language, note string
+	cmd := &cobra.Command{
+		Use: "push NAME -f FILE", Short: "Write a new revision of a script, or create it", Args: cobra.ExactArgs(1),
+		Example: "  carillon script push report -f report.sh --note 'skips empty days'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return usagef("name the script's file with -f (- is standard input)")
+			}
+			raw, err := a.readInput(file)
+			if err != nil {
+				return err
+			}
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			found, err := findScript(cmd.Context(), s, args[0])
+			switch {
+			case err == nil:
+				found, err = s.ReviseScript(cmd.Context(), found.Value.ID, found.Value.Revision, string(raw), note)
+			case codeOf(err) == exitNotFound && !isID(args[0]):
+				if language == "" {
+					language = languageOf[strings.ToLower(filepath.Ext(file))]
+				}
+				if language == "" {
+					return usagef("say which language it is: --language shell, python, node, php or powershell")
+				}
+				found, err = s.CreateScript(cmd.Context(), args[0], language, string(raw), note)
+			}
+			if err != nil {
+				return err
+			}
+			a.say("Script %s is at revision %d.", output.Clean(found.Value.Name), found.Value.Revision)
+			return output.One(s.Printer, scriptView(a.now()), found)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the script; - is standard input")
+	cmd.Flags().StringVar(&language, "language", "", "of a new script: shell, python, node, php or powershell (default: by the file's name)")
+	cmd.Flags().StringVar(&note, "note", "", "why; kept with the revision")
+	return cmd
+}
+
+func (a *App) scriptRevisions() *cobra.Command {
+	return a.onScript(&cobra.Command{
+		Use: "revisions SCRIPT", Short: "List a script's revisions, newest first", Args: cobra.ExactArgs(1),
+		Example: "  carillon script revisions report",
+	}, func(ctx context.Context, s *session, script client.Script, _ []string) error {
+		list, err := s.ScriptRevisions(ctx, script.ID)
+		if err != nil {
+			return err
+		}
+		return output.List(s.Printer, output.View[client.ScriptRevision]{
+			Name: func(r client.ScriptRevision) string { return strconv.FormatInt(r.Revision, 10) },
+			Columns: []output.Column[client.ScriptRevision]{
+				{Title: "REVISION", Value: func(r client.ScriptRevision) string { return strconv.FormatInt(r.Revision, 10) }, Right: true},
+				{Title: "CREATED", Value: func(r client.ScriptRevision) string { return output.Stamp(r.CreatedAt) }},
+				{Title: "BY", Value: func(r client.ScriptRevision) string { return r.CreatedBy }},
+				{Title: "NOTE", Value: func(r client.ScriptRevision) string { return firstLine(r.Note) }},
+				{Title: "SHA-256", Value: func(r client.ScriptRevision) string { return r.SHA256 }, Wide: true},
+			},
+		}, list)
+	})
+}
+
+func (a *App) scriptRestore() *cobra.Command {
+	var note string
+	cmd := a.onScript(&cobra.Command{
+		Use: "restore SCRIPT REVISION", Short: "Make an old revision's content the newest, as a new revision", Args: cobra.ExactArgs(2),
+		Example: "  carillon script restore report 3 --note 'the new one was too slow'",
+	}, func(ctx context.Context, s *session, script client.Script, args []string) error {
+		revision, err := readRevision(args[0])
+		if err != nil {
+			return err
+		}
+		d, err := s.RestoreScript(ctx, script.ID, revision, note)
+		if err != nil {
+			return err
+		}
+		a.say("Script %s is at revision %d, with the content of revision %d.", output.Clean(d.Value.Name), d.Value.Revision, revision)
+		return output.One(s.Printer, scriptView(a.now()), d)
+	})
+	cmd.Flags().StringVar(&note, "note", "", "why; kept with the revision")
+	return cmd
+}
+
+func readRevision(word string) (int64, error) {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 1 {
+		return 0, usagef("a revision is a number from 1, not %q", word)
+	}
+	return n, nil
+}
+
+func (a *App) scriptDelete() *cobra.Command {
+	return a.deleteCommand("script", &cobra.Command{
+		Use: "delete SCRIPT", Short: "Delete a script that no job uses", Example: "  carillon script delete old-report --yes",
+	}, func(ctx context.Context, s *session, word string) (string, func() error, error) {
+		c, err := findScript(ctx, s, word)
+		return c.Value.Name, func() error { return s.DeleteScript(ctx, c.Value.ID) }, err
+	})
+}

@@ -1,0 +1,92 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+var scriptPolicyView = output.View[client.ScriptPolicy]{
+	Name: func(p client.ScriptPolicy) string { return strconv.FormatInt(p.Revision, 10) },
+	Columns: []output.Column[client.ScriptPolicy]{
+		{Title: "SCRIPTS", Value: func(p client.ScriptPolicy) string {
+			if len(p.Languages) == 0 {
+				return "off"
+			}
+			return strings.Join(p.Languages, ",")
+		}},
+		{Title: "HTTP", Value: func(p client.ScriptPolicy) string { return map[bool]string{true: "on", false: "off"}[p.HTTP] }},
+		{Title: "SINCE", Value: func(p client.ScriptPolicy) string {
+			if p.CreatedAt == nil {
+				return ""
+			}
+			return output.Stamp(*p.CreatedAt)
+		}},
+		{Title: "BY", Value: func(p client.ScriptPolicy) string { return p.CreatedBy }},
+		{Title: "NOTE", Value: func(p client.ScriptPolicy) string { return firstLine(p.Note) }},
+	},
+}
+
+func (a *App) scriptPolicy() *cobra.Command {
+	var languages []string
+	var calls bool
+	var note string
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Show what agents may do for your tenant; with flags, set it as a platform administrator", Args: cobra.NoArgs,
+		Example: "  carillon script policy\n  carillon script policy --languages shell,python --http --note 'agreed with security'\n  carillon script policy --languages none",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			p, err := s.ScriptPolicy(cmd.Context())
+			if err != nil {
+				return err
+			}
+			flags := cmd.Flags()
+			if !flags.Changed("languages") && !flags.Changed("http") {
+				return output.One(s.Printer, scriptPolicyView, p)
+			}
+			switch {
+			case !flags.Changed("languages"):
+				languages = p.Value.Languages
+			case len(languages) == 1 && languages[0] == "none":
+				languages = []string{}
+			}
+			if !flags.Changed("http") {
+				calls = p.Value.HTTP
+			}
+			if p, err = s.SetScriptPolicy(cmd.Context(), languages, calls, note); err != nil {
+				return err
+			}
+			return output.One(s.Printer, scriptPolicyView, p)
+		},
+	}
+	cmd.Flags().StringSliceVar(&languages, "languages", nil, "languages whose scripts may be written and run, or none")
+	cmd.Flags().BoolVar(&calls, "http", false, "whether jobs may make HTTP calls")
+	cmd.Flags().StringVar(&note, "note", "", "why; kept with the policy")
+	return cmd
+}
+
+func (a *App) scriptKey() *cobra.Command {
+	return &cobra.Command{
+		Use: "key", Short: "Print the public key that signs scripts, for carillon agent --script-key", Args: cobra.NoArgs, Example: "  carillon script key",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			key, err := s.ScriptKey(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, key)
+			return err
+		},
+	}
+}

@@ -1,0 +1,36 @@
+// What changed between two revisions, line by line; long stretches without a
+// change are folded.
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { queries } from '../api/queries'
+import type { Id } from '../api/types'
+import { foldLines } from '../lib/scriptDiff'
+import { ErrorState } from './States'
+
+const SIGN = { same: ' ', added: '+', removed: '−' } as const
+
+export function ScriptDiff({ id, from, to }: { id: Id; from: number; to: number }) {
+  const { t } = useTranslation()
+  const diff = useQuery(queries.scriptDiff(id, from, to))
+  if (diff.error) return <ErrorState error={diff.error} onRetry={() => void diff.refetch()} />
+  if (!diff.data) return <span className="skeleton" style={{ height: 60, width: '100%' }} />
+  const { lines, added, removed } = diff.data
+  if (added + removed === 0) return <p className="muted">{t('scripts.same')}</p>
+  return (
+    <pre className="code-block script-diff" tabIndex={0} role="region" aria-label={t('scripts.changesFrom', { n: from })}>
+      {foldLines(lines).map((one) =>
+        one.op === 'folded' ? (
+          <span key={one.key} className="muted">
+            {t('scripts.skipped', { count: one.count })}
+            {'\n'}
+          </span>
+        ) : (
+          <span key={one.key} className={one.op}>
+            {SIGN[one.op]} {one.text}
+            {'\n'}
+          </span>
+        ),
+      )}
+    </pre>
+  )
+}

@@ -1,0 +1,181 @@
+// Writing a script: each save is a revision with its author and a note.
+import { useQuery } from '@tanstack/react-query'
+import { Link, useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { Alert, App, Button, Form, Input, Select } from 'antd'
+import { useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { ApiError, isApiError } from '../api/problem'
+import { queries, queryClient, refreshScripts } from '../api/queries'
+import type { Script, ScriptLanguage } from '../api/types'
+import { useCan, useShowError } from '../components/hooks'
+import { LinkButton } from '../components/LinkButton'
+import { Page } from '../components/Page'
+import { ErrorState } from '../components/States'
+import { languageOptions } from '../lib/script'
+import { PageSkeleton } from './JobPage'
+
+const FORBIDDEN = new ApiError({ status: 403, code: 'permission_denied' })
+const MAX_BYTES = 64 << 10
+
+export function ScriptNewPage() {
+  const { t } = useTranslation()
+  if (!useCan('scripter')) return <ErrorState error={FORBIDDEN} />
+  return (
+    <Page title={t('scripts.createTitle')} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>}>
+      <ScriptForm />
+    </Page>
+  )
+}
+
+export function ScriptEditPage() {
+  const { t } = useTranslation()
+  const { scriptId } = useParams({ from: '/app/scripts/$scriptId/edit' })
+  const allowed = useCan('scripter')
+  // The draft stands on the revision that was read once.
+  const script = useQuery({ ...queries.script(scriptId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
+  if (!allowed) return <ErrorState error={FORBIDDEN} />
+  if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
+  if (!script.data || script.isFetching) return <PageSkeleton />
+  return (
+    <Page
+      title={t('scripts.editTitle', { name: script.data.name })}
+      crumbs={
+        <>
+          <Link to="/scripts">{t('scripts.title')}</Link> ›{' '}
+          <Link to="/scripts/$scriptId" params={{ scriptId }}>
+            {script.data.name}
+          </Link>
+        </>
+      }
+    >
+      <ScriptForm key={script.data.revision} stored={script.data} />
+    </Page>
+  )
+}
+
+interface Fields {
+  name: string
+  language: ScriptLanguage
+  description: string
+  content: string
+  note: string
+}
+
+function ScriptForm({ stored }: { stored?: Script }) {
+  const { t } = useTranslation()
+  const { message, modal } = App.useApp()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const policy = useQuery(queries.scriptPolicy())
+  const [form] = Form.useForm<Fields>()
+  const [initial] = useState<Fields>(() => ({
+    name: stored?.name ?? '',
+    language: stored?.language ?? 'shell',
+    description: stored?.description ?? '',
+    content: stored?.content ?? '',
+    note: '',
+  }))
+  const language = Form.useWatch('language', form) ?? initial.language
+  const [busy, setBusy] = useState(false)
+  // Somebody else's revision, when one came between.
+  const [theirs, setTheirs] = useState<Script>()
+  const saved = useRef(false)
+  const dirty = () => !saved.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify({ ...initial })
+
+  useBlocker({
+    enableBeforeUnload: dirty,
+    shouldBlockFn: async () => {
+      if (!dirty()) return false
+      return !(await modal.confirm({
+        title: t('jobs.form.leaveTitle'),
+        content: t('jobs.form.leaveHelp'),
+        okText: t('jobs.form.leave'),
+        cancelText: t('jobs.form.stay'),
+        autoFocusButton: 'cancel',
+      }))
+    },
+  })
+
+  const save = async (revision: number) => {
+    const { name, description, content, note, ...rest } = form.getFieldsValue(true) as Fields
+    setBusy(true)
+    try {
+      const next = stored
+        ? await api.updateScript(stored.id, revision, { content, description, note })
+        : await api.createScript({ name, language: rest.language, description, content, note })
+      saved.current = true
+      message.success(t('scripts.saved', { name: next.name, n: next.revision }))
+      queryClient.setQueryData(queries.script(next.id).queryKey, next)
+      refreshScripts()
+      await navigate({ to: '/scripts/$scriptId', params: { scriptId: next.id } })
+    } catch (err) {
+      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await api.script(stored.id).catch(() => undefined))
+      else showError(err)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Form form={form} name="script" layout="vertical" initialValues={initial} scrollToFirstError={{ focus: true }} onFinish={() => void save(stored?.revision ?? 0)}>
+      <div className="stack">
+        {policy.data && !policy.data.languages.includes(language) && <Alert type="warning" showIcon title={t('scripts.offFor')} description={t('scripts.policyAsk')} />}
+        {theirs && (
+          <Alert
+            type="warning"
+            showIcon
+            title={t('scripts.conflictTitle')}
+            description={
+              <div className="stack" style={{ gap: 8 }}>
+                <p>{t('scripts.conflictHelp', { n: theirs.revision })}</p>
+                <div className="row">
+                  <Button onClick={() => void save(theirs.revision)} loading={busy}>
+                    {t('scripts.conflictOver')}
+                  </Button>
+                </div>
+              </div>
+            }
+          />
+        )}
+        <section className="card form-fields">
+          <Form.Item name="name" label={t('scripts.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
+            <Input maxLength={128} autoComplete="off" spellCheck={false} disabled={Boolean(stored)} />
+          </Form.Item>
+          <Form.Item name="language" label={t('scripts.language')}>
+            <Select disabled={Boolean(stored)} options={languageOptions} />
+          </Form.Item>
+          <Form.Item className="wide" name="description" label={t('scripts.description')}>
+            <Input.TextArea maxLength={2000} autoSize={{ minRows: 1, maxRows: 5 }} />
+          </Form.Item>
+          <Form.Item
+            className="wide"
+            name="content"
+            label={t('scripts.content')}
+            rules={[
+              { required: true, message: t('field.required') },
+              { validator: (_, text: string) => (new TextEncoder().encode(text ?? '').length > MAX_BYTES ? Promise.reject(new Error(t('scripts.tooLong'))) : Promise.resolve()) },
+            ]}
+          >
+            <Input.TextArea className="mono" autoSize={{ minRows: 14, maxRows: 40 }} spellCheck={false} autoComplete="off" />
+          </Form.Item>
+          <Form.Item className="wide" name="note" label={t('scripts.note')} extra={t('scripts.noteHelp')}>
+            <Input maxLength={1024} autoComplete="off" />
+          </Form.Item>
+        </section>
+      </div>
+      <div className="form-foot">
+        <Button type="primary" htmlType="submit" loading={busy}>
+          {t(stored ? 'action.save' : 'action.create')}
+        </Button>
+        {stored ? (
+          <LinkButton to="/scripts/$scriptId" params={{ scriptId: stored.id }}>
+            {t('action.cancel')}
+          </LinkButton>
+        ) : (
+          <LinkButton to="/scripts">{t('action.cancel')}</LinkButton>
+        )}
+        {stored && <span className="muted small">{t('scripts.saveHelp')}</span>}
+      </div>
+    </Form>
+  )
+}

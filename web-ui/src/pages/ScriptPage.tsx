@@ -1,0 +1,207 @@
+// One script: its content, its revisions with what each changed, and the jobs
+// that use it.
+import { DeleteOutlined, EditOutlined } from '@ant-design/icons'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { App, Button, Input } from 'antd'
+import { useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient, refreshScripts } from '../api/queries'
+import type { Script, ScriptRevision } from '../api/types'
+import { useCan, useShowError } from '../components/hooks'
+import { LinkButton } from '../components/LinkButton'
+import { Page } from '../components/Page'
+import { ScriptDiff } from '../components/ScriptDiff'
+import { ErrorState } from '../components/States'
+import { AbsoluteTime, RelativeTime } from '../components/TimeText'
+import { SCRIPT_LANGUAGES } from '../lib/script'
+import { PageSkeleton } from './JobPage'
+
+export function ScriptPage() {
+  const { t } = useTranslation()
+  const { scriptId } = useParams({ from: '/app/scripts/$scriptId' })
+  const script = useQuery(queries.script(scriptId))
+  const canWrite = useCan('scripter')
+  if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
+  if (!script.data) return <PageSkeleton />
+  const { data } = script
+  return (
+    <Page title={data.name} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>} sub={data.description} actions={canWrite && <Actions script={data} />}>
+      <div className="stack">
+        <section className="card">
+          <dl className="facts">
+            <div>
+              <dt>{t('scripts.language')}</dt>
+              <dd>{SCRIPT_LANGUAGES[data.language]}</dd>
+            </div>
+            <div>
+              <dt>{t('scripts.revision')}</dt>
+              <dd className="num">{data.revision}</dd>
+            </div>
+            <div>
+              <dt>{t('field.updated')}</dt>
+              <dd>
+                {data.updatedBy} · <RelativeTime at={data.updatedAt} />
+              </dd>
+            </div>
+            <div>
+              <dt>{t('scripts.digest')}</dt>
+              <dd className="mono small">{data.sha256?.slice(0, 16)}…</dd>
+            </div>
+          </dl>
+        </section>
+        <div className="grid-2">
+          <section className="card">
+            <h2>{t('scripts.content')}</h2>
+            <pre className="code-block" tabIndex={0} role="region" aria-label={t('scripts.content')}>
+              {data.content}
+            </pre>
+          </section>
+          <UsedBy script={data} />
+        </div>
+        <Revisions script={data} canWrite={canWrite} />
+      </div>
+    </Page>
+  )
+}
+
+function UsedBy({ script }: { script: Script }) {
+  const { t } = useTranslation()
+  const jobs = useQuery(queries.scriptJobs(script.id))
+  if (jobs.error && !jobs.data) return <ErrorState error={jobs.error} onRetry={() => void jobs.refetch()} />
+  return (
+    <section className="card">
+      <h2>{t('scripts.usedBy')}</h2>
+      {!jobs.data && <span className="skeleton" />}
+      {jobs.data?.items.length === 0 && <p className="muted">{t('scripts.unused')}</p>}
+      <ul className="plain-list">
+        {jobs.data?.items.map((job) => (
+          <li key={job.id}>
+            <Link to="/jobs/$jobId" params={{ jobId: job.id }}>
+              {job.name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Revisions({ script, canWrite }: { script: Script; canWrite: boolean }) {
+  const { t } = useTranslation()
+  const revisions = useQuery(queries.scriptRevisions(script.id, script.revision))
+  if (revisions.error && !revisions.data) return <ErrorState error={revisions.error} onRetry={() => void revisions.refetch()} />
+  return (
+    <section className="card flush" aria-label={t('scripts.revisions')}>
+      <div className="card-head">
+        <h2>{t('scripts.revisions')}</h2>
+      </div>
+      {!revisions.data && <span className="skeleton" style={{ height: 80, width: '100%' }} />}
+      {revisions.data?.items.map((one) => (
+        <Revision key={one.revision} script={script} revision={one} canRestore={canWrite && one.revision !== script.revision} />
+      ))}
+    </section>
+  )
+}
+
+function Revision({ script, revision, canRestore }: { script: Script; revision: ScriptRevision; canRestore: boolean }) {
+  const { t } = useTranslation()
+  const restore = useRestore(script)
+  // The difference is asked for when somebody wants to see it.
+  const [open, setOpen] = useState(revision.revision === script.revision)
+  const n = revision.revision
+  return (
+    <div className="version">
+      <div className="card-head">
+        <h3>{t('scripts.revisionN', { n })}</h3>
+        <span className="muted">
+          {revision.createdBy} · <AbsoluteTime at={revision.createdAt} />
+        </span>
+        {canRestore && (
+          <Button size="small" onClick={() => restore(n)}>
+            {t('scripts.restore')}
+          </Button>
+        )}
+      </div>
+      {revision.note && <p className="changes">{revision.note}</p>}
+      {n === 1 ? (
+        <p className="muted changes">{t('scripts.first')}</p>
+      ) : (
+        <details className="changes" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary>{t('scripts.changesFrom', { n: n - 1 })}</summary>
+          {open && <ScriptDiff id={script.id} from={n - 1} to={n} />}
+        </details>
+      )}
+    </div>
+  )
+}
+
+function useRestore(script: Script): (revision: number) => void {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const note = useRef('')
+  return (revision) => {
+    note.current = ''
+    modal.confirm({
+      title: t('scripts.restoreTitle', { n: revision }),
+      content: (
+        <div className="stack">
+          <p>{t('scripts.restoreHelp')}</p>
+          <Input aria-label={t('scripts.note')} placeholder={t('scripts.noteHelp')} maxLength={1024} onChange={(event) => (note.current = event.target.value)} />
+        </div>
+      ),
+      okText: t('scripts.restore'),
+      cancelText: t('action.cancel'),
+      onOk: async () => {
+        try {
+          const next = await api.restoreScript(script.id, revision, note.current)
+          message.success(t('scripts.saved', { name: next.name, n: next.revision }))
+          queryClient.setQueryData(queries.script(script.id).queryKey, next)
+          refreshScripts()
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  }
+}
+
+function Actions({ script }: { script: Script }) {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const navigate = useNavigate()
+  const showError = useShowError()
+  const { name } = script
+  const remove = () =>
+    modal.confirm({
+      title: t('scripts.deleteTitle', { name }),
+      content: t('scripts.deleteHelp'),
+      okText: t('scripts.delete'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.deleteScript(script.id)
+          message.success(t('scripts.deleted', { name }))
+          await navigate({ to: '/scripts' })
+          queryClient.removeQueries({ queryKey: ['script', script.id] })
+          refreshScripts()
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  return (
+    <>
+      <LinkButton to="/scripts/$scriptId/edit" params={{ scriptId: script.id }} icon={<EditOutlined />}>
+        {t('action.edit')}
+      </LinkButton>
+      <Button danger icon={<DeleteOutlined />} onClick={remove}>
+        {t('scripts.delete')}
+      </Button>
+    </>
+  )
+}
