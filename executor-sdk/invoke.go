@@ -3,18 +3,26 @@ package executor
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/midrun"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// run is the attempt that a handler's context belongs to. It is immutable.
+// run is the attempt that a handler's context belongs to.
 type run struct {
-	task  Task
-	input []byte
-	log   *logship.Writer
-	level slog.Leveler
+	// Fixed after construction.
+	task    Task
+	input   []byte
+	log     *logship.Writer
+	level   slog.Leveler
+	process *process
+	mark    *midrun.Mark
+
+	mu    sync.Mutex
+	steps map[string]bool // guarded by mu: names that this attempt has used
 }
 
 type runKey struct{}
@@ -26,9 +34,11 @@ func runFrom(ctx context.Context) *run {
 
 // invoke runs the handler of an offer, in the attempt's own goroutine.
 func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
-	r := &run{task: taskOf(o), input: o.GetInput(), level: p.config.LogLevel,
-		log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt())}
+	r := &run{task: taskOf(o), input: o.GetInput(), level: p.config.LogLevel, process: p,
+		log:  p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt()),
+		mark: p.board.Open(o.GetExecutionId(), o.GetFence())}
 	defer r.log.Close() // also when the handler ends its goroutine
+	defer r.mark.Close()
 	back := p.call(context.WithValue(ctx, runKey{}, r), p.handlers[o.GetHandler()], o.GetInput())
 	back.LogLines = r.log.Close()
 	return back

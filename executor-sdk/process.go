@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/load"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/midrun"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/session"
 	"github.com/carillon-sched/carillon/proto"
@@ -46,7 +47,9 @@ type process struct {
 	journal      *journal.Journal
 	runner       *runner.Runner
 	logs         *logship.Shipper
-	fleet        *session.Fleet
+	fleet        fleet
+	desk         *midrun.Desk
+	board        *midrun.Board
 	meter        load.Meter
 	onReady      func()
 
@@ -58,6 +61,7 @@ type process struct {
 // parent of all handlers' contexts.
 func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p := &process{
+		desk: midrun.NewDesk(), board: midrun.NewBoard(),
 		config: ex.config, handlers: ex.handlers, interceptors: ex.interceptors, boot: newBoot(), startedAt: time.Now(),
 		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
 	}
@@ -69,7 +73,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	}
 	var found journal.Found
 	var err error
-	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot})
+	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot, NoSync: ex.admin != nil})
 	if err != nil {
 		return nil, fmt.Errorf("%w (set Config.JournalDir or %s to a writable folder)", err, envJournal)
 	}
@@ -80,22 +84,38 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 		Boot: p.boot, Journal: p.journal, Logger: p.logger, Base: base, Found: found.Entries, Call: p.invoke,
 		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored,
 		Limits: runner.Limits{
-			Slots: p.config.Slots, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
+			Slots: p.config.Slots, Weight: p.weight, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
 			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
 		},
 	})
-	p.fleet = session.NewFleet(session.Options{
-		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
-	})
+	p.fleet = ex.newFleet(p)
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
 		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
 	})
+	return p, nil
+}
+
+// newFleet connects over the network, or to the admin that a test has put in.
+func (ex *Executor) newFleet(p *process) fleet {
+	if ex.admin != nil {
+		return newInProcess(ex.admin, p)
+	}
 	if ex.tls == nil {
 		p.warnPlain()
 	}
-	return p, nil
+	return session.NewFleet(session.Options{
+		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
+	})
+}
+
+// weight is how many slots a run of the handler takes.
+func (p *process) weight(name string) int {
+	if h := p.handlers[name]; h != nil {
+		return h.weight
+	}
+	return 1
 }
 
 func newBoot() string {
@@ -175,7 +195,21 @@ func (p *process) Load() *proto.Heartbeat {
 
 // Up implements session.Events.
 func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered) {
+	p.up(l, sentAt, reply)
+}
+
+// link is a session as all rooms see it.
+type link interface {
+	runner.Link
+	midrun.Link
+}
+
+func (p *process) up(l link, sentAt time.Time, reply *proto.Registered) {
 	p.runner.LinkUp(l, sentAt, reply)
+	p.desk.Up(l, reply.GetTakesSteps())
+	if reply.GetTakesSteps() {
+		p.board.Up(l)
+	}
 	p.mu.Lock()
 	p.superseded = nil
 	p.mu.Unlock()
@@ -191,7 +225,13 @@ func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered)
 // The rest of session.Events goes to the runner.
 
 // Down implements session.Events.
-func (p *process) Down(l *session.Link) { p.runner.LinkDown(l) }
+func (p *process) Down(l *session.Link) { p.down(l) }
+
+func (p *process) down(l link) {
+	p.runner.LinkDown(l)
+	p.desk.Down(l)
+	p.board.Down(l)
+}
 
 // Renewed implements session.Events.
 func (p *process) Renewed(l *session.Link, sentAt time.Time, ok bool) {
@@ -214,6 +254,9 @@ func (p *process) Cancels(_ *session.Link, list []*proto.Cancel) { p.runner.Canc
 
 // Acks implements session.Events.
 func (p *process) Acks(_ *session.Link, list []*proto.ResultAck) { p.runner.Acks(list) }
+
+// StepAcks implements session.Events.
+func (p *process) StepAcks(_ *session.Link, list []*proto.StepAck) { p.desk.Answered(list) }
 
 // health says why the executor cannot take runs now, or nil.
 func (p *process) health() error {

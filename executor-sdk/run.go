@@ -57,11 +57,13 @@ func (p *process) run(ctx context.Context) error {
 	stopJournal := start(func(ctx context.Context) { journalErr = p.journal.Run(ctx) })
 	stopRunner := start(p.runner.Run)
 	stopLogs := start(p.logs.Run)
+	stopBoard := start(p.board.Run)
 	stopFleet := start(p.fleet.Run)
 
 	<-ctx.Done()
 	p.drain()
 	p.fleet.Leave()
+	stopBoard()
 	stopFleet()
 	stopLogs()
 	stopRunner()

@@ -30,6 +30,9 @@ type Task struct {
 	// ShardIndex and ShardTotal are this run's slice of a broadcast, index from
 	// 0. ShardTotal is 0 when the run is no broadcast.
 	ShardIndex, ShardTotal int
+	// RequestedBy is who asked for the run: a user, or "key:" and the name of an
+	// API key. Empty for scheduled ones.
+	RequestedBy string
 	// Note is what the person who started the run by hand wrote.
 	Note string
 	// Traceparent is the W3C trace context of the trigger, or empty.
@@ -63,6 +66,7 @@ func taskOf(o *proto.Offer) Task {
 		Cause:       o.GetCause(),
 		ShardIndex:  int(o.GetShardIndex()),
 		ShardTotal:  int(o.GetShardTotal()),
+		RequestedBy: o.GetRequestedBy(),
 		Note:        o.GetNote(),
 		Traceparent: o.GetTraceparent(),
 	}

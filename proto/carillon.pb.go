@@ -247,6 +247,55 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_carillon_proto_rawDescGZIP(), []int{3}
 }
 
+type StepAction int32
+
+const (
+	StepAction_STEP_ACTION_UNSPECIFIED StepAction = 0
+	StepAction_STEP_ACTION_READ        StepAction = 1
+	StepAction_STEP_ACTION_STORE       StepAction = 2
+)
+
+// Enum value maps for StepAction.
+var (
+	StepAction_name = map[int32]string{
+		0: "STEP_ACTION_UNSPECIFIED",
+		1: "STEP_ACTION_READ",
+		2: "STEP_ACTION_STORE",
+	}
+	StepAction_value = map[string]int32{
+		"STEP_ACTION_UNSPECIFIED": 0,
+		"STEP_ACTION_READ":        1,
+		"STEP_ACTION_STORE":       2,
+	}
+)
+
+func (x StepAction) Enum() *StepAction {
+	p := new(StepAction)
+	*p = x
+	return p
+}
+
+func (x StepAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StepAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_carillon_proto_enumTypes[4].Descriptor()
+}
+
+func (StepAction) Type() protoreflect.EnumType {
+	return &file_carillon_proto_enumTypes[4]
+}
+
+func (x StepAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StepAction.Descriptor instead.
+func (StepAction) EnumDescriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{4}
+}
+
 // ClientHello is the first frame of every connection, sent by the executor.
 type ClientHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -925,7 +974,9 @@ type Handler struct {
 	// The handler may run twice for one execution without harm.
 	Idempotent bool `protobuf:"varint,5,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
 	// A job that the application declares in code for this handler.
-	Jobs          []*JobDeclaration `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs []*JobDeclaration `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// How many of the instance's slots a run of it takes; 0 = 1.
+	Weight        int32 `protobuf:"varint,40,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1000,6 +1051,13 @@ func (x *Handler) GetJobs() []*JobDeclaration {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *Handler) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
 }
 
 type JobDeclaration struct {
@@ -1383,7 +1441,9 @@ type Registered struct {
 	Verdicts   []*InventoryVerdict `protobuf:"bytes,4,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	Nodes      *NodeList           `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// Handlers or job declarations that were not taken, with the reason.
-	Notices       []*Notice `protobuf:"bytes,6,rep,name=notices,proto3" json:"notices,omitempty"`
+	Notices []*Notice `protobuf:"bytes,6,rep,name=notices,proto3" json:"notices,omitempty"`
+	// This node takes Progress and Step. Unset by older nodes.
+	TakesSteps    bool `protobuf:"varint,40,opt,name=takes_steps,json=takesSteps,proto3" json:"takes_steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1458,6 +1518,13 @@ func (x *Registered) GetNotices() []*Notice {
 		return x.Notices
 	}
 	return nil
+}
+
+func (x *Registered) GetTakesSteps() bool {
+	if x != nil {
+		return x.TakesSteps
+	}
+	return false
 }
 
 // Inventory asks about attempts whose session to another node has ended.
@@ -1974,6 +2041,7 @@ type CommandToExecutor struct {
 	//	*CommandToExecutor_Grants
 	//	*CommandToExecutor_Acks
 	//	*CommandToExecutor_Cancels
+	//	*CommandToExecutor_StepAcks
 	Body          isCommandToExecutor_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2052,6 +2120,15 @@ func (x *CommandToExecutor) GetCancels() *CancelBatch {
 	return nil
 }
 
+func (x *CommandToExecutor) GetStepAcks() *StepAckBatch {
+	if x != nil {
+		if x, ok := x.Body.(*CommandToExecutor_StepAcks); ok {
+			return x.StepAcks
+		}
+	}
+	return nil
+}
+
 type isCommandToExecutor_Body interface {
 	isCommandToExecutor_Body()
 }
@@ -2072,6 +2149,10 @@ type CommandToExecutor_Cancels struct {
 	Cancels *CancelBatch `protobuf:"bytes,4,opt,name=cancels,proto3,oneof"`
 }
 
+type CommandToExecutor_StepAcks struct {
+	StepAcks *StepAckBatch `protobuf:"bytes,40,opt,name=step_acks,json=stepAcks,proto3,oneof"`
+}
+
 func (*CommandToExecutor_Offers) isCommandToExecutor_Body() {}
 
 func (*CommandToExecutor_Grants) isCommandToExecutor_Body() {}
@@ -2080,6 +2161,8 @@ func (*CommandToExecutor_Acks) isCommandToExecutor_Body() {}
 
 func (*CommandToExecutor_Cancels) isCommandToExecutor_Body() {}
 
+func (*CommandToExecutor_StepAcks) isCommandToExecutor_Body() {}
+
 type CommandToAdmin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -2087,6 +2170,8 @@ type CommandToAdmin struct {
 	//	*CommandToAdmin_Answers
 	//	*CommandToAdmin_Started
 	//	*CommandToAdmin_Results
+	//	*CommandToAdmin_Progress
+	//	*CommandToAdmin_Steps
 	Body          isCommandToAdmin_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2156,6 +2241,24 @@ func (x *CommandToAdmin) GetResults() *ResultBatch {
 	return nil
 }
 
+func (x *CommandToAdmin) GetProgress() *ProgressBatch {
+	if x != nil {
+		if x, ok := x.Body.(*CommandToAdmin_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *CommandToAdmin) GetSteps() *StepBatch {
+	if x != nil {
+		if x, ok := x.Body.(*CommandToAdmin_Steps); ok {
+			return x.Steps
+		}
+	}
+	return nil
+}
+
 type isCommandToAdmin_Body interface {
 	isCommandToAdmin_Body()
 }
@@ -2172,11 +2275,23 @@ type CommandToAdmin_Results struct {
 	Results *ResultBatch `protobuf:"bytes,3,opt,name=results,proto3,oneof"`
 }
 
+type CommandToAdmin_Progress struct {
+	Progress *ProgressBatch `protobuf:"bytes,40,opt,name=progress,proto3,oneof"`
+}
+
+type CommandToAdmin_Steps struct {
+	Steps *StepBatch `protobuf:"bytes,41,opt,name=steps,proto3,oneof"`
+}
+
 func (*CommandToAdmin_Answers) isCommandToAdmin_Body() {}
 
 func (*CommandToAdmin_Started) isCommandToAdmin_Body() {}
 
 func (*CommandToAdmin_Results) isCommandToAdmin_Body() {}
+
+func (*CommandToAdmin_Progress) isCommandToAdmin_Body() {}
+
+func (*CommandToAdmin_Steps) isCommandToAdmin_Body() {}
 
 type OfferBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2246,7 +2361,9 @@ type Offer struct {
 	// The last heartbeat of this session that had renewed the lease when the
 	// instance was chosen; 0 = the registration. A one-step offer that arrives
 	// when the lease counted from then may be over must not start.
-	LeaseSeq      int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	// Who asked for the run (a user, or "key:" and the name of an API key); empty for scheduled ones.
+	RequestedBy   string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2405,6 +2522,13 @@ func (x *Offer) GetLeaseSeq() int64 {
 		return x.LeaseSeq
 	}
 	return 0
+}
+
+func (x *Offer) GetRequestedBy() string {
+	if x != nil {
+		return x.RequestedBy
+	}
+	return ""
 }
 
 type AnswerBatch struct {
@@ -2797,7 +2921,7 @@ type Result struct {
 	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	Outcome     Outcome                `protobuf:"varint,3,opt,name=outcome,proto3,enum=carillon.v1.Outcome" json:"outcome,omitempty"`
 	Output      []byte                 `protobuf:"bytes,4,opt,name=output,proto3" json:"output,omitempty"`
-	// permanent, retryable, panic, cancelled, timeout, bad_input, output_too_large, unknown_handler, process_died.
+	// permanent, retryable, snoozed, panic, cancelled, timeout, bad_input, output_too_large, unknown_handler, process_died.
 	ErrorKind string `protobuf:"bytes,5,opt,name=error_kind,json=errorKind,proto3" json:"error_kind,omitempty"`
 	Error     string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	Stack     string `protobuf:"bytes,7,opt,name=stack,proto3" json:"stack,omitempty"`
@@ -3162,6 +3286,391 @@ func (x *Cancel) GetMessage() string {
 	return ""
 }
 
+type ProgressBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Progress      []*Progress            `protobuf:"bytes,1,rep,name=progress,proto3" json:"progress,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProgressBatch) Reset() {
+	*x = ProgressBatch{}
+	mi := &file_carillon_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgressBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgressBatch) ProtoMessage() {}
+
+func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgressBatch.ProtoReflect.Descriptor instead.
+func (*ProgressBatch) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ProgressBatch) GetProgress() []*Progress {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+// Progress is how far an attempt is. It is information: the newest counts.
+type Progress struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Grows with each report of the attempt, from 1.
+	Seq int64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// 0 to 1000.
+	Permille      int32  `protobuf:"varint,4,opt,name=permille,proto3" json:"permille,omitempty"`
+	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_carillon_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Progress) GetExecutionId() int64 {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return 0
+}
+
+func (x *Progress) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Progress) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Progress) GetPermille() int32 {
+	if x != nil {
+		return x.Permille
+	}
+	return 0
+}
+
+func (x *Progress) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type StepBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Steps         []*Step                `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepBatch) Reset() {
+	*x = StepBatch{}
+	mi := &file_carillon_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepBatch) ProtoMessage() {}
+
+func (x *StepBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepBatch.ProtoReflect.Descriptor instead.
+func (*StepBatch) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *StepBatch) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// Step stores or reads the result of a named step of a running attempt.
+type Step struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Chosen by the executor; the answer has the same.
+	Request int64 `protobuf:"varint,3,opt,name=request,proto3" json:"request,omitempty"`
+	// Empty with READ: only the attempt's right to act is asked for.
+	Name   string     `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Action StepAction `protobuf:"varint,5,opt,name=action,proto3,enum=carillon.v1.StepAction" json:"action,omitempty"`
+	// JSON, for STORE.
+	Output        []byte `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_carillon_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Step) GetExecutionId() int64 {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return 0
+}
+
+func (x *Step) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Step) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Step) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Step) GetAction() StepAction {
+	if x != nil {
+		return x.Action
+	}
+	return StepAction_STEP_ACTION_UNSPECIFIED
+}
+
+func (x *Step) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+type StepAckBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Acks          []*StepAck             `protobuf:"bytes,1,rep,name=acks,proto3" json:"acks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepAckBatch) Reset() {
+	*x = StepAckBatch{}
+	mi := &file_carillon_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepAckBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepAckBatch) ProtoMessage() {}
+
+func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepAckBatch.ProtoReflect.Descriptor instead.
+func (*StepAckBatch) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *StepAckBatch) GetAcks() []*StepAck {
+	if x != nil {
+		return x.Acks
+	}
+	return nil
+}
+
+type StepAck struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Request     int64                  `protobuf:"varint,3,opt,name=request,proto3" json:"request,omitempty"`
+	// stored, found, none, not_running, too_large, unavailable.
+	Code    string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// With found: what is stored.
+	Output        []byte `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepAck) Reset() {
+	*x = StepAck{}
+	mi := &file_carillon_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepAck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepAck) ProtoMessage() {}
+
+func (x *StepAck) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepAck.ProtoReflect.Descriptor instead.
+func (*StepAck) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *StepAck) GetExecutionId() int64 {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return 0
+}
+
+func (x *StepAck) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *StepAck) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *StepAck) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *StepAck) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *StepAck) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
 type LogBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Grows by one per batch on this connection; acknowledged cumulatively.
@@ -3173,7 +3682,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3694,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3707,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3230,7 +3739,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3751,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3764,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3307,7 +3816,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +3828,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +3841,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3373,7 +3882,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3894,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3907,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3480,7 +3989,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
 	"\aHandler\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -3489,7 +3998,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xfb\a\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
+	"\x06weight\x18( \x01(\x05R\x06weight\"\xfb\a\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3536,7 +4046,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
 	"\x05phase\x18\x03 \x01(\x0e2\x19.carillon.v1.AttemptPhaseR\x05phase\x12\x17\n" +
-	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\x9a\x02\n" +
+	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\xbb\x02\n" +
 	"\n" +
 	"Registered\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\x03R\n" +
@@ -3546,7 +4056,9 @@ const file_carillon_proto_rawDesc = "" +
 	"leaseTtlMs\x129\n" +
 	"\bverdicts\x18\x04 \x03(\v2\x1d.carillon.v1.InventoryVerdictR\bverdicts\x12+\n" +
 	"\x05nodes\x18\x05 \x01(\v2\x15.carillon.v1.NodeListR\x05nodes\x12-\n" +
-	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\"=\n" +
+	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\x12\x1f\n" +
+	"\vtakes_steps\x18( \x01(\bR\n" +
+	"takesSteps\"=\n" +
 	"\tInventory\x120\n" +
 	"\x05items\x18\x01 \x03(\v2\x1a.carillon.v1.InventoryItemR\x05items\"E\n" +
 	"\bVerdicts\x129\n" +
@@ -3577,21 +4089,24 @@ const file_carillon_proto_rawDesc = "" +
 	"\rlease_renewed\x18\x03 \x01(\bR\fleaseRenewed\":\n" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
-	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\xea\x01\n" +
+	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\xa4\x02\n" +
 	"\x11CommandToExecutor\x121\n" +
 	"\x06offers\x18\x01 \x01(\v2\x17.carillon.v1.OfferBatchH\x00R\x06offers\x121\n" +
 	"\x06grants\x18\x02 \x01(\v2\x17.carillon.v1.GrantBatchH\x00R\x06grants\x121\n" +
 	"\x04acks\x18\x03 \x01(\v2\x1b.carillon.v1.ResultAckBatchH\x00R\x04acks\x124\n" +
-	"\acancels\x18\x04 \x01(\v2\x18.carillon.v1.CancelBatchH\x00R\acancelsB\x06\n" +
-	"\x04body\"\xbb\x01\n" +
+	"\acancels\x18\x04 \x01(\v2\x18.carillon.v1.CancelBatchH\x00R\acancels\x128\n" +
+	"\tstep_acks\x18( \x01(\v2\x19.carillon.v1.StepAckBatchH\x00R\bstepAcksB\x06\n" +
+	"\x04body\"\xa5\x02\n" +
 	"\x0eCommandToAdmin\x124\n" +
 	"\aanswers\x18\x01 \x01(\v2\x18.carillon.v1.AnswerBatchH\x00R\aanswers\x125\n" +
 	"\astarted\x18\x02 \x01(\v2\x19.carillon.v1.StartedBatchH\x00R\astarted\x124\n" +
-	"\aresults\x18\x03 \x01(\v2\x18.carillon.v1.ResultBatchH\x00R\aresultsB\x06\n" +
+	"\aresults\x18\x03 \x01(\v2\x18.carillon.v1.ResultBatchH\x00R\aresults\x128\n" +
+	"\bprogress\x18( \x01(\v2\x1a.carillon.v1.ProgressBatchH\x00R\bprogress\x12.\n" +
+	"\x05steps\x18) \x01(\v2\x16.carillon.v1.StepBatchH\x00R\x05stepsB\x06\n" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xfe\x03\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xa1\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -3615,7 +4130,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
-	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\"<\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12!\n" +
+	"\frequested_by\x18( \x01(\tR\vrequestedBy\"<\n" +
 	"\vAnswerBatch\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.carillon.v1.AnswerR\aanswers\"\x98\x01\n" +
 	"\x06Answer\x12!\n" +
@@ -3671,7 +4187,33 @@ const file_carillon_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"K\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"B\n" +
+	"\rProgressBatch\x121\n" +
+	"\bprogress\x18\x01 \x03(\v2\x15.carillon.v1.ProgressR\bprogress\"\x8b\x01\n" +
+	"\bProgress\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x1a\n" +
+	"\bpermille\x18\x04 \x01(\x05R\bpermille\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"4\n" +
+	"\tStepBatch\x12'\n" +
+	"\x05steps\x18\x01 \x03(\v2\x11.carillon.v1.StepR\x05steps\"\xb6\x01\n" +
+	"\x04Step\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x03R\arequest\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12/\n" +
+	"\x06action\x18\x05 \x01(\x0e2\x17.carillon.v1.StepActionR\x06action\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\fR\x06output\"8\n" +
+	"\fStepAckBatch\x12(\n" +
+	"\x04acks\x18\x01 \x03(\v2\x14.carillon.v1.StepAckR\x04acks\"\xa2\x01\n" +
+	"\aStepAck\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x03R\arequest\x12\x12\n" +
+	"\x04code\x18\x04 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\fR\x06output\"K\n" +
 	"\bLogBatch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12-\n" +
 	"\x06chunks\x18\x02 \x03(\v2\x15.carillon.v1.LogChunkR\x06chunks\"\xa8\x01\n" +
@@ -3712,7 +4254,12 @@ const file_carillon_proto_rawDesc = "" +
 	"\x11OUTCOME_TIMED_OUT\x10\x03\x12\x15\n" +
 	"\x11OUTCOME_CANCELLED\x10\x04\x12\x19\n" +
 	"\x15OUTCOME_NEVER_STARTED\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_UNKNOWN\x10\x06B0Z.github.com/carillon-sched/carillon/proto;protob\x06proto3"
+	"\x0fOUTCOME_UNKNOWN\x10\x06*V\n" +
+	"\n" +
+	"StepAction\x12\x1b\n" +
+	"\x17STEP_ACTION_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10STEP_ACTION_READ\x10\x01\x12\x15\n" +
+	"\x11STEP_ACTION_STORE\x10\x02B0Z.github.com/carillon-sched/carillon/proto;protob\x06proto3"
 
 var (
 	file_carillon_proto_rawDescOnce sync.Once
@@ -3726,103 +4273,117 @@ func file_carillon_proto_rawDescGZIP() []byte {
 	return file_carillon_proto_rawDescData
 }
 
-var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
 	(Verdict)(0),              // 2: carillon.v1.Verdict
 	(Outcome)(0),              // 3: carillon.v1.Outcome
-	(*ClientHello)(nil),       // 4: carillon.v1.ClientHello
-	(*ServerHello)(nil),       // 5: carillon.v1.ServerHello
-	(*Error)(nil),             // 6: carillon.v1.Error
-	(*ControlToAdmin)(nil),    // 7: carillon.v1.ControlToAdmin
-	(*ControlToExecutor)(nil), // 8: carillon.v1.ControlToExecutor
-	(*Register)(nil),          // 9: carillon.v1.Register
-	(*Handler)(nil),           // 10: carillon.v1.Handler
-	(*JobDeclaration)(nil),    // 11: carillon.v1.JobDeclaration
-	(*InventoryItem)(nil),     // 12: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 13: carillon.v1.Registered
-	(*Inventory)(nil),         // 14: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 15: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 16: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 17: carillon.v1.Notice
-	(*NodeList)(nil),          // 18: carillon.v1.NodeList
-	(*Node)(nil),              // 19: carillon.v1.Node
-	(*Heartbeat)(nil),         // 20: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 21: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 22: carillon.v1.Drain
-	(*CommandToExecutor)(nil), // 23: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 24: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 25: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 26: carillon.v1.Offer
-	(*AnswerBatch)(nil),       // 27: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 28: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 29: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 30: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 31: carillon.v1.StartedBatch
-	(*Started)(nil),           // 32: carillon.v1.Started
-	(*ResultBatch)(nil),       // 33: carillon.v1.ResultBatch
-	(*Result)(nil),            // 34: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 35: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 36: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 37: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 38: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 39: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 40: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 41: carillon.v1.LogLine
-	(*LogAck)(nil),            // 42: carillon.v1.LogAck
-	nil,                       // 43: carillon.v1.Register.LabelsEntry
+	(StepAction)(0),           // 4: carillon.v1.StepAction
+	(*ClientHello)(nil),       // 5: carillon.v1.ClientHello
+	(*ServerHello)(nil),       // 6: carillon.v1.ServerHello
+	(*Error)(nil),             // 7: carillon.v1.Error
+	(*ControlToAdmin)(nil),    // 8: carillon.v1.ControlToAdmin
+	(*ControlToExecutor)(nil), // 9: carillon.v1.ControlToExecutor
+	(*Register)(nil),          // 10: carillon.v1.Register
+	(*Handler)(nil),           // 11: carillon.v1.Handler
+	(*JobDeclaration)(nil),    // 12: carillon.v1.JobDeclaration
+	(*InventoryItem)(nil),     // 13: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 14: carillon.v1.Registered
+	(*Inventory)(nil),         // 15: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 16: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 17: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 18: carillon.v1.Notice
+	(*NodeList)(nil),          // 19: carillon.v1.NodeList
+	(*Node)(nil),              // 20: carillon.v1.Node
+	(*Heartbeat)(nil),         // 21: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 22: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 23: carillon.v1.Drain
+	(*CommandToExecutor)(nil), // 24: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 25: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 26: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 27: carillon.v1.Offer
+	(*AnswerBatch)(nil),       // 28: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 29: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 30: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 31: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 32: carillon.v1.StartedBatch
+	(*Started)(nil),           // 33: carillon.v1.Started
+	(*ResultBatch)(nil),       // 34: carillon.v1.ResultBatch
+	(*Result)(nil),            // 35: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 36: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 37: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 38: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 39: carillon.v1.Cancel
+	(*ProgressBatch)(nil),     // 40: carillon.v1.ProgressBatch
+	(*Progress)(nil),          // 41: carillon.v1.Progress
+	(*StepBatch)(nil),         // 42: carillon.v1.StepBatch
+	(*Step)(nil),              // 43: carillon.v1.Step
+	(*StepAckBatch)(nil),      // 44: carillon.v1.StepAckBatch
+	(*StepAck)(nil),           // 45: carillon.v1.StepAck
+	(*LogBatch)(nil),          // 46: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 47: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 48: carillon.v1.LogLine
+	(*LogAck)(nil),            // 49: carillon.v1.LogAck
+	nil,                       // 50: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
-	6,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
-	9,  // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	20, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	22, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	14, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	13, // 6: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	21, // 7: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	18, // 8: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	22, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
-	6,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	15, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	43, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
-	10, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	12, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	12, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
-	11, // 16: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
+	7,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
+	10, // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
+	21, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	23, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	15, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	14, // 6: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	22, // 7: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	19, // 8: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	23, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	7,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
+	16, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	50, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	11, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
+	13, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	13, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	12, // 16: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
 	1,  // 17: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	16, // 18: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	18, // 19: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	17, // 20: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	12, // 21: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	16, // 22: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	17, // 18: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	19, // 19: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	18, // 20: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	13, // 21: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	17, // 22: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
 	2,  // 23: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	19, // 24: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	25, // 25: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	29, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	35, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	37, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	27, // 29: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	31, // 30: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	33, // 31: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	26, // 32: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	28, // 33: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	30, // 34: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	32, // 35: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	34, // 36: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 37: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	36, // 38: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	38, // 39: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	40, // 40: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	41, // 41: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 42: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	20, // 24: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	26, // 25: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	30, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	36, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	38, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	44, // 29: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	28, // 30: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	32, // 31: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	34, // 32: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	40, // 33: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	42, // 34: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	27, // 35: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	29, // 36: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	31, // 37: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	33, // 38: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	35, // 39: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 40: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	37, // 41: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	39, // 42: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	41, // 43: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	43, // 44: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 45: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	45, // 46: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	47, // 47: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	48, // 48: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 49: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -3849,19 +4410,22 @@ func file_carillon_proto_init() {
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
+		(*CommandToExecutor_StepAcks)(nil),
 	}
 	file_carillon_proto_msgTypes[20].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
+		(*CommandToAdmin_Progress)(nil),
+		(*CommandToAdmin_Steps)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   40,
+			NumEnums:      5,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

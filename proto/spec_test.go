@@ -28,6 +28,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 	for name, value := range map[string]any{
 		"MaxHello": proto.MaxHello, "MaxFrame": proto.MaxFrame, "MaxInput": proto.MaxInput,
 		"MaxOutput": proto.MaxOutput, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
+		"MaxProgressText": proto.MaxProgressText, "MaxStep": proto.MaxStep, "MaxSteps": proto.MaxSteps, "MaxStepsBytes": proto.MaxStepsBytes,
 		"MaxBatch": proto.MaxBatch, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
 		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,

@@ -16,6 +16,7 @@ type Group struct {
 	Type        string  `json:"type"`
 	Description string  `json:"description,omitempty"`
 	Register    string  `json:"register"` // the generated function
+	Proxy       bool    `json:"proxy,omitempty"`
 	Clocks      []Clock `json:"clocks"`
 }
 
@@ -50,8 +51,12 @@ type Clock struct {
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
+	Weight      int             `json:"weight,omitempty"`
 	OnSuccess   string          `json:"onSuccess,omitempty"`
 	OnFailure   string          `json:"onFailure,omitempty"`
+
+	imports                    map[string]string // local name → path, of what Input and Output name
+	successFails, failureFails bool              // the callbacks return an error
 }
 
 // The words that the enumerated keys accept. The SDK has a constant for each.
@@ -63,13 +68,14 @@ var (
 	gaps       = []string{"run_at_gap_end", "skip"}
 	overlaps   = []string{"once", "both"}
 	dayRules   = []string{"not_holidays", "workdays", "all"}
-	timerKeys  = []string{"name", "description"}
+	timerKeys  = []string{"name", "description", "proxy"}
+	timerFlags = []string{"proxy"}
 	clockFlags = []string{"idempotent"}
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
 		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "misfire",
-		"owner", "idempotent", "on-success", "on-failure",
+		"owner", "idempotent", "weight", "on-success", "on-failure",
 	}
 )
 
@@ -81,6 +87,7 @@ const (
 	// maxParallelism only keeps out what cannot be meant.
 	maxParallelism = 100_000
 	maxPriority    = 100
+	maxWeight      = 4096 // slots of an instance, at most
 )
 
 // readTimer fills a group from its marker.
@@ -89,8 +96,12 @@ func readTimer(m *marker, g *Group, r *report) {
 		switch {
 		case !slices.Contains(timerKeys, o.key):
 			r.add(o.pos, nearMiss(o.key, timerKeys), "unknown key %q in carillon:timer", o.key)
-		case o.flag:
+		case o.flag && !slices.Contains(timerFlags, o.key):
 			r.add(o.pos, "write "+o.key+"=…", "key %q needs a value", o.key)
+		case !o.flag && slices.Contains(timerFlags, o.key):
+			r.add(o.valuePos, "write "+o.key+" alone, or leave it out", "key %q takes no value", o.key)
+		case o.key == "proxy":
+			g.Proxy = true
 		case o.key == "name":
 			g.Name = checkedName(o, r)
 		default:
@@ -182,6 +193,8 @@ func (c *clockReader) set(o option) {
 		c.clock.Owner = c.address(o)
 	case "idempotent":
 		c.clock.Idempotent = true
+	case "weight":
+		c.clock.Weight = c.number(o, 1, maxWeight)
 	case "on-success":
 		c.clock.OnSuccess = o.value
 	case "on-failure":

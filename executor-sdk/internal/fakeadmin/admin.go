@@ -38,7 +38,9 @@ type Admin struct {
 	OnResults func(*Session, []*proto.Result)
 
 	// Switches, all off by default.
-	HoldGrants, HoldAcks, HoldLogAcks, HoldHeartbeats, DenyLease atomic.Bool
+	HoldGrants, HoldAcks, HoldLogAcks, HoldHeartbeats, HoldSteps, DenyLease atomic.Bool
+	// Old makes it a node from before progress and steps.
+	Old atomic.Bool
 
 	listener net.Listener
 	wait     sync.WaitGroup
@@ -49,6 +51,7 @@ type Admin struct {
 	sessions []*Session // alive
 	nextID   int64
 	seen     Seen
+	steps    map[string][]byte // execution/name → what is stored
 	closed   bool
 }
 
@@ -62,6 +65,8 @@ type Seen struct {
 	Answers    []*proto.Answer
 	Started    []*proto.Started
 	Results    []*proto.Result
+	Progress   []*proto.Progress
+	Steps      []*proto.Step
 	Lines      []Line
 	LogConns   int
 	// Sessions counts the registered ones, Ended those that are over.

@@ -27,6 +27,9 @@ type Options struct {
 	MaxBytes int
 	// SegmentBytes is the least size at which a segment is replaced. 0 = 4 MiB.
 	SegmentBytes int
+	// NoSync leaves it to the system when bytes reach the disk: for tests, whose
+	// journals need not outlive the machine.
+	NoSync bool
 }
 
 // Found is what earlier processes left in the folder.
@@ -62,7 +65,7 @@ func Open(o Options) (*Journal, Found, error) {
 	}
 	j := &Journal{
 		options: o, dir: dir, lock: lock,
-		create: createFile, ledger: newLedger(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		create: creator(o.NoSync), ledger: newLedger(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	found, err := j.recover()
 	if err == nil {

@@ -259,6 +259,15 @@ func (r *Runner) Left() (running, owed int) {
 	return r.machine.used, r.machine.owed()
 }
 
+// Alive says why an attempt may not act any more, or nil. It looks at the
+// clocks itself, since a process that was frozen has missed what its timers
+// would have told.
+func (r *Runner) Alive(execution, fence int64) error {
+	var err error
+	r.event(func(m *machine, now time.Time) { err = m.alive(now, Key{execution, fence}) })
+	return err
+}
+
 // LeaseLost reports whether the lease is lost now.
 func (r *Runner) LeaseLost() bool {
 	r.mu.Lock()
