@@ -198,7 +198,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
-		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
+		Store: a.store, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log}
@@ -223,6 +223,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Chores: []maintenance.Chore{
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
 		},
 	})
 	a.metrics.gauge("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })

@@ -134,7 +134,9 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
 		OnLost:  domain.OnLostAuto,
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
-		Alert:   domain.Alert{OnFailure: true, IncludeNoExecutor: true},
+
+		OnSuccess: decl.OnSuccess, OnFailure: decl.OnFailure,
+		Alert: domain.Alert{OnFailure: true, IncludeNoExecutor: true},
 	}
 	spec.Misfire.Threshold = time.Duration(decl.MisfireThresholdMs) * time.Millisecond
 	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond

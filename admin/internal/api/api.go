@@ -57,6 +57,8 @@ type Deps struct {
 	FollowCalendar func(ctx context.Context, id domain.CalendarID)
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
+	// CallJob returns the job that calls of a handler belong to.
+	CallJob func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error)
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
@@ -156,6 +158,7 @@ func (a *API) routes() {
 	a.registerCalendars()
 	a.registerBackfills()
 	a.registerRuns()
+	a.registerCalls()
 	a.registerExplain()
 	a.registerLogs()
 	a.registerOverview()

@@ -30,7 +30,7 @@ func (w *world) objectsOf(tenant string) objects {
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	return objects{
 		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
-		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
+		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
 }

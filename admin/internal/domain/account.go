@@ -33,6 +33,8 @@ type Membership struct {
 type Role string
 
 const (
+	// RoleCaller may only call handlers, and see and cancel its own calls.
+	RoleCaller   Role = "caller"
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleEditor   Role = "editor"
@@ -47,22 +49,25 @@ const (
 	PermOperate                        // run, pause, resume, cancel, retry
 	PermEdit                           // create, edit, delete jobs and executors
 	PermAdmin                          // users, API keys, join tokens
+	PermCall                           // call handlers, and see and cancel one's own calls
 )
 
 // PermissionNames are the names in API answers, in bit order.
-var PermissionNames = []string{"read", "operate", "edit", "admin"}
+var PermissionNames = []string{"read", "operate", "edit", "admin", "call"}
 
 // Permissions returns the rights of a role; none for an unknown one.
 func (r Role) Permissions() Permission {
 	switch r {
+	case RoleCaller:
+		return PermCall
 	case RoleViewer:
 		return PermRead
 	case RoleOperator:
-		return PermRead | PermOperate
+		return PermRead | PermOperate | PermCall
 	case RoleEditor:
-		return PermRead | PermOperate | PermEdit
+		return PermRead | PermOperate | PermCall | PermEdit
 	case RoleAdmin:
-		return PermRead | PermOperate | PermEdit | PermAdmin
+		return PermRead | PermOperate | PermCall | PermEdit | PermAdmin
 	default:
 		return 0
 	}
@@ -93,6 +98,9 @@ type APIKey struct {
 	ExpiresAt  time.Time // zero = never
 	LastUsedAt time.Time
 	RevokedAt  time.Time
+	// CallExecutors are the executors, by name, whose handlers the key may
+	// call; empty = all of the tenant.
+	CallExecutors []string
 }
 
 // JoinToken lets instances of one executor register.

@@ -43,6 +43,8 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Timeout >= 0 && s.Timeout <= MaxTimeout, "body.timeout", s.Timeout.String(), "must be from 0s (none) to 168h")
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
+	c.check(len(s.OnSuccess) <= MaxNameLength, "body.onSuccess", s.OnSuccess, "must have at most 128 bytes")
+	c.check(len(s.OnFailure) <= MaxNameLength, "body.onFailure", s.OnFailure, "must have at most 128 bytes")
 	return c.err()
 }
 

@@ -35,6 +35,7 @@ type Store interface {
 	Triggers
 	Partitions
 	Executions
+	Midruns
 	Limits
 	Logs
 	Alerts

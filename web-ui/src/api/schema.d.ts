@@ -270,6 +270,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a handler and get its result
+         * @description 201 with the call, 200 when the Idempotency-Key was seen before. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.
+         */
+        post: operations["call-handler"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own call */
+        get: operations["get-call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop one's own call */
+        post: operations["cancel-call"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cluster": {
         parameters: {
             query?: never;
@@ -992,6 +1046,8 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         APIKey: {
+            /** @description The executors whose handlers it may call; empty = all */
+            callExecutors: string[];
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
@@ -1010,7 +1066,7 @@ export interface components {
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
             /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "admin";
+            role: "caller" | "viewer" | "operator" | "editor" | "admin";
         };
         AcceptedHistory: {
             /** @description The epoch that begins with it */
@@ -1241,6 +1297,38 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        Call: {
+            /** Format: int64 */
+            attempt: number;
+            /** @description It has ended; what follows is final */
+            done: boolean;
+            error?: string;
+            errorKind?: string;
+            executor: string;
+            handler: string;
+            /** @description Of the run */
+            id: string;
+            /** @description What the handler gave; null without */
+            output: unknown;
+            progress: components["schemas"]["Progress"] | null;
+            reason?: string;
+            state: string;
+        };
+        CallRequest: {
+            /** @description Its name */
+            executor: string;
+            handler: string;
+            /** @description Any JSON up to 256 KiB */
+            input?: unknown;
+            /**
+             * Format: int64
+             * @description Default 1: nothing is repeated
+             */
+            maxAttempts?: number;
+            note?: string;
+            /** @description How long it may wait for an instance; default 5m */
+            startWithin?: string;
+        };
         CancelRunInputBody: {
             /** @description Why; the handler sees it */
             reason?: string;
@@ -1393,14 +1481,19 @@ export interface components {
             confirmedAt: string;
         };
         CreateAPIKeyInputBody: {
+            /** @description Names of the executors whose handlers it may call; default: all */
+            callExecutors?: string[];
             /**
              * Format: date-time
              * @description Default: never
              */
             expiresAt?: string;
             name: string;
-            /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "admin";
+            /**
+             * @description caller: may only call handlers, and see and cancel its own calls
+             * @enum {string}
+             */
+            role: "caller" | "viewer" | "operator" | "editor" | "admin";
         };
         CreateExecutorInputBody: {
             description?: string;
@@ -1431,6 +1524,8 @@ export interface components {
             username: string;
         };
         CreatedAPIKey: {
+            /** @description The executors whose handlers it may call; empty = all */
+            callExecutors: string[];
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
@@ -1449,7 +1544,7 @@ export interface components {
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
             /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "admin";
+            role: "caller" | "viewer" | "operator" | "editor" | "admin";
             /** @description Shown once; it cannot be read again */
             secret: string;
         };
@@ -1725,11 +1820,15 @@ export interface components {
             neverFires: boolean;
             /** Format: date-time */
             nextFireAt: string | null;
+            /** @description Handler that runs after a run failed for good; empty: none */
+            onFailure: string;
             /**
              * @description What to do when the outcome is unknown; auto: retry if the handler is idempotent
              * @enum {string}
              */
             onLost: "auto" | "fail" | "retry";
+            /** @description Handler that runs after a run succeeded; empty: none */
+            onSuccess: string;
             owner: components["schemas"]["Owner"];
             /**
              * Format: int64
@@ -1779,11 +1878,15 @@ export interface components {
             };
             misfire: components["schemas"]["Misfire"];
             name: string;
+            /** @description Handler that runs after a run failed for good; empty: none */
+            onFailure: string;
             /**
              * @description What to do when the outcome is unknown; auto: retry if the handler is idempotent
              * @enum {string}
              */
             onLost: "auto" | "fail" | "retry";
+            /** @description Handler that runs after a run succeeded; empty: none */
+            onSuccess: string;
             owner: components["schemas"]["Owner"];
             /**
              * Format: int64
@@ -1821,11 +1924,15 @@ export interface components {
             };
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
+            /** @description Handler of the same executor that runs after a run failed for good; default: none */
+            onFailure?: string;
             /**
              * @description Default auto
              * @enum {string}
              */
             onLost?: "auto" | "fail" | "retry";
+            /** @description Handler of the same executor that runs after a run succeeded; default: none */
+            onSuccess?: string;
             owner?: components["schemas"]["OwnerWrite"];
             /**
              * Format: int64
@@ -2179,6 +2286,13 @@ export interface components {
             /** @description The value, if it is short and no secret */
             value?: unknown;
         };
+        Progress: {
+            message: string;
+            /** Format: double */
+            percent: number;
+            /** Format: date-time */
+            updatedAt: string;
+        };
         Ref: {
             id: string;
             name: string;
@@ -2398,6 +2512,8 @@ export interface components {
             /** Format: date-time */
             offeredAt: string | null;
             output: unknown;
+            /** @description What the newest attempt told of how far it is; null: nothing */
+            progress: components["schemas"]["Progress"] | null;
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
@@ -2413,6 +2529,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            /** @description What attempts have done for good, in the order it was stored */
+            steps: components["schemas"]["Step"][];
         };
         RunRequest: {
             /** @description Not before this much time has passed, e.g. 30m */
@@ -2546,6 +2664,12 @@ export interface components {
              * @description 0 takes the limit away
              */
             maxRunning: number;
+        };
+        Step: {
+            name: string;
+            output: unknown;
+            /** Format: date-time */
+            storedAt: string;
         };
         SwitchInputBody: {
             /** @description Name or id */
@@ -4289,6 +4413,326 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "call-handler": {
+        parameters: {
+            query?: {
+                /** @description Wait this long for the end, at most 5m; default: answer at once */
+                wait?: string;
+            };
+            header?: {
+                /** @description The same key on the same handler gives the same run */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CallRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Call"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-call": {
+        parameters: {
+            query?: {
+                /** @description Wait this long for the end, at most 5m; default: answer at once */
+                wait?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Call"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "cancel-call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Call"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

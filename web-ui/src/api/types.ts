@@ -76,6 +76,8 @@ export interface JobWrite {
   dispatchTimeout: string
   onLost: Job['onLost']
   priority: number
+  onSuccess: string
+  onFailure: string
   owner: Whole<S['OwnerWrite']>
   alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {
     /** Write only; absent keeps the stored one. */

@@ -42,6 +42,8 @@ export interface JobFields {
   dispatchTimeout: string
   onLost: JobWrite['onLost']
   priority: number
+  onSuccess: string
+  onFailure: string
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
   /** When creating only; later there are pause and resume. */
@@ -67,6 +69,8 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     dispatchTimeout: '5m',
     onLost: 'auto',
     priority: 0,
+    onSuccess: '',
+    onFailure: '',
     owner: { name: '', email: '' },
     alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
   }
@@ -92,6 +96,8 @@ export function writeOf(job: Job): JobWrite {
     dispatchTimeout: job.dispatchTimeout,
     onLost: job.onLost,
     priority: job.priority,
+    onSuccess: job.onSuccess ?? '',
+    onFailure: job.onFailure ?? '',
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
   }
@@ -168,6 +174,8 @@ export function fieldsOf(write: JobWrite): JobFields {
     dispatchTimeout: write.dispatchTimeout,
     onLost: write.onLost,
     priority: write.priority,
+    onSuccess: write.onSuccess,
+    onFailure: write.onFailure,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
     paused: false,
@@ -222,6 +230,8 @@ export function writeOfFields(fields: JobFields): JobWrite {
     dispatchTimeout: fields.dispatchTimeout.trim(),
     onLost: fields.onLost,
     priority: fields.priority,
+    onSuccess: fields.onSuccess.trim(),
+    onFailure: fields.onFailure.trim(),
     owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
     alert: {
       onFailure: fields.alert.onFailure,

@@ -56,7 +56,7 @@ func (a *alone) exec(ctx context.Context, query string, args ...any) (found int6
 // saveAlone is save for one execution that is written on belief, and at most
 // its job's slot beside it.
 func (b *batch) saveAlone(changes []change[executionRow]) error {
-	if len(changes) != 1 || !b.known || len(b.limits) > 0 || len(b.unarchive)+len(b.archived)+len(b.alerts) > 0 || len(b.endedDelays()) > 0 {
+	if len(changes) != 1 || !b.known || len(b.limits) > 0 || len(b.unarchive)+len(b.archived)+len(b.alerts)+len(b.callbacks) > 0 || len(b.endedDelays()) > 0 {
 		return errNotAlone
 	}
 	u := executionTable.difference(changes, b.t.d.fresh(millis(b.now)))

@@ -45,6 +45,7 @@ type batch struct {
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
 	alerts    []alertEventRow
+	callbacks []callbackRow
 }
 
 // move is one execution on its way. e is changed in place; save compares it
@@ -120,6 +121,11 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 			s.dequeue(&m.e)
 		}
 		b.leaveQueues(&m.e, nil)
+		if m.spec.Callback(m.e.State) != "" && m.before.state != int64(m.e.State) {
+			b.callbacks = append(b.callbacks, callbackRow{
+				ExecutionID: int64(m.e.ID), Success: flag(m.e.State == domain.Succeeded), TenantID: int64(m.e.TenantID), CreatedAt: millis(b.now),
+			})
+		}
 	}
 	if fx.Archive != nil {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
@@ -243,6 +249,9 @@ func (b *batch) save() error {
 		return fmt.Errorf("archive attempts: %w", err)
 	}
 	if err := b.rearm(); err != nil {
+		return err
+	}
+	if err := insertCallbacks(b.t, b.callbacks); err != nil {
 		return err
 	}
 	return insertAlerts(b.t, b.alerts)

@@ -52,6 +52,8 @@ type specDocument struct {
 		WebhookURL        string   `json:"webhookUrl,omitempty"`
 		WebhookSecret     []byte   `json:"webhookSecret,omitempty"`
 	} `json:"alert"`
+	OnSuccess string `json:"onSuccess,omitempty"`
+	OnFailure string `json:"onFailure,omitempty"`
 }
 
 func encodeSpec(s *domain.JobSpec) (string, error) {
@@ -60,6 +62,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 		Schedule: encodeSchedule(&s.Schedule),
 		Routing:  string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
+		OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 	}
 	d.Misfire.Policy, d.Misfire.Threshold = string(s.Misfire.Policy), s.Misfire.Threshold
 	d.Misfire.Window, d.Misfire.MaxRuns = s.Misfire.Window, s.Misfire.MaxRuns
@@ -93,6 +96,7 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 			OnFailure: d.Alert.OnFailure, IncludeNoExecutor: d.Alert.IncludeNoExecutor, Emails: d.Alert.Emails,
 			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
 		},
+		OnSuccess: d.OnSuccess, OnFailure: d.OnFailure,
 	}, nil
 }
 

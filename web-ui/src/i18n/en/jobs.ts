@@ -170,6 +170,8 @@ export const jobs = {
     onLost_fail: 'Fail',
     onLost_retry: 'Retry',
     priority: 'Priority',
+    callbackSuccess: 'Handler to run after a success',
+    callbackFailure: 'Handler to run after a failure',
     durationBad: 'Use a duration such as 30s, 5m or 1h30m.',
     alert: 'Failure alerts',
     onFailure: 'Tell when a run finally failed, timed out or was lost',

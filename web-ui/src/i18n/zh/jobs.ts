@@ -172,6 +172,8 @@ export const jobs: typeof en = {
     onLost_fail: '记为失败',
     onLost_retry: '重试',
     priority: '优先级',
+    callbackSuccess: '成功后运行的处理器',
+    callbackFailure: '失败后运行的处理器',
     durationBad: '请使用时长，例如 30s、5m 或 1h30m。',
     alert: '失败告警',
     onFailure: '最终失败、超时或失联时通知',
