@@ -2363,7 +2363,9 @@ type Offer struct {
 	// when the lease counted from then may be over must not start.
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
 	// Who asked for the run (a user, or "key:" and the name of an API key); empty for scheduled ones.
-	RequestedBy   string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	RequestedBy string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	// What an agent runs; absent for all other handlers (SPEC.md, section 11).
+	Script        *Script `protobuf:"bytes,26,opt,name=script,proto3" json:"script,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2531,6 +2533,126 @@ func (x *Offer) GetRequestedBy() string {
 	return ""
 }
 
+func (x *Offer) GetScript() *Script {
+	if x != nil {
+		return x.Script
+	}
+	return nil
+}
+
+// Script is one revision of a script that the admin keeps. Revisions never change.
+type Script struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Revision int64                  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// shell, python, node, php, powershell.
+	Language string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
+	// SHA-256 of content.
+	Sha256  []byte `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Content []byte `protobuf:"bytes,6,opt,name=content,proto3" json:"content,omitempty"`
+	// Ed25519 by the admin's script key; empty when the admin has none.
+	Signature []byte   `protobuf:"bytes,7,opt,name=signature,proto3" json:"signature,omitempty"`
+	Args      []string `protobuf:"bytes,8,rep,name=args,proto3" json:"args,omitempty"`
+	// Why the admin hands out no content; the run fails with it.
+	Refusal       string `protobuf:"bytes,9,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Script) Reset() {
+	*x = Script{}
+	mi := &file_carillon_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Script) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Script) ProtoMessage() {}
+
+func (x *Script) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Script.ProtoReflect.Descriptor instead.
+func (*Script) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Script) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Script) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Script) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Script) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *Script) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *Script) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Script) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *Script) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Script) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 type AnswerBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Answers       []*Answer              `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
@@ -2540,7 +2662,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2674,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2687,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2590,7 +2712,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2724,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2737,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -2662,7 +2784,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2796,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2809,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -2709,7 +2831,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2843,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2856,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -2767,7 +2889,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2901,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2914,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -2815,7 +2937,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2949,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2962,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -2880,7 +3002,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3014,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3027,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -2940,7 +3062,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +3074,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +3087,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3068,7 +3190,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3202,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3215,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3117,7 +3239,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3129,7 +3251,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3142,7 +3264,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3182,7 +3304,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3316,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3329,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3230,7 +3352,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3364,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3377,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3295,7 +3417,7 @@ type ProgressBatch struct {
 
 func (x *ProgressBatch) Reset() {
 	*x = ProgressBatch{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3429,7 @@ func (x *ProgressBatch) String() string {
 func (*ProgressBatch) ProtoMessage() {}
 
 func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3442,7 @@ func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressBatch.ProtoReflect.Descriptor instead.
 func (*ProgressBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ProgressBatch) GetProgress() []*Progress {
@@ -3346,7 +3468,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3480,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3493,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Progress) GetExecutionId() int64 {
@@ -3418,7 +3540,7 @@ type StepBatch struct {
 
 func (x *StepBatch) Reset() {
 	*x = StepBatch{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3430,7 +3552,7 @@ func (x *StepBatch) String() string {
 func (*StepBatch) ProtoMessage() {}
 
 func (x *StepBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3443,7 +3565,7 @@ func (x *StepBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepBatch.ProtoReflect.Descriptor instead.
 func (*StepBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StepBatch) GetSteps() []*Step {
@@ -3471,7 +3593,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3605,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3618,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Step) GetExecutionId() int64 {
@@ -3550,7 +3672,7 @@ type StepAckBatch struct {
 
 func (x *StepAckBatch) Reset() {
 	*x = StepAckBatch{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3684,7 @@ func (x *StepAckBatch) String() string {
 func (*StepAckBatch) ProtoMessage() {}
 
 func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3697,7 @@ func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAckBatch.ProtoReflect.Descriptor instead.
 func (*StepAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StepAckBatch) GetAcks() []*StepAck {
@@ -3601,7 +3723,7 @@ type StepAck struct {
 
 func (x *StepAck) Reset() {
 	*x = StepAck{}
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3613,7 +3735,7 @@ func (x *StepAck) String() string {
 func (*StepAck) ProtoMessage() {}
 
 func (x *StepAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3626,7 +3748,7 @@ func (x *StepAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAck.ProtoReflect.Descriptor instead.
 func (*StepAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{40}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StepAck) GetExecutionId() int64 {
@@ -3682,7 +3804,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3816,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3829,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{41}
+	return file_carillon_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3739,7 +3861,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3873,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3886,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{42}
+	return file_carillon_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3816,7 +3938,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3828,7 +3950,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3841,7 +3963,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{43}
+	return file_carillon_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3882,7 +4004,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +4016,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4029,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{44}
+	return file_carillon_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -4106,7 +4228,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xa1\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xce\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -4131,7 +4253,18 @@ const file_carillon_proto_rawDesc = "" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
 	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12!\n" +
-	"\frequested_by\x18( \x01(\tR\vrequestedBy\"<\n" +
+	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12+\n" +
+	"\x06script\x18\x1a \x01(\v2\x13.carillon.v1.ScriptR\x06script\"\xe2\x01\n" +
+	"\x06Script\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12\x1a\n" +
+	"\blanguage\x18\x04 \x01(\tR\blanguage\x12\x16\n" +
+	"\x06sha256\x18\x05 \x01(\fR\x06sha256\x12\x18\n" +
+	"\acontent\x18\x06 \x01(\fR\acontent\x12\x1c\n" +
+	"\tsignature\x18\a \x01(\fR\tsignature\x12\x12\n" +
+	"\x04args\x18\b \x03(\tR\x04args\x12\x18\n" +
+	"\arefusal\x18\t \x01(\tR\arefusal\"<\n" +
 	"\vAnswerBatch\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.carillon.v1.AnswerR\aanswers\"\x98\x01\n" +
 	"\x06Answer\x12!\n" +
@@ -4274,7 +4407,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -4304,29 +4437,30 @@ var file_carillon_proto_goTypes = []any{
 	(*CommandToAdmin)(nil),    // 25: carillon.v1.CommandToAdmin
 	(*OfferBatch)(nil),        // 26: carillon.v1.OfferBatch
 	(*Offer)(nil),             // 27: carillon.v1.Offer
-	(*AnswerBatch)(nil),       // 28: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 29: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 30: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 31: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 32: carillon.v1.StartedBatch
-	(*Started)(nil),           // 33: carillon.v1.Started
-	(*ResultBatch)(nil),       // 34: carillon.v1.ResultBatch
-	(*Result)(nil),            // 35: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 36: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 37: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 38: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 39: carillon.v1.Cancel
-	(*ProgressBatch)(nil),     // 40: carillon.v1.ProgressBatch
-	(*Progress)(nil),          // 41: carillon.v1.Progress
-	(*StepBatch)(nil),         // 42: carillon.v1.StepBatch
-	(*Step)(nil),              // 43: carillon.v1.Step
-	(*StepAckBatch)(nil),      // 44: carillon.v1.StepAckBatch
-	(*StepAck)(nil),           // 45: carillon.v1.StepAck
-	(*LogBatch)(nil),          // 46: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 47: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 48: carillon.v1.LogLine
-	(*LogAck)(nil),            // 49: carillon.v1.LogAck
-	nil,                       // 50: carillon.v1.Register.LabelsEntry
+	(*Script)(nil),            // 28: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 29: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 30: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 31: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 32: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 33: carillon.v1.StartedBatch
+	(*Started)(nil),           // 34: carillon.v1.Started
+	(*ResultBatch)(nil),       // 35: carillon.v1.ResultBatch
+	(*Result)(nil),            // 36: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 37: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 38: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 39: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 40: carillon.v1.Cancel
+	(*ProgressBatch)(nil),     // 41: carillon.v1.ProgressBatch
+	(*Progress)(nil),          // 42: carillon.v1.Progress
+	(*StepBatch)(nil),         // 43: carillon.v1.StepBatch
+	(*Step)(nil),              // 44: carillon.v1.Step
+	(*StepAckBatch)(nil),      // 45: carillon.v1.StepAckBatch
+	(*StepAck)(nil),           // 46: carillon.v1.StepAck
+	(*LogBatch)(nil),          // 47: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 48: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 49: carillon.v1.LogLine
+	(*LogAck)(nil),            // 50: carillon.v1.LogAck
+	nil,                       // 51: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
@@ -4341,7 +4475,7 @@ var file_carillon_proto_depIdxs = []int32{
 	23, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	7,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
 	16, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	50, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	51, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	11, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
 	13, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
 	13, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
@@ -4355,35 +4489,36 @@ var file_carillon_proto_depIdxs = []int32{
 	2,  // 23: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
 	20, // 24: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
 	26, // 25: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	30, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	36, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	38, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	44, // 29: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
-	28, // 30: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	32, // 31: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	34, // 32: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	40, // 33: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
-	42, // 34: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	31, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	37, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	39, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	45, // 29: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	29, // 30: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	33, // 31: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	35, // 32: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	41, // 33: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	43, // 34: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
 	27, // 35: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	29, // 36: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	31, // 37: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	33, // 38: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	35, // 39: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 40: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	37, // 41: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	39, // 42: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	41, // 43: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
-	43, // 44: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
-	4,  // 45: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
-	45, // 46: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
-	47, // 47: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	48, // 48: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	7,  // 49: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	28, // 36: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	30, // 37: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	32, // 38: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	34, // 39: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	36, // 40: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 41: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	38, // 42: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	40, // 43: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	42, // 44: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	44, // 45: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 46: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	46, // 47: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	48, // 48: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	49, // 49: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 50: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -4425,7 +4560,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -52,7 +52,7 @@ func (o owner) runs(fence int64) bool {
 // statement, or empty.
 func (t *txn) owners(ids []domain.ExecutionID, lock string) (map[domain.ExecutionID]owner, error) {
 	out := make(map[domain.ExecutionID]owner, len(ids))
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var o owner
 		err := rows.Scan(&id, &o.tenant, &o.executor, &o.fence, &o.state)
@@ -162,7 +162,7 @@ type keptStep struct {
 
 func (t *txn) keptSteps(ids []domain.ExecutionID) (map[domain.ExecutionID]map[string]keptStep, error) {
 	out := map[domain.ExecutionID]map[string]keptStep{}
-	err := query(t.ctx, t.tx, func(rows *sql.Rows) error {
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var name string
 		var k keptStep
