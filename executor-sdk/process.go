@@ -82,7 +82,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p.nameInstance(found.Share)
 	p.runner = runner.New(runner.Options{
 		Boot: p.boot, Journal: p.journal, Logger: p.logger, Base: base, Found: found.Entries, Call: p.invoke,
-		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored,
+		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored, Tick: ex.tick(),
 		Limits: runner.Limits{
 			Slots: p.config.Slots, Weight: p.weight, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
 			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
@@ -94,6 +94,15 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
 	})
 	return p, nil
+}
+
+// tick is how often the runner looks at the time; 0 = its default. A test's
+// clock passes in leaps: each look costs, and none waits for it.
+func (ex *Executor) tick() time.Duration {
+	if ex.admin != nil {
+		return time.Second
+	}
+	return 0
 }
 
 // newFleet connects over the network, or to the admin that a test has put in.

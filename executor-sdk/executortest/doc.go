@@ -12,8 +12,7 @@
 //			var report Report
 //			run.Output(&report)
 //
-//			time.Sleep(24 * time.Hour) // a day passes at once
-//			admin.Wait()
+//			admin.Sleep(24 * time.Hour) // a day passes at once
 //			require.Len(t, admin.Runs("close-day"), 2)
 //		})
 //	}
@@ -21,7 +20,7 @@
 // # The clock
 //
 // The test runs in a bubble of package testing/synctest: time.Now begins at midnight UTC of
-// 2000-01-01 (time.Sleep(time.Until(…)) goes elsewhere), and passes only when everything in the bubble waits, then
+// 2000-01-01 (admin.Sleep(time.Until(…)) goes elsewhere), and passes only when everything in the bubble waits, then
 // at once. Handlers, retries, timeouts and schedules all live by it. Whatever
 // the test uses inside has to be made inside; what waits for a network does not let the time pass.
 //

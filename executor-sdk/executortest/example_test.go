@@ -37,8 +37,7 @@ func TestClosingADay(t *testing.T) {
 		run.Output(&report)
 		require.Equal(t, 10, report.Orders)
 
-		time.Sleep(24 * time.Hour) // a day passes at once
-		admin.Wait()
+		admin.Sleep(24 * time.Hour) // a day passes at once
 		require.Len(t, admin.Runs("close-day"), 2)
 	})
 }

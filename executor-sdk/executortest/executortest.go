@@ -175,8 +175,20 @@ func (a *Admin) Runs(name string) []*Run {
 	return out
 }
 
+// Sleep lets d pass, and then waits as Wait does: it is what a test needs that
+// looks at what handlers have done meanwhile.
+func (a *Admin) Sleep(d time.Duration) {
+	// Whatever begins later takes this lock, and so comes after what the test
+	// has read and written: the race detector knows it too.
+	a.mu.Lock()
+	timer := time.After(d)
+	a.mu.Unlock()
+	<-timer
+	a.Wait()
+}
+
 // Wait returns when nothing is under way at the present instant: what runs
-// now waits for a later one.
+// now waits for a later one. What handlers have written until then may be read.
 func (a *Admin) Wait() { synctest.Wait() }
 
 // jobLocked finds what a name stands for.

@@ -79,8 +79,7 @@ func TestSchedulesFireByTheFakeClock(t *testing.T) {
 		}, executor.Delay(4*time.Minute))
 
 		admin.Start()
-		time.Sleep(48*time.Hour - time.Second)
-		admin.Wait()
+		admin.Sleep(48*time.Hour - time.Second)
 		require.Equal(t, []string{"2000-01-01T18:00:00Z", "2000-01-02T18:00:00Z"}, closed)
 		require.Equal(t, 48*6-1, ticks)
 		require.Equal(t, 48*12, after, "each 4 min after the end of a run of 1 min")
@@ -244,7 +243,7 @@ func TestCallbacksAreRunsOfTheirOwn(t *testing.T) {
 		}, executor.Input(order{1}), executor.Retries(1), executor.OnSuccess("told"), executor.OnFailure("told"))
 
 		admin.Call("work", nil)
-		time.Sleep(time.Hour)
+		admin.Sleep(time.Hour)
 		require.Len(t, told, 2, "the callback was tried again")
 		require.Equal(t, told[0], told[1])
 		require.Equal(t, "succeeded", told[1].State)
@@ -257,7 +256,7 @@ func TestCallbacksAreRunsOfTheirOwn(t *testing.T) {
 		require.Equal(t, order{1}, in)
 
 		admin.Call("work", order{-1})
-		time.Sleep(time.Hour)
+		admin.Sleep(time.Hour)
 		require.Len(t, told, 3)
 		require.EqualError(t, told[2].Err(), "no such order")
 		require.Equal(t, 2, told[2].Attempt)
@@ -380,7 +379,7 @@ func TestProxiesCallWithoutANetwork(t *testing.T) {
 		again, err := proxy.Start[receipt](t.Context(), client, "test", "charge", order{4}, proxy.Key("order-4"))
 		require.NoError(t, err)
 		require.Equal(t, run.ID(), again.ID(), "the same key is the same run")
-		time.Sleep(time.Second)
+		admin.Sleep(time.Second)
 		status, err := run.Status(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, proxy.Status{State: "running", Attempt: 1, Percent: 25, Message: "asking the bank"}, status)
@@ -393,7 +392,7 @@ func TestProxiesCallWithoutANetwork(t *testing.T) {
 		defer cancel()
 		_, err = proxy.Call[receipt](ctx, client, "test", "charge", order{5})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		time.Sleep(10 * time.Minute)
+		admin.Sleep(10 * time.Minute)
 		runs := admin.Runs("charge")
 		last := runs[len(runs)-1]
 		require.NotEqual(t, executortest.Running, last.State(), "the caller's end was told")

@@ -188,6 +188,7 @@ func (a *Admin) logs(conn net.Conn) {
 		if reader.Next(&batch) != nil {
 			return
 		}
+		hold := a.HoldLogAcks.Load() // before anybody can see the lines, and change it
 		a.note(func(s *Seen) {
 			for _, c := range batch.GetChunks() {
 				for i, line := range c.GetLines() {
@@ -195,7 +196,7 @@ func (a *Admin) logs(conn net.Conn) {
 				}
 			}
 		})
-		if a.HoldLogAcks.Load() {
+		if hold {
 			continue
 		}
 		if proto.WriteFrame(conn, &proto.LogAck{Seq: batch.GetSeq()}, proto.MaxFrame) != nil {

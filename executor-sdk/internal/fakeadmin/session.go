@@ -152,6 +152,7 @@ func (s *Session) readCommand() {
 
 // steps answers as an admin does that knows no fences.
 func (s *Session) steps(list []*proto.Step) {
+	hold := s.admin.HoldSteps.Load()
 	var acks []*proto.StepAck
 	s.admin.note(func(seen *Seen) {
 		seen.Steps = append(seen.Steps, list...)
@@ -159,7 +160,7 @@ func (s *Session) steps(list []*proto.Step) {
 			acks = append(acks, s.admin.stepLocked(step))
 		}
 	})
-	if !s.admin.HoldSteps.Load() {
+	if !hold {
 		_ = s.Command(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_StepAcks{StepAcks: &proto.StepAckBatch{Acks: acks}}})
 	}
 }
@@ -180,10 +181,11 @@ func (a *Admin) stepLocked(step *proto.Step) *proto.StepAck {
 }
 
 func (s *Session) answers(list []*proto.Answer) {
+	hold := s.admin.HoldGrants.Load()
 	if s.admin.OnResults == nil {
 		s.admin.note(func(seen *Seen) { seen.Answers = append(seen.Answers, list...) })
 	}
-	if s.admin.HoldGrants.Load() {
+	if hold {
 		return
 	}
 	var grants []*proto.Grant
@@ -198,12 +200,13 @@ func (s *Session) answers(list []*proto.Answer) {
 }
 
 func (s *Session) results(list []*proto.Result) {
+	hold := s.admin.HoldAcks.Load()
 	if s.admin.OnResults != nil {
 		s.admin.OnResults(s, list)
 	} else {
 		s.admin.note(func(seen *Seen) { seen.Results = append(seen.Results, list...) })
 	}
-	if s.admin.HoldAcks.Load() {
+	if hold {
 		return
 	}
 	acks := make([]*proto.ResultAck, len(list))

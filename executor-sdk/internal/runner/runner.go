@@ -39,6 +39,8 @@ type Options struct {
 	Call func(ctx context.Context, o *proto.Offer) Return
 	// Exit ends the process; needed when Limits.ExitIfIgnored is set.
 	Exit func()
+	// Tick is how often time is looked at while there are attempts; 0 = 100 ms.
+	Tick time.Duration
 	// Found is what earlier processes left in the journal.
 	Found []journal.Entry
 }
@@ -58,6 +60,9 @@ type Runner struct {
 
 // New returns a Runner that watches the time while Run runs.
 func New(o Options) *Runner {
+	if o.Tick == 0 {
+		o.Tick = tickInterval
+	}
 	r := &Runner{options: o, wake: make(chan struct{}, 1), machine: newMachine(o.Boot, o.Limits, o.Known)}
 	r.machine.recover(o.Found)
 	return r
@@ -65,7 +70,7 @@ func New(o Options) *Runner {
 
 // Run watches deadlines, leases and unacknowledged results until ctx ends.
 func (r *Runner) Run(ctx context.Context) {
-	ticker := time.NewTicker(tickInterval)
+	ticker := time.NewTicker(r.options.Tick)
 	defer ticker.Stop()
 	for {
 		if r.empty() {
@@ -75,7 +80,7 @@ func (r *Runner) Run(ctx context.Context) {
 				return
 			case <-r.wake:
 			}
-			ticker.Reset(tickInterval)
+			ticker.Reset(r.options.Tick)
 		}
 		select {
 		case <-ctx.Done():

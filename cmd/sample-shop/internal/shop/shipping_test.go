@@ -32,7 +32,7 @@ func TestAParcelIsSentOnceItsOrderIsPaid(t *testing.T) {
 
 		run, err := shipping.StartShip(ctx, ShipInput{OrderID: order}, proxy.Attempts(2))
 		require.NoError(t, err)
-		time.Sleep(time.Minute)
+		admin.Sleep(time.Minute)
 		status, err := run.Status(ctx)
 		require.NoError(t, err)
 		require.False(t, status.Done, "it waits, and has not failed: %s", status.State)
