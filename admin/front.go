@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -19,14 +18,7 @@ import (
 
 // buildFront constructs what people see: API, UI and alerts.
 func (a *Admin) buildFront(ctx context.Context) error {
-	box, err := secret.Load(os.Getenv(secret.EnvKey), a.config.SealingKeyFile)
-	if err != nil {
-		return err
-	}
-	if err := box.Claim(ctx, a.store); err != nil {
-		return err
-	}
-	senders, err := a.senders(box)
+	senders, err := a.senders(a.box)
 	if err != nil {
 		return err
 	}
@@ -36,7 +28,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
-		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		Store: a.store, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		CallJob: func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error) {
 			return a.callJobs().For(ctx, executor, handler, calling.Call)
 		},

@@ -15,7 +15,7 @@ import (
 type fleet interface {
 	Run(ctx context.Context)
 	Drain(reason string, grace time.Duration)
-	Leave()
+	Leave(clean bool)
 	Health() error
 	DialLogs(ctx context.Context) (net.Conn, error)
 }
@@ -134,7 +134,7 @@ func (f *inProcess) LeaseFrom(int64) time.Time { return time.Now() }
 func (f *inProcess) Drain(string, time.Duration) { f.admin.Draining() }
 
 // Leave implements fleet: there is no session to end.
-func (f *inProcess) Leave() {}
+func (f *inProcess) Leave(bool) {}
 
 // Health implements fleet.
 func (f *inProcess) Health() error { return nil }

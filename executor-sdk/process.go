@@ -115,7 +115,7 @@ func (ex *Executor) newFleet(p *process) fleet {
 	}
 	return session.NewFleet(session.Options{
 		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
 	})
 }
 
@@ -196,9 +196,11 @@ func (p *process) Register() *proto.Register {
 func (p *process) Load() *proto.Heartbeat {
 	used, draining := p.runner.Load()
 	cpu, memory := p.meter.Read()
+	cpuLimit, memoryLimit := load.Limits()
 	return &proto.Heartbeat{
 		Running: int32(used), Slots: int32(p.config.Slots),
 		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
+		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit,
 	}
 }
 

@@ -61,8 +61,7 @@ func (p *process) run(ctx context.Context) error {
 	stopFleet := start(p.fleet.Run)
 
 	<-ctx.Done()
-	p.drain()
-	p.fleet.Leave()
+	p.fleet.Leave(p.drain())
 	stopBoard()
 	stopFleet()
 	stopLogs()
@@ -71,8 +70,9 @@ func (p *process) run(ctx context.Context) error {
 	return journalErr
 }
 
-// drain finishes what runs and hands over what is owed.
-func (p *process) drain() {
+// drain finishes what runs and hands over what is owed. clean: nothing is left
+// of either.
+func (p *process) drain() (clean bool) {
 	grace := max(p.config.DrainTimeout, 0)
 	p.logger.Info("stopping: no new runs are taken", "drain_timeout", grace)
 	quiet := p.runner.Drain()
@@ -100,9 +100,10 @@ func (p *process) drain() {
 	if running, owed := p.runner.Left(); running > 0 || owed > 0 {
 		p.logger.Warn("stopped with work left: results stay in the journal, handlers that ignore their context go on",
 			"results", owed, "handlers", running)
-		return
+		return false
 	}
 	p.logger.Info("stopped: everything is handed over")
+	return true
 }
 
 // within waits for done, for at most d, and tells whether it came.

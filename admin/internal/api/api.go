@@ -59,6 +59,9 @@ type Deps struct {
 	JobsChanged func()
 	// CallJob returns the job that calls of a handler belong to.
 	CallJob func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error)
+	// Denied tells that there is a new denial, for the sessions that it names;
+	// may be nil.
+	Denied func()
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
@@ -109,6 +112,9 @@ func ServerTimeouts(s *http.Server) {
 
 // New builds the handler.
 func New(deps Deps) (*API, error) {
+	if deps.Denied == nil {
+		deps.Denied = func() {}
+	}
 	if deps.JobsChanged == nil {
 		deps.JobsChanged = func() {}
 	}
@@ -151,6 +157,7 @@ func (a *API) routes() {
 	a.registerTenants()
 	a.registerExecutors()
 	a.registerJoinTokens()
+	a.registerDenials()
 	a.registerLimits()
 	a.registerJobs()
 	a.registerJobActions()

@@ -29,6 +29,7 @@ type Store interface {
 	History
 	Accounts
 	Fleet
+	Trust
 	Jobs
 	Calendars
 	Backfills

@@ -39,6 +39,10 @@ func (e *RefusedError) advice() string {
 		return "the token belongs to another executor; check Config.Name (CARILLON_EXECUTOR_NAME) and Config.Token"
 	case "version_unsupported":
 		return "update the executor SDK, or the admin"
+	case "certificate_required":
+		return "set Config.TLS: this admin gives certificates over TLS"
+	case "denied":
+		return "an administrator has denied this process; ask why, and start a new one"
 	case "limit_reached":
 		return "ask an administrator to raise the limit, or stop instances that are not needed"
 	}

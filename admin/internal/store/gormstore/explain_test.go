@@ -111,6 +111,9 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			_, err = s.EndedAmong(ctx, w.tenant, []domain.ExecutionID{w.last, w.last - 1})
 			require.NoError(t, err)
 			e.explain(ctx, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+s.d.byPrimary()+" WHERE id IN (1, 2) ORDER BY id")
+			recent := []store.RecentJob{{Tenant: w.tenant, Job: w.jobs[0]}, {Tenant: w.tenant, Job: w.jobs[1]}}
+			_, err = s.RecentInstances(ctx, store.RecentInstancesParams{Jobs: recent, Until: time.Now(), Limit: 100})
+			require.NoError(t, err)
 			_, err = s.ListPartitionLags(ctx)
 			require.NoError(t, err)
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})
