@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
@@ -20,9 +21,29 @@ type run struct {
 	level   slog.Leveler
 	process *process
 	mark    *midrun.Mark
+	// traceOf is Config.TraceID; nil = none.
+	traceOf func(context.Context) string
+	trace   string // of the trigger; empty = none
 
 	mu    sync.Mutex
 	steps map[string]bool // guarded by mu: names that this attempt has used
+}
+
+// traceIn returns the trace id of the span in ctx, or "".
+func (r *run) traceIn(ctx context.Context) string {
+	if r.traceOf == nil {
+		return ""
+	}
+	return r.traceOf(ctx)
+}
+
+// traceOfParent returns the trace id in a traceparent, which the W3C writes as
+// version "-" trace id "-" span id "-" flags.
+func traceOfParent(traceparent string) string {
+	if parts := strings.Split(traceparent, "-"); len(parts) >= 4 {
+		return parts[1]
+	}
+	return ""
 }
 
 type runKey struct{}
@@ -34,12 +55,21 @@ func runFrom(ctx context.Context) *run {
 
 // invoke runs the handler of an offer, in the attempt's own goroutine.
 func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
-	r := &run{task: taskOf(o), input: o.GetInput(), level: p.config.LogLevel, process: p,
-		log:  p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt()),
+	h := p.handlers[o.GetHandler()]
+	r := &run{task: taskOf(o), input: o.GetInput(),
+		level: p.config.LogLevel, traceOf: p.config.TraceID, trace: traceOfParent(o.GetTraceparent()),
+		process: p, log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt()),
 		mark: p.board.Open(o.GetExecutionId(), o.GetFence())}
+	var ofJob slog.Level
+	if h.logLevel != nil {
+		r.level = h.logLevel
+	}
+	if ofJob.UnmarshalText([]byte(o.GetLogLevel())) == nil {
+		r.level = ofJob
+	}
 	defer r.log.Close() // also when the handler ends its goroutine
 	defer r.mark.Close()
-	back := p.call(context.WithValue(ctx, runKey{}, r), p.handlers[o.GetHandler()], o.GetInput())
+	back := p.call(context.WithValue(ctx, runKey{}, r), h, o.GetInput())
 	back.LogLines = r.log.Close()
 	return back
 }

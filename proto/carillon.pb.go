@@ -2579,6 +2579,8 @@ type Offer struct {
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
 	// Who asked for the run (a user, or "key:" and the name of an API key); empty for scheduled ones.
 	RequestedBy string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	// The lowest level of log lines to capture for this run (DEBUG, INFO, WARN, ERROR); empty = as the executor's own settings say.
+	LogLevel string `protobuf:"bytes,60,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	// What an agent runs; absent for all other handlers (SPEC.md, section 11).
 	Script        *Script `protobuf:"bytes,26,opt,name=script,proto3" json:"script,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2744,6 +2746,13 @@ func (x *Offer) GetLeaseSeq() int64 {
 func (x *Offer) GetRequestedBy() string {
 	if x != nil {
 		return x.RequestedBy
+	}
+	return ""
+}
+
+func (x *Offer) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
 	}
 	return ""
 }
@@ -4146,7 +4155,9 @@ type LogLine struct {
 	Level   int32  `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// JSON object of the attributes, or empty.
-	Attrs         []byte `protobuf:"bytes,4,opt,name=attrs,proto3" json:"attrs,omitempty"`
+	Attrs []byte `protobuf:"bytes,4,opt,name=attrs,proto3" json:"attrs,omitempty"`
+	// Of the span that the line was written in, 32 hexadecimal digits in lower case; empty = none.
+	TraceId       string `protobuf:"bytes,5,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4207,6 +4218,13 @@ func (x *LogLine) GetAttrs() []byte {
 		return x.Attrs
 	}
 	return nil
+}
+
+func (x *LogLine) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
 }
 
 type LogAck struct {
@@ -4461,7 +4479,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xce\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xeb\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -4486,7 +4504,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
 	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12!\n" +
-	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12+\n" +
+	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12\x1b\n" +
+	"\tlog_level\x18< \x01(\tR\blogLevel\x12+\n" +
 	"\x06script\x18\x1a \x01(\v2\x13.carillon.v1.ScriptR\x06script\"\xe2\x01\n" +
 	"\x06Script\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
@@ -4589,12 +4608,13 @@ const file_carillon_proto_rawDesc = "" +
 	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x1d\n" +
 	"\n" +
 	"first_line\x18\x04 \x01(\x03R\tfirstLine\x12*\n" +
-	"\x05lines\x18\x05 \x03(\v2\x14.carillon.v1.LogLineR\x05lines\"d\n" +
+	"\x05lines\x18\x05 \x03(\v2\x14.carillon.v1.LogLineR\x05lines\"\x7f\n" +
 	"\aLogLine\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x05R\x05level\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
-	"\x05attrs\x18\x04 \x01(\fR\x05attrs\"D\n" +
+	"\x05attrs\x18\x04 \x01(\fR\x05attrs\x12\x19\n" +
+	"\btrace_id\x18\x05 \x01(\tR\atraceId\"D\n" +
 	"\x06LogAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12(\n" +
 	"\x05error\x18\x02 \x01(\v2\x12.carillon.v1.ErrorR\x05error*]\n" +

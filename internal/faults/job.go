@@ -38,6 +38,8 @@ const (
 	handlerTickIdem = "tick-idempotent"
 	handlerWork     = "work"
 	handlerWorkIdem = "work-idempotent"
+	handlerSay      = "say"
+	handlerFlood    = "flood"
 )
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

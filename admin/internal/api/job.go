@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -44,6 +45,7 @@ type JobSpec struct {
 	OnSuccess       string            `json:"onSuccess" doc:"Handler that runs after a run succeeded; empty: none"`
 	OnFailure       string            `json:"onFailure" doc:"Handler that runs after a run failed for good; empty: none"`
 	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
+	LogLevel        string            `json:"logLevel" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
 }
@@ -168,7 +170,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 			Backoff: max(1, s.Retry.Backoff), MaxDelay: durationText(maxDelay),
 		},
 		Timeout: durationText(s.Timeout), DispatchTimeout: durationText(dispatch),
-		OnLost: string(s.OnLost), Priority: s.Priority, Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
+		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 		Alert: Alert{
 			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
@@ -182,6 +184,9 @@ func sendRetryOf(r domain.SendRetry) SendRetry {
 	}
 	return SendRetry{MaxSends: r.MaxSends, Delay: durationText(r.Delay), Backoff: max(1, r.Backoff), MaxDelay: durationText(r.MaxDelay)}
 }
+
+// defaultLevel stands for the level of the executor.
+const defaultLevel = "default"
 
 func jobOf(v store.JobView, online int) Job {
 	j := Job{

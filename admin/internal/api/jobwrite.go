@@ -35,6 +35,7 @@ type JobWrite struct {
 	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
 	OnSuccess       string            `json:"onSuccess,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run succeeded; default: none"`
 	OnFailure       string            `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
+	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           *OwnerWrite       `json:"owner,omitempty"`
 	Alert           *AlertWrite       `json:"alert,omitempty"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
@@ -106,6 +107,9 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
 		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
 		Alert: w.Alert.read(r),
+	}
+	if w.LogLevel != defaultLevel {
+		s.LogLevel = w.LogLevel
 	}
 	if w.Owner != nil {
 		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: r.email("body.owner.email", w.Owner.Email)}

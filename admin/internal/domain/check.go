@@ -42,6 +42,7 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Retry.Backoff >= 0 && s.Retry.Backoff <= 100, "body.retry.backoff", s.Retry.Backoff, "must be from 0 to 100")
 	c.check(s.Timeout >= 0 && s.Timeout <= MaxTimeout, "body.timeout", s.Timeout.String(), "must be from 0s (none) to 168h")
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
+	c.check(slices.Contains(logLevels, s.LogLevel), "body.logLevel", s.LogLevel, "must be default, DEBUG, INFO, WARN or ERROR")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
 	c.check(len(s.OnSuccess) <= MaxNameLength, "body.onSuccess", s.OnSuccess, "must have at most 128 bytes")
 	c.check(len(s.OnFailure) <= MaxNameLength, "body.onFailure", s.OnFailure, "must have at most 128 bytes")
@@ -71,6 +72,8 @@ func routingNames() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+var logLevels = []string{"", "DEBUG", "INFO", "WARN", "ERROR"}
 
 func (c *checker) misfire(m Misfire) {
 	switch m.Policy {

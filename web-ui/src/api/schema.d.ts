@@ -911,7 +911,7 @@ export interface paths {
         };
         /**
          * A piece of a run's log
-         * @description To follow it, ask again with after set to next and wait set, until complete.
+         * @description To follow it, ask again with after set to next and wait set, until complete. To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.
          */
         get: operations["get-run-log"];
         put?: never;
@@ -1872,6 +1872,11 @@ export interface components {
                 [key: string]: string;
             };
             lastRun: components["schemas"]["LastRun"] | null;
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /** @description Enabled with a schedule that has no fire left */
@@ -1942,6 +1947,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /** @description Handler that runs after a run failed for good; empty: none */
@@ -1996,6 +2006,11 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
             /** @description Handler of the same executor that runs after a run failed for good; default: none */
@@ -2106,6 +2121,8 @@ export interface components {
              * @description From 1; counts on over the attempts unless one was asked for
              */
             n: number;
+            /** @description Of the span that the line was written in */
+            traceId?: string;
         };
         LogPage: {
             /** @description No further line can come after these */
@@ -2121,6 +2138,11 @@ export interface components {
              * @description Give it as after to go on; beyond the last of lines when a filter left some out
              */
             next: number;
+            /**
+             * Format: int64
+             * @description With before: give it as before to go on; 0 when nothing comes before these
+             */
+            prev: number;
             /** @description Lines are missing: the executor wrote more than was kept or arrived */
             truncated: boolean;
         };
@@ -8320,12 +8342,14 @@ export interface operations {
                 attempt?: number;
                 /** @description Lines with higher numbers */
                 after?: number;
+                /** @description The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end */
+                before?: number;
                 limit?: number;
                 /** @description Wait this long for a line, at most 30s; default: answer at once */
                 wait?: string;
                 /** @description This level and above */
                 level?: "DEBUG" | "INFO" | "WARN" | "ERROR";
-                /** @description Part of message or attributes, in any case */
+                /** @description Part of message, attributes or trace id, in any case */
                 q?: string;
             };
             header?: never;

@@ -82,6 +82,7 @@ export interface JobWrite {
   priority: number
   onSuccess: string
   onFailure: string
+  logLevel: Job['logLevel']
   owner: Whole<S['OwnerWrite']>
   alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {
     /** Write only; absent keeps the stored one. */

@@ -348,6 +348,14 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Form.Item name="onFailure" label={t('jobs.form.callbackFailure')}>
             <Input className="mono" maxLength={128} />
           </Form.Item>
+          <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>
+            <Select
+              options={(['default', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const).map((value) => ({
+                value,
+                label: value === 'default' ? t('jobs.form.logLevelDefault') : t('runs.log.levelAtLeast', { level: value }),
+              }))}
+            />
+          </Form.Item>
         </div>
       </details>
       <h3 style={{ marginBottom: 8 }}>{t('jobs.form.alert')}</h3>

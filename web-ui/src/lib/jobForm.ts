@@ -48,6 +48,7 @@ export interface JobFields {
   priority: number
   onSuccess: string
   onFailure: string
+  logLevel: JobWrite['logLevel']
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
   /** When creating only; later there are pause and resume. */
@@ -79,6 +80,7 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     priority: 0,
     onSuccess: '',
     onFailure: '',
+    logLevel: 'default',
     owner: { name: '', email: '' },
     alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
   }
@@ -110,6 +112,7 @@ export function writeOf(job: Job): JobWrite {
     priority: job.priority,
     onSuccess: job.onSuccess ?? '',
     onFailure: job.onFailure ?? '',
+    logLevel: job.logLevel,
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
   }
@@ -192,6 +195,7 @@ export function fieldsOf(write: JobWrite): JobFields {
     priority: write.priority,
     onSuccess: write.onSuccess,
     onFailure: write.onFailure,
+    logLevel: write.logLevel,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
     paused: false,
@@ -253,6 +257,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     priority: fields.priority,
     onSuccess: fields.onSuccess.trim(),
     onFailure: fields.onFailure.trim(),
+    logLevel: fields.logLevel,
     owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
     alert: {
       onFailure: fields.alert.onFailure,

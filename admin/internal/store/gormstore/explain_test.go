@@ -98,7 +98,14 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListJobs(ctx, store.ListJobsParams{Tenant: w.tenant}) // the last run of each
 			require.NoError(t, err)
-			_, err = s.ReadLog(ctx, store.ReadLogParams{Tenant: w.tenant, Execution: w.last, Attempt: 1})
+			require.NoError(t, (&logWorld{world: w, run: domain.Execution{ID: w.last}}).trySay(1, 1, 3, "line"))
+			require.NoError(t, (&logWorld{world: w, run: domain.Execution{ID: w.last}}).trySay(1, 4, 6, "line"))
+			for _, p := range []store.ReadLogParams{{}, {After: 1}, {Before: 3}, {Text: "line"}, {Before: 9, Text: "line", MinLevel: new(int)}} {
+				p.Tenant, p.Execution, p.Attempt = w.tenant, w.last, 1
+				_, err = s.ReadLog(ctx, p)
+				require.NoError(t, err)
+			}
+			_, _, err = s.LogEnd(ctx, w.tenant, w.last)
 			require.NoError(t, err)
 			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: w.held, Limit: 10, Plan: w.planOne})
 			require.NoError(t, err)

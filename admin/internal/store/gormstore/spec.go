@@ -45,6 +45,7 @@ type specDocument struct {
 	DispatchTimeout time.Duration      `json:"dispatchTimeout,omitempty"`
 	OnLost          string             `json:"onLost,omitempty"`
 	Priority        int                `json:"priority,omitempty"`
+	LogLevel        string             `json:"logLevel,omitempty"`
 	Owner           struct {
 		Name  string `json:"name,omitempty"`
 		Email string `json:"email,omitempty"`
@@ -73,7 +74,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 		Schedule: encodeSchedule(&s.Schedule),
 		Routing:  string(s.Routing), RoutingKey: s.RoutingKey, Require: s.Require.Text, Prefer: s.Prefer.Text,
 		Blocking: string(s.Blocking), Parallelism: s.Parallelism,
-		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
+		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: s.LogLevel,
 		OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 	}
 	if s.SendRetry != (domain.SendRetry{}) {
@@ -118,7 +119,7 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 		Retry: domain.Retry{
 			MaxAttempts: d.Retry.MaxAttempts, Delay: d.Retry.Delay, Backoff: d.Retry.Backoff, MaxDelay: d.Retry.MaxDelay,
 		},
-		Timeout: d.Timeout, DispatchTimeout: d.DispatchTimeout, OnLost: domain.OnLost(d.OnLost), Priority: d.Priority,
+		Timeout: d.Timeout, DispatchTimeout: d.DispatchTimeout, OnLost: domain.OnLost(d.OnLost), Priority: d.Priority, LogLevel: d.LogLevel,
 		Owner: domain.Owner{Name: d.Owner.Name, Email: d.Owner.Email},
 		Alert: domain.Alert{
 			OnFailure: d.Alert.OnFailure, IncludeNoExecutor: d.Alert.IncludeNoExecutor, Emails: d.Alert.Emails,

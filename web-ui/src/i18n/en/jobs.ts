@@ -203,6 +203,8 @@ export const jobs = {
     priority: 'Priority',
     callbackSuccess: 'Handler to run after a success',
     callbackFailure: 'Handler to run after a failure',
+    logLevel: 'Captured log lines',
+    logLevelDefault: 'As the executor says',
     durationBad: 'Use a duration such as 30s, 5m or 1h30m.',
     alert: 'Failure alerts',
     onFailure: 'Tell when a run finally failed, timed out or was lost',

@@ -205,6 +205,8 @@ export const jobs: typeof en = {
     priority: '优先级',
     callbackSuccess: '成功后运行的处理器',
     callbackFailure: '失败后运行的处理器',
+    logLevel: '采集的日志级别',
+    logLevelDefault: '由执行器决定',
     durationBad: '请使用时长，例如 30s、5m 或 1h30m。',
     alert: '失败告警',
     onFailure: '最终失败、超时或失联时通知',
