@@ -1146,29 +1146,30 @@ type JobDeclaration struct {
 	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
 	// job runs only when asked. With window_from, every_ms is the pace inside the
 	// window of each day.
-	DelayMs             int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
-	AtMs                int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
-	InstantsMs          []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
-	WindowFrom          string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
-	WindowTo            string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
-	StartAtMs           int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
-	EndAtMs             int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
-	JitterMs            int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	DstGap              string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
-	DstOverlap          string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
-	Calendars           []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
-	CalendarDays        string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
-	MisfireThresholdMs  int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
-	MisfireWindowMs     int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
-	MisfireMaxRuns      int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
-	Parallelism         int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
-	Priority            int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
-	RoutingKey          string   `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
-	RequireLabels       string   `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
-	PreferLabels        string   `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
-	MaxSends            int32    `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
-	SendDelayMs         int64    `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
-	SendBackoffPermille int32    `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
+	DelayMs             int64     `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs                int64     `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs          []int64   `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom          string    `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo            string    `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs           int64     `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs             int64     `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs            int64     `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap              string    `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap          string    `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars           []string  `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays        string    `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs  int64     `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs     int64     `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns      int32     `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism         int32     `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
+	Priority            int32     `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
+	RoutingKey          string    `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
+	RequireLabels       string    `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
+	PreferLabels        string    `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
+	MaxSends            int32     `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
+	SendDelayMs         int64     `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
+	SendBackoffPermille int32     `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
+	Sharding            *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"`                                                     // absent: one fire is one run
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1476,6 +1477,98 @@ func (x *JobDeclaration) GetSendBackoffPermille() int32 {
 	return 0
 }
 
+func (x *JobDeclaration) GetSharding() *Sharding {
+	if x != nil {
+		return x.Sharding
+	}
+	return nil
+}
+
+// Sharding cuts each fire of a job into shards.
+type Sharding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mode          string                 `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`                   // broadcast: one on each instance that serves the handler; fixed: shards of them
+	Shards        int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`              // fixed: 1 to 1000
+	OnGone        string                 `protobuf:"bytes,3,opt,name=on_gone,json=onGone,proto3" json:"on_gone,omitempty"` // broadcast, an instance gone before its shard ran: miss (the default), move
+	Before        string                 `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`               // handlers of the same executor; empty = no hook
+	After         string                 `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	TimeoutMs     int64                  `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // of the whole fire; 0 = none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sharding) Reset() {
+	*x = Sharding{}
+	mi := &file_carillon_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sharding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sharding) ProtoMessage() {}
+
+func (x *Sharding) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sharding.ProtoReflect.Descriptor instead.
+func (*Sharding) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Sharding) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Sharding) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Sharding) GetOnGone() string {
+	if x != nil {
+		return x.OnGone
+	}
+	return ""
+}
+
+func (x *Sharding) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *Sharding) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *Sharding) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
 // InventoryItem tells what the journal knows of one attempt.
 type InventoryItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1489,7 +1582,7 @@ type InventoryItem struct {
 
 func (x *InventoryItem) Reset() {
 	*x = InventoryItem{}
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1594,7 @@ func (x *InventoryItem) String() string {
 func (*InventoryItem) ProtoMessage() {}
 
 func (x *InventoryItem) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1607,7 @@ func (x *InventoryItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryItem.ProtoReflect.Descriptor instead.
 func (*InventoryItem) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{8}
+	return file_carillon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InventoryItem) GetExecutionId() int64 {
@@ -1563,7 +1656,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1668,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1681,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{9}
+	return file_carillon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Registered) GetInstanceId() int64 {
@@ -1650,7 +1743,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1755,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1768,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{10}
+	return file_carillon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Inventory) GetItems() []*InventoryItem {
@@ -1695,7 +1788,7 @@ type Verdicts struct {
 
 func (x *Verdicts) Reset() {
 	*x = Verdicts{}
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1800,7 @@ func (x *Verdicts) String() string {
 func (*Verdicts) ProtoMessage() {}
 
 func (x *Verdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1813,7 @@ func (x *Verdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
 func (*Verdicts) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{11}
+	return file_carillon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Verdicts) GetVerdicts() []*InventoryVerdict {
@@ -1741,7 +1834,7 @@ type InventoryVerdict struct {
 
 func (x *InventoryVerdict) Reset() {
 	*x = InventoryVerdict{}
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1846,7 @@ func (x *InventoryVerdict) String() string {
 func (*InventoryVerdict) ProtoMessage() {}
 
 func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1859,7 @@ func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryVerdict.ProtoReflect.Descriptor instead.
 func (*InventoryVerdict) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{12}
+	return file_carillon_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InventoryVerdict) GetExecutionId() int64 {
@@ -1801,7 +1894,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1906,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1919,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{13}
+	return file_carillon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Notice) GetCode() string {
@@ -1859,7 +1952,7 @@ type NodeList struct {
 
 func (x *NodeList) Reset() {
 	*x = NodeList{}
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1964,7 @@ func (x *NodeList) String() string {
 func (*NodeList) ProtoMessage() {}
 
 func (x *NodeList) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1977,7 @@ func (x *NodeList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeList.ProtoReflect.Descriptor instead.
 func (*NodeList) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{14}
+	return file_carillon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeList) GetNodes() []*Node {
@@ -1905,7 +1998,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2010,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2023,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{15}
+	return file_carillon_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Node) GetId() string {
@@ -1968,7 +2061,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2073,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2086,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{16}
+	return file_carillon_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Heartbeat) GetSeq() int64 {
@@ -2072,7 +2165,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +2177,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +2190,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{17}
+	return file_carillon_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeartbeatAck) GetSeq() int64 {
@@ -2131,7 +2224,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2236,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2249,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{18}
+	return file_carillon_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Drain) GetReason() string {
@@ -2183,7 +2276,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2288,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2301,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{20}
 }
 
 // Wake asks a parked instance for its sessions to all nodes.
@@ -2220,7 +2313,7 @@ type Wake struct {
 
 func (x *Wake) Reset() {
 	*x = Wake{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2325,7 @@ func (x *Wake) String() string {
 func (*Wake) ProtoMessage() {}
 
 func (x *Wake) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2338,7 @@ func (x *Wake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wake.ProtoReflect.Descriptor instead.
 func (*Wake) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 type CommandToExecutor struct {
@@ -2264,7 +2357,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2369,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2382,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -2394,7 +2487,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2406,7 +2499,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2419,7 +2512,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -2517,7 +2610,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2622,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2635,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -2579,6 +2672,11 @@ type Offer struct {
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
 	// Who asked for the run (a user, or "key:" and the name of an API key); empty for scheduled ones.
 	RequestedBy string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	// Empty for a run that stands for itself; "shard" with shard_index (from 0) of
+	// shard_total; "before" and "after" for the hooks around the shards. parent_id
+	// is the run that they are parts of. Without these shard_total is 0.
+	Part     string `protobuf:"bytes,30,opt,name=part,proto3" json:"part,omitempty"`
+	ParentId int64  `protobuf:"varint,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
 	// The lowest level of log lines to capture for this run (DEBUG, INFO, WARN, ERROR); empty = as the executor's own settings say.
 	LogLevel string `protobuf:"bytes,60,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	// What an agent runs; absent for all other handlers (SPEC.md, section 11).
@@ -2589,7 +2687,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2699,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2712,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -2750,6 +2848,20 @@ func (x *Offer) GetRequestedBy() string {
 	return ""
 }
 
+func (x *Offer) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *Offer) GetParentId() int64 {
+	if x != nil {
+		return x.ParentId
+	}
+	return 0
+}
+
 func (x *Offer) GetLogLevel() string {
 	if x != nil {
 		return x.LogLevel
@@ -2786,7 +2898,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2910,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +2923,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Script) GetId() int64 {
@@ -2886,7 +2998,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +3010,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +3023,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2936,7 +3048,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2948,7 +3060,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2961,7 +3073,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -3008,7 +3120,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3132,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3145,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -3055,7 +3167,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3067,7 +3179,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3080,7 +3192,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -3113,7 +3225,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3237,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3250,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -3161,7 +3273,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3285,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3298,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -3226,7 +3338,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3350,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3363,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -3286,7 +3398,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3410,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3423,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3414,7 +3526,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3538,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3551,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3463,7 +3575,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3587,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3600,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3528,7 +3640,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3652,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3665,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3576,7 +3688,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3700,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3713,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3641,7 +3753,7 @@ type ProgressBatch struct {
 
 func (x *ProgressBatch) Reset() {
 	*x = ProgressBatch{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3653,7 +3765,7 @@ func (x *ProgressBatch) String() string {
 func (*ProgressBatch) ProtoMessage() {}
 
 func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3666,7 +3778,7 @@ func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressBatch.ProtoReflect.Descriptor instead.
 func (*ProgressBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ProgressBatch) GetProgress() []*Progress {
@@ -3692,7 +3804,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3704,7 +3816,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3717,7 +3829,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Progress) GetExecutionId() int64 {
@@ -3764,7 +3876,7 @@ type StepBatch struct {
 
 func (x *StepBatch) Reset() {
 	*x = StepBatch{}
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3776,7 +3888,7 @@ func (x *StepBatch) String() string {
 func (*StepBatch) ProtoMessage() {}
 
 func (x *StepBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3789,7 +3901,7 @@ func (x *StepBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepBatch.ProtoReflect.Descriptor instead.
 func (*StepBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{40}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StepBatch) GetSteps() []*Step {
@@ -3817,7 +3929,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +3941,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +3954,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{41}
+	return file_carillon_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Step) GetExecutionId() int64 {
@@ -3896,7 +4008,7 @@ type StepAckBatch struct {
 
 func (x *StepAckBatch) Reset() {
 	*x = StepAckBatch{}
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4020,7 @@ func (x *StepAckBatch) String() string {
 func (*StepAckBatch) ProtoMessage() {}
 
 func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4033,7 @@ func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAckBatch.ProtoReflect.Descriptor instead.
 func (*StepAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{42}
+	return file_carillon_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StepAckBatch) GetAcks() []*StepAck {
@@ -3947,7 +4059,7 @@ type StepAck struct {
 
 func (x *StepAck) Reset() {
 	*x = StepAck{}
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3959,7 +4071,7 @@ func (x *StepAck) String() string {
 func (*StepAck) ProtoMessage() {}
 
 func (x *StepAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3972,7 +4084,7 @@ func (x *StepAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAck.ProtoReflect.Descriptor instead.
 func (*StepAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{43}
+	return file_carillon_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StepAck) GetExecutionId() int64 {
@@ -4028,7 +4140,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4040,7 +4152,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4053,7 +4165,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{44}
+	return file_carillon_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -4085,7 +4197,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[45]
+	mi := &file_carillon_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4097,7 +4209,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[45]
+	mi := &file_carillon_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +4222,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{45}
+	return file_carillon_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -4164,7 +4276,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[46]
+	mi := &file_carillon_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4176,7 +4288,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[46]
+	mi := &file_carillon_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4189,7 +4301,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{46}
+	return file_carillon_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -4237,7 +4349,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[47]
+	mi := &file_carillon_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4249,7 +4361,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[47]
+	mi := &file_carillon_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4262,7 +4374,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{47}
+	return file_carillon_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -4359,7 +4471,8 @@ const file_carillon_proto_rawDesc = "" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
-	"\x06weight\x18( \x01(\x05R\x06weight\"\xdd\t\n" +
+	"\x06weight\x18( \x01(\x05R\x06weight\"\x90\n" +
+	"\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -4408,7 +4521,16 @@ const file_carillon_proto_rawDesc = "" +
 	"\rprefer_labels\x184 \x01(\tR\fpreferLabels\x12\x1b\n" +
 	"\tmax_sends\x185 \x01(\x05R\bmaxSends\x12\"\n" +
 	"\rsend_delay_ms\x186 \x01(\x03R\vsendDelayMs\x122\n" +
-	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\"\x92\x01\n" +
+	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x121\n" +
+	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\"\x9c\x01\n" +
+	"\bSharding\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12\x17\n" +
+	"\aon_gone\x18\x03 \x01(\tR\x06onGone\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
@@ -4479,7 +4601,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xeb\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\x9c\x05\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -4504,7 +4626,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
 	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12!\n" +
-	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12\x1b\n" +
+	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12\x12\n" +
+	"\x04part\x18\x1e \x01(\tR\x04part\x12\x1b\n" +
+	"\tparent_id\x18\x1f \x01(\x03R\bparentId\x12\x1b\n" +
 	"\tlog_level\x18< \x01(\tR\blogLevel\x12+\n" +
 	"\x06script\x18\x1a \x01(\v2\x13.carillon.v1.ScriptR\x06script\"\xe2\x01\n" +
 	"\x06Script\x12\x0e\n" +
@@ -4661,7 +4785,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -4676,107 +4800,109 @@ var file_carillon_proto_goTypes = []any{
 	(*Register)(nil),          // 10: carillon.v1.Register
 	(*Handler)(nil),           // 11: carillon.v1.Handler
 	(*JobDeclaration)(nil),    // 12: carillon.v1.JobDeclaration
-	(*InventoryItem)(nil),     // 13: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 14: carillon.v1.Registered
-	(*Inventory)(nil),         // 15: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 16: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 17: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 18: carillon.v1.Notice
-	(*NodeList)(nil),          // 19: carillon.v1.NodeList
-	(*Node)(nil),              // 20: carillon.v1.Node
-	(*Heartbeat)(nil),         // 21: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 22: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 23: carillon.v1.Drain
-	(*Leave)(nil),             // 24: carillon.v1.Leave
-	(*Wake)(nil),              // 25: carillon.v1.Wake
-	(*CommandToExecutor)(nil), // 26: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 27: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 28: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 29: carillon.v1.Offer
-	(*Script)(nil),            // 30: carillon.v1.Script
-	(*AnswerBatch)(nil),       // 31: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 32: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 33: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 34: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 35: carillon.v1.StartedBatch
-	(*Started)(nil),           // 36: carillon.v1.Started
-	(*ResultBatch)(nil),       // 37: carillon.v1.ResultBatch
-	(*Result)(nil),            // 38: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 39: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 40: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 41: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 42: carillon.v1.Cancel
-	(*ProgressBatch)(nil),     // 43: carillon.v1.ProgressBatch
-	(*Progress)(nil),          // 44: carillon.v1.Progress
-	(*StepBatch)(nil),         // 45: carillon.v1.StepBatch
-	(*Step)(nil),              // 46: carillon.v1.Step
-	(*StepAckBatch)(nil),      // 47: carillon.v1.StepAckBatch
-	(*StepAck)(nil),           // 48: carillon.v1.StepAck
-	(*LogBatch)(nil),          // 49: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 50: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 51: carillon.v1.LogLine
-	(*LogAck)(nil),            // 52: carillon.v1.LogAck
-	nil,                       // 53: carillon.v1.Register.LabelsEntry
+	(*Sharding)(nil),          // 13: carillon.v1.Sharding
+	(*InventoryItem)(nil),     // 14: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 15: carillon.v1.Registered
+	(*Inventory)(nil),         // 16: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 17: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 18: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 19: carillon.v1.Notice
+	(*NodeList)(nil),          // 20: carillon.v1.NodeList
+	(*Node)(nil),              // 21: carillon.v1.Node
+	(*Heartbeat)(nil),         // 22: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 23: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 24: carillon.v1.Drain
+	(*Leave)(nil),             // 25: carillon.v1.Leave
+	(*Wake)(nil),              // 26: carillon.v1.Wake
+	(*CommandToExecutor)(nil), // 27: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 28: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 29: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 30: carillon.v1.Offer
+	(*Script)(nil),            // 31: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 32: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 33: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 34: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 35: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 36: carillon.v1.StartedBatch
+	(*Started)(nil),           // 37: carillon.v1.Started
+	(*ResultBatch)(nil),       // 38: carillon.v1.ResultBatch
+	(*Result)(nil),            // 39: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 40: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 41: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 42: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 43: carillon.v1.Cancel
+	(*ProgressBatch)(nil),     // 44: carillon.v1.ProgressBatch
+	(*Progress)(nil),          // 45: carillon.v1.Progress
+	(*StepBatch)(nil),         // 46: carillon.v1.StepBatch
+	(*Step)(nil),              // 47: carillon.v1.Step
+	(*StepAckBatch)(nil),      // 48: carillon.v1.StepAckBatch
+	(*StepAck)(nil),           // 49: carillon.v1.StepAck
+	(*LogBatch)(nil),          // 50: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 51: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 52: carillon.v1.LogLine
+	(*LogAck)(nil),            // 53: carillon.v1.LogAck
+	nil,                       // 54: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
 	7,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
 	10, // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	21, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	23, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	15, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	24, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
-	14, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	22, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	19, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	23, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	22, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	24, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	16, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	25, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
+	15, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	23, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	20, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	24, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	7,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	16, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	25, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
-	53, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	17, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	26, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
+	54, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	11, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	13, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	13, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	14, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	14, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
 	12, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	1,  // 19: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	17, // 20: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	19, // 21: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	18, // 22: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	13, // 23: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	17, // 24: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 25: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	20, // 26: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	28, // 27: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	33, // 28: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	39, // 29: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	41, // 30: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	47, // 31: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
-	31, // 32: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	35, // 33: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	37, // 34: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	43, // 35: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
-	45, // 36: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
-	29, // 37: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	30, // 38: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	32, // 39: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	34, // 40: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	36, // 41: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	38, // 42: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 43: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	40, // 44: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	42, // 45: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	44, // 46: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
-	46, // 47: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
-	4,  // 48: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
-	48, // 49: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
-	50, // 50: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	51, // 51: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	7,  // 52: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	13, // 19: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	1,  // 20: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	18, // 21: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	20, // 22: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	19, // 23: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	14, // 24: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	18, // 25: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 26: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	21, // 27: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	29, // 28: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	34, // 29: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	40, // 30: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	42, // 31: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	48, // 32: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	32, // 33: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	36, // 34: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	38, // 35: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	44, // 36: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	46, // 37: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	30, // 38: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	31, // 39: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	33, // 40: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	35, // 41: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	37, // 42: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	39, // 43: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 44: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	41, // 45: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	43, // 46: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	45, // 47: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	47, // 48: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 49: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	49, // 50: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	51, // 51: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	52, // 52: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 53: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -4800,14 +4926,14 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Verdicts)(nil),
 		(*ControlToExecutor_Wake)(nil),
 	}
-	file_carillon_proto_msgTypes[21].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[22].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 		(*CommandToExecutor_StepAcks)(nil),
 	}
-	file_carillon_proto_msgTypes[22].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[23].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -4820,7 +4946,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

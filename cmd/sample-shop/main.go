@@ -61,6 +61,7 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	shop.RegisterOrders(ex, &shop.Orders{Shop: business, Reports: filepath.Join(*data, "reports")})
 	shop.RegisterStock(ex, &shop.Stock{Shop: business})
+	shop.RegisterShelves(ex, &shop.Shelves{Shop: business})
 	shop.RegisterShipping(ex, &shop.Shipping{Shop: business})
 	ex.Use(timed, auth.Handler("ship-order", auth.Cause("api", "manual", "retry")))
 

@@ -48,6 +48,7 @@ type JobSpec struct {
 	LogLevel        string            `json:"logLevel" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
+	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Absent: each fire is one run"`
 }
 
 // Schedule says when a job fires. Only the fields of its kind are present.
@@ -175,6 +176,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
 		},
+		Sharding: shardingOf(s.Sharding),
 	}
 }
 

@@ -297,7 +297,9 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowU
 		return spec, executor, err
 	}
 	if !allowUnknown {
-		err = a.checkHandler(ctx, id.Tenant, executor, spec.Handler)
+		if err = a.checkHandler(ctx, id.Tenant, executor, spec.Handler); err == nil {
+			err = a.checkHooks(ctx, id.Tenant, executor, spec.Sharding)
+		}
 	}
 	return spec, executor, err
 }

@@ -38,6 +38,7 @@ type JobWrite struct {
 	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           *OwnerWrite       `json:"owner,omitempty"`
 	Alert           *AlertWrite       `json:"alert,omitempty"`
+	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
 }
 
@@ -106,7 +107,8 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
 		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
-		Alert: w.Alert.read(r),
+		Alert:    w.Alert.read(r),
+		Sharding: w.Sharding.read(r),
 	}
 	if w.LogLevel != defaultLevel {
 		s.LogLevel = w.LogLevel

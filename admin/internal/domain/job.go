@@ -82,11 +82,12 @@ type JobSpec struct {
 	DispatchTimeout time.Duration
 	OnLost          OnLost
 	Priority        int
+	Owner           Owner
+	Alert           Alert
+	Sharding        Sharding
 	// LogLevel is the lowest level that is captured into the logs of runs: DEBUG,
 	// INFO, WARN or ERROR; empty = as the executor says.
 	LogLevel string
-	Owner    Owner
-	Alert    Alert
 	// OnSuccess and OnFailure are handlers of the executor that run after the
 	// job's run has ended, as runs of their own; empty = none.
 	OnSuccess, OnFailure string

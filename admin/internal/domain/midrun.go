@@ -19,8 +19,8 @@ const (
 	MaxStepsBytes = 1 << 20 // all results together
 )
 
-// Step is the stored result of a named part of a handler.
-type Step struct {
+// StoredStep is the result of a named part of a handler.
+type StoredStep struct {
 	Name     string
 	Fence    int64 // of the attempt that stored it
 	Output   []byte

@@ -167,12 +167,17 @@ func TestLogsThatCannotBeStoredAreNotAcknowledged(t *testing.T) {
 func TestAFloodOfLogsIsBounded(t *testing.T) {
 	b := start(t)
 	b.logs.proceed = make(chan error)
-	p := b.join(bootA, 4)
 	const floods = logFrames + 8
 	text := strings.Repeat("x", 60_000)
 	var conns []net.Conn
-	for range floods {
-		conn := b.logConn(bootA, p.sessionID)
+	var p *peerEnd
+	var boot string
+	for i := range floods {
+		if i%maxLogs == 0 { // as many as a session may have
+			boot = fmt.Sprintf("%032x", i+1)
+			p = b.join(boot, 4)
+		}
+		conn := b.logConn(boot, p.sessionID)
 		p.send(conn, logBatch(1, 7, 1, text))
 		conns = append(conns, conn)
 	}

@@ -19,7 +19,7 @@ type Midruns interface {
 	// TakeSteps stores and reads results of steps, in the order of the requests.
 	TakeSteps(ctx context.Context, list []StepRequest) ([]StepAnswer, error)
 	// ListSteps lists the steps of a run in the order they were stored.
-	ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Step, error)
+	ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error)
 	// ListCallbacks returns runs of all tenants that are to be followed by a
 	// callback, the oldest first.
 	ListCallbacks(ctx context.Context, limit int) ([]Callback, error)

@@ -939,6 +939,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The shards and hooks of a run
+         * @description Empty for a run without shards.
+         */
+        get: operations["list-run-parts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{id}/retry": {
         parameters: {
             query?: never;
@@ -950,7 +970,7 @@ export interface paths {
         put?: never;
         /**
          * Run a finished run again
-         * @description A new run of the job's newest revision, with the input of the old run unless another one is given.
+         * @description A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.
          */
         post: operations["retry-run"];
         delete?: never;
@@ -1760,7 +1780,7 @@ export interface components {
         ExplanationStep: {
             /** Format: date-time */
             at: string;
-            /** @description planned, claimed, offered, granted, started, finished, returned, or delayed:REASON */
+            /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended */
             code: string;
             text: components["schemas"]["Bilingual"];
         };
@@ -1918,6 +1938,8 @@ export interface components {
             schedule: components["schemas"]["Schedule"];
             /** @description Sends that lead to nothing; they cost no attempt */
             sendRetry: components["schemas"]["SendRetry"];
+            /** @description Absent: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
             /** @enum {string} */
             source: "console" | "code";
             /** @enum {string} */
@@ -1986,6 +2008,8 @@ export interface components {
             schedule: components["schemas"]["Schedule"];
             /** @description Sends that lead to nothing; they cost no attempt */
             sendRetry: components["schemas"]["SendRetry"];
+            /** @description Absent: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
         };
@@ -2048,6 +2072,8 @@ export interface components {
             schedule: components["schemas"]["ScheduleWrite"];
             /** @description Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt */
             sendRetry?: components["schemas"]["SendRetryWrite"];
+            /** @description Cut each fire into shards; default: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
             /**
              * @description Only when creating, default enabled; later by pause and resume
              * @enum {string}
@@ -2423,6 +2449,8 @@ export interface components {
         RetryRunInputBody: {
             /** @description Default: the run's own */
             input?: unknown;
+            /** @description Of a run with shards: only those that did not succeed. A retry of one shard is of that shard alone in any case */
+            onlyFailed?: boolean;
         };
         RetryWrite: {
             /** Format: double */
@@ -2446,6 +2474,8 @@ export interface components {
              * @description Number of the current attempt; 0 before the first
              */
             attempt: number;
+            /** @description The only instance that may take it */
+            boundTo?: string;
             /** @enum {string} */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
@@ -2516,6 +2546,13 @@ export interface components {
             note: string;
             /** Format: date-time */
             offeredAt: string | null;
+            /** @description The run that it is a part of */
+            parentId?: string;
+            /**
+             * @description What it is to its parent
+             * @enum {string}
+             */
+            part?: "shard" | "before" | "after";
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
@@ -2524,6 +2561,18 @@ export interface components {
              * @description When the handler of a run that lingered was known to run no more
              */
             returnedAt?: string;
+            /** @description Which shard it is */
+            shard?: components["schemas"]["Shard"];
+            /**
+             * Format: int64
+             * @description How many shards the run has; see its parts
+             */
+            shards?: number;
+            /**
+             * @description Where a run with shards stands
+             * @enum {string}
+             */
+            stage?: "before" | "ready" | "shards" | "after";
             /**
              * Format: date-time
              * @description By the executor's clock
@@ -2562,6 +2611,8 @@ export interface components {
             attempt: number;
             /** @description By number; the current one last */
             attempts: components["schemas"]["Attempt"][];
+            /** @description The only instance that may take it */
+            boundTo?: string;
             /** @enum {string} */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
@@ -2637,6 +2688,13 @@ export interface components {
             /** Format: date-time */
             offeredAt: string | null;
             output: unknown;
+            /** @description The run that it is a part of */
+            parentId?: string;
+            /**
+             * @description What it is to its parent
+             * @enum {string}
+             */
+            part?: "shard" | "before" | "after";
             /** @description What the newest attempt told of how far it is; null: nothing */
             progress: components["schemas"]["Progress"] | null;
             /** @description Why it is there, for machines; may be empty */
@@ -2647,6 +2705,18 @@ export interface components {
              * @description When the handler of a run that lingered was known to run no more
              */
             returnedAt?: string;
+            /** @description Which shard it is */
+            shard?: components["schemas"]["Shard"];
+            /**
+             * Format: int64
+             * @description How many shards the run has; see its parts
+             */
+            shards?: number;
+            /**
+             * @description Where a run with shards stands
+             * @enum {string}
+             */
+            stage?: "before" | "ready" | "shards" | "after";
             /**
              * Format: date-time
              * @description By the executor's clock
@@ -2656,6 +2726,21 @@ export interface components {
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
             /** @description What attempts have done for good, in the order it was stored */
             steps: components["schemas"]["Step"][];
+        };
+        RunParts: {
+            /** @description The shards in order, then the hooks before and after them */
+            items: components["schemas"]["Run"][];
+            /**
+             * Format: int64
+             * @description How many of all parts have not ended
+             */
+            living: number;
+            /** @description There are more than were asked for */
+            more: boolean;
+            /** @description How many of all shards ended in which state */
+            shards: {
+                [key: string]: number;
+            };
         };
         RunRequest: {
             /** @description Not before this much time has passed, e.g. 30m */
@@ -2820,6 +2905,38 @@ export interface components {
              * @description 0 takes the limit away
              */
             maxRunning: number;
+        };
+        Shard: {
+            /**
+             * Format: int64
+             * @description From 0
+             */
+            index: number;
+            /** Format: int64 */
+            total: number;
+        };
+        Sharding: {
+            /** @description Handler that runs when all shards have ended; its input is their results */
+            after?: string;
+            /** @description Handler that has to succeed before the shards start */
+            before?: string;
+            /**
+             * @description broadcast: one shard on each instance that serves the handler when the fire is sent out; fixed: so many shards, on any instance
+             * @enum {string}
+             */
+            mode: "broadcast" | "fixed";
+            /**
+             * @description broadcast: when a shard's instance goes before it has run there, it is missed (the default), or another instance takes it
+             * @enum {string}
+             */
+            onGone?: "miss" | "move";
+            /**
+             * Format: int64
+             * @description fixed: how many
+             */
+            shards?: number;
+            /** @description Of the whole fire; default 0s: none */
+            timeout?: string;
         };
         Step: {
             name: string;
@@ -8452,6 +8569,93 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-run-parts": {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunParts"];
                 };
             };
             /** @description Unauthorized */

@@ -1,6 +1,6 @@
 // Between a job and its form: what the API writes, what the fields hold.
 import dayjs, { type Dayjs } from 'dayjs'
-import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec } from '../api/types'
+import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
 import { instantToWall, isZone, localZone, wallToInstant } from './time'
 
 export interface ScheduleFields {
@@ -51,8 +51,18 @@ export interface JobFields {
   logLevel: JobWrite['logLevel']
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
+  sharding: ShardFields
   /** When creating only; later there are pause and resume. */
   paused: boolean
+}
+
+export interface ShardFields {
+  mode: '' | Sharding['mode']
+  shards: number
+  onGone: NonNullable<Sharding['onGone']>
+  before: string
+  after: string
+  timeout: string
 }
 
 /** A new job; the defaults are those of the API. */
@@ -115,6 +125,7 @@ export function writeOf(job: Job): JobWrite {
     logLevel: job.logLevel,
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
+    ...(job.sharding ? { sharding: { ...job.sharding } } : {}),
   }
 }
 
@@ -198,6 +209,14 @@ export function fieldsOf(write: JobWrite): JobFields {
     logLevel: write.logLevel,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
+    sharding: {
+      mode: write.sharding?.mode ?? '',
+      shards: write.sharding?.shards ?? 4,
+      onGone: write.sharding?.onGone ?? 'miss',
+      before: write.sharding?.before ?? '',
+      after: write.sharding?.after ?? '',
+      timeout: write.sharding?.timeout ?? '0s',
+    },
     paused: false,
   }
 }
@@ -265,6 +284,25 @@ export function writeOfFields(fields: JobFields): JobWrite {
       webhookUrl: fields.alert.webhookUrl.trim(),
       includeNoExecutor: fields.alert.includeNoExecutor,
       ...(secret ? { webhookSecret: secret } : {}),
+    },
+    ...shardingOf(fields.sharding),
+  }
+}
+
+/** Only what the mode uses, and no defaults. */
+function shardingOf(fields: ShardFields): Pick<JobWrite, 'sharding'> {
+  const { mode } = fields
+  if (!mode) return {}
+  const before = fields.before.trim()
+  const after = fields.after.trim()
+  const timeout = fields.timeout.trim()
+  return {
+    sharding: {
+      mode,
+      ...(mode === 'fixed' ? { shards: fields.shards } : { onGone: fields.onGone }),
+      ...(before ? { before } : {}),
+      ...(after ? { after } : {}),
+      ...(timeout && timeout !== '0s' ? { timeout } : {}),
     },
   }
 }

@@ -118,6 +118,17 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			_, err = s.EndedAmong(ctx, w.tenant, []domain.ExecutionID{w.last, w.last - 1})
 			require.NoError(t, err)
 			e.explain(ctx, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+s.d.byPrimary()+" WHERE id IN (1, 2) ORDER BY id")
+			_, _, err = s.ListParts(ctx, w.tenant, w.last, 10)
+			require.NoError(t, err)
+			parent, err := s.FindExecution(ctx, w.tenant, w.last)
+			require.NoError(t, err)
+			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
+			require.NoError(t, err)
+			b := &batch{t: &txn{ctx: ctx, s: s, d: s.d, q: reads{e}}, moves: map[domain.ExecutionID]*move{}}
+			_, err = b.family(&move{e: parent.Execution})
+			require.NoError(t, err)
+			_, err = b.results(&move{e: parent.Execution}, domain.Family{})
+			require.NoError(t, err)
 			recent := []store.RecentJob{{Tenant: w.tenant, Job: w.jobs[0]}, {Tenant: w.tenant, Job: w.jobs[1]}}
 			_, err = s.RecentInstances(ctx, store.RecentInstancesParams{Jobs: recent, Until: time.Now(), Limit: 100})
 			require.NoError(t, err)
@@ -137,6 +148,13 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.GreaterOrEqual(t, e.seen, 24, "the statements were looked at")
 		})
 	}
+}
+
+// reads is a transaction that cannot write.
+type reads struct{ querier }
+
+func (reads) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errNotAlone
 }
 
 // world is a tenant with jobs that fire once a second since yesterday.

@@ -235,11 +235,11 @@ func tooMuch(r store.StepRequest, kept map[string]keptStep) string {
 	return ""
 }
 
-func (s *Store) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Step, error) {
+func (s *Store) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error) {
 	rows, err := findAll[stepRow](ctx, s, "list steps", "stored_at, name", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
-	out := make([]domain.Step, len(rows))
+	out := make([]domain.StoredStep, len(rows))
 	for i, r := range rows {
-		out[i] = domain.Step{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: instant(r.StoredAt)}
+		out[i] = domain.StoredStep{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: instant(r.StoredAt)}
 	}
 	return out, err
 }

@@ -57,8 +57,35 @@ type specDocument struct {
 		WebhookURL        string   `json:"webhookUrl,omitempty"`
 		WebhookSecret     []byte   `json:"webhookSecret,omitempty"`
 	} `json:"alert"`
-	OnSuccess string `json:"onSuccess,omitempty"`
-	OnFailure string `json:"onFailure,omitempty"`
+	OnSuccess string            `json:"onSuccess,omitempty"`
+	OnFailure string            `json:"onFailure,omitempty"`
+	Sharding  *shardingDocument `json:"sharding,omitempty"`
+}
+
+type shardingDocument struct {
+	Mode    string        `json:"mode"`
+	Shards  int           `json:"shards,omitempty"`
+	OnGone  string        `json:"onGone,omitempty"`
+	Before  string        `json:"before,omitempty"`
+	After   string        `json:"after,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+func encodeSharding(s domain.Sharding) *shardingDocument {
+	if !s.On() {
+		return nil
+	}
+	return &shardingDocument{string(s.Mode), s.Shards, string(s.OnGone), s.Before, s.After, s.Timeout}
+}
+
+func (d *shardingDocument) sharding() domain.Sharding {
+	if d == nil {
+		return domain.Sharding{}
+	}
+	return domain.Sharding{
+		Mode: domain.ShardMode(d.Mode), Shards: d.Shards, OnGone: domain.OnGone(d.OnGone),
+		Before: d.Before, After: d.After, Timeout: d.Timeout,
+	}
 }
 
 type sendRetryDocument struct {
@@ -86,6 +113,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 	d.Owner.Name, d.Owner.Email = s.Owner.Name, s.Owner.Email
 	d.Alert.OnFailure, d.Alert.IncludeNoExecutor, d.Alert.Emails = s.Alert.OnFailure, s.Alert.IncludeNoExecutor, s.Alert.Emails
 	d.Alert.WebhookURL, d.Alert.WebhookSecret = s.Alert.WebhookURL, s.Alert.WebhookSecret
+	d.Sharding = encodeSharding(s.Sharding)
 	text, err := json.Marshal(d)
 	return string(text), err
 }
@@ -126,6 +154,7 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
 		},
 		OnSuccess: d.OnSuccess, OnFailure: d.OnFailure,
+		Sharding: d.Sharding.sharding(),
 	}, nil
 }
 

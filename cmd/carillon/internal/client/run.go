@@ -31,11 +31,30 @@ type Run struct {
 	LatenessMS  *int64     `json:"latenessMs"`
 	DurationMS  *int64     `json:"durationMs"`
 	Error       string     `json:"error"`
+	ParentID    string     `json:"parentId"`
+	Part        string     `json:"part"` // shard, before or after
+	Shard       *Shard     `json:"shard"`
+	Stage       string     `json:"stage"`
+	Shards      int        `json:"shards"` // of a run that has them
 
 	// Only of a single run.
 	Input    json.RawMessage `json:"input"`
 	Output   json.RawMessage `json:"output"`
 	Attempts []Attempt       `json:"attempts"`
+}
+
+// Shard is a slice of a run with shards.
+type Shard struct {
+	Index int `json:"index"`
+	Total int `json:"total"`
+}
+
+// RunParts are the shards and hooks of a run.
+type RunParts struct {
+	Items  []Doc[Run]     `json:"items"`
+	More   bool           `json:"more"`
+	Living int            `json:"living"`
+	Shards map[string]int `json:"shards"`
 }
 
 // Attempt is one try.
@@ -89,6 +108,13 @@ func (c *Client) Run(ctx context.Context, id string) (d Doc[Run], err error) {
 	return d, err
 }
 
+// RunParts gets the shards and hooks of a run, all of them.
+func (c *Client) RunParts(ctx context.Context, id string) (p RunParts, err error) {
+	q := url.Values{"limit": {"1002"}}
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs/" + url.PathEscape(id) + "/parts", query: q}, &p)
+	return p, err
+}
+
 // CancelRun asks a run to stop.
 func (c *Client) CancelRun(ctx context.Context, id, reason string) (d Doc[Run], err error) {
 	_, err = c.do(ctx, request{
@@ -97,11 +123,13 @@ func (c *Client) CancelRun(ctx context.Context, id, reason string) (d Doc[Run], 
 	return d, err
 }
 
-// RetryRun runs a finished run again; input nil = its own.
-func (c *Client) RetryRun(ctx context.Context, id string, input json.RawMessage) (d Doc[Run], err error) {
+// RetryRun runs a finished run again; input nil = its own. onlyFailed: of a run
+// with shards, those that did not succeed.
+func (c *Client) RetryRun(ctx context.Context, id string, input json.RawMessage, onlyFailed bool) (d Doc[Run], err error) {
 	body := struct {
-		Input json.RawMessage `json:"input,omitempty"`
-	}{input}
+		Input      json.RawMessage `json:"input,omitempty"`
+		OnlyFailed bool            `json:"onlyFailed,omitempty"`
+	}{input, onlyFailed}
 	_, err = c.do(ctx, request{method: http.MethodPost, path: "/runs/" + url.PathEscape(id) + "/retry", body: body}, &d)
 	return d, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // RegisterOrders registers the handlers of timer shop-orders:
-// cancel-unpaid, close-day, close-hour, sweep.
+// cancel-unpaid, close-day, close-hour, sweep, sweep-all, sweep-slices.
 func RegisterOrders(ex *executor.Executor, t *Orders) {
 	executor.HandleIn(ex, "cancel-unpaid", t.Cancel,
 		executor.Retries(2),
@@ -58,6 +58,16 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Weight(2),
 	)
 	executor.HandleEnd(ex, "sweep.succeeded", executor.SuccessFunc(carillonPlain(t.Finished)), executor.Description("Follows a success of sweep"))
+	executor.HandleFunc(ex, "sweep-all", t.Sweep,
+		executor.Broadcast(),
+		executor.OnGone(executor.MoveShard),
+		executor.AfterShards("collect"),
+		executor.FireTimeout(time.Hour),
+	)
+	executor.HandleFunc(ex, "sweep-slices", t.Sweep,
+		executor.Shards(8),
+		executor.BeforeShards("prepare"),
+	)
 }
 
 // RegisterStockKeeper registers the handlers of timer stock-keeper:
