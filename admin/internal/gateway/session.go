@@ -117,6 +117,7 @@ func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) erro
 		return s.because(err)
 	}
 	registered, unheld, err := g.register(ctx, s, p, io.control, io.reader)
+	p.arrived()
 	if err != nil {
 		return s.because(err)
 	}
@@ -133,7 +134,7 @@ func (g *Gateway) newSession(p *peer, conn net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
 		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, serial: p.serial, socket: conn, calmer: g.calmer,
-		inflight: map[attemptKey]flight{}, idempotent: map[string]bool{}, lastBeat: now,
+		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
 	}
 	if secure, ok := conn.(*tls.Conn); ok {
