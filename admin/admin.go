@@ -214,7 +214,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
-		Store: watched, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
+		Store: watched, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
@@ -244,6 +244,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
+			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
 		},
 	})
 	a.exportGauges()

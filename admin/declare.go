@@ -134,7 +134,9 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
 		OnLost:  domain.OnLostAuto,
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
-		Alert:   domain.Alert{OnFailure: true, IncludeNoExecutor: true},
+
+		OnSuccess: decl.OnSuccess, OnFailure: decl.OnFailure,
+		Alert: domain.Alert{OnFailure: true, IncludeNoExecutor: true},
 	}
 	if err := declaredRouting(&spec, decl); err != nil {
 		return spec, err

@@ -11,8 +11,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
+	"github.com/carillon-sched/carillon/admin/internal/calling"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // buildFront constructs what people see: API, UI and alerts.
@@ -28,6 +30,9 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	})
 	front, err := api.New(api.Deps{
 		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		CallJob: func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error) {
+			return a.callJobs().For(ctx, executor, handler, calling.Call)
+		},
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Draining:  a.draining.Load, Closing: a.closing.Load,

@@ -91,7 +91,7 @@ func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
 		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
 		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
 		Input: input, TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted, Cause: string(e.Cause),
-		TenantId: int64(e.TenantID), Note: e.Note, LogLevel: spec.LogLevel,
+		TenantId: int64(e.TenantID), Note: e.Note, RequestedBy: e.RequestedBy, LogLevel: spec.LogLevel,
 		ShardIndex: int32(e.Shard), ShardTotal: int32(e.Shards), Part: partName(e.Part), ParentId: int64(e.Parent),
 	}
 }
@@ -123,6 +123,16 @@ func (t target) SendAcks(acks []completer.Ack) {
 		out[i] = &proto.ResultAck{ExecutionId: int64(a.ID), Fence: a.Fence, Code: string(a.Code), StillRunning: a.StillRunning}
 	}
 	t.s.SendAcks(out)
+}
+
+func (t target) SendStepAcks(acks []completer.StepAck) {
+	out := make([]*proto.StepAck, len(acks))
+	for i, a := range acks {
+		out[i] = &proto.StepAck{
+			ExecutionId: int64(a.ID), Fence: a.Fence, Request: a.Request, Code: string(a.Code), Message: a.Message, Output: a.Output,
+		}
+	}
+	t.s.SendStepAcks(out)
 }
 
 // fleet is dispatch's view of the gateway.
@@ -252,4 +262,29 @@ func (k *sink) Finished(s *gateway.Session, list []*proto.Result) {
 		})
 	}
 	k.completer.Finished(out...)
+}
+
+func (k *sink) Progress(s *gateway.Session, list []*proto.Progress) {
+	out := make([]store.ProgressReport, len(list))
+	for i, p := range list {
+		out[i] = store.ProgressReport{Tenant: s.Tenant, Executor: s.Executor, Progress: domain.Progress{
+			ExecutionID: domain.ExecutionID(p.ExecutionId), Fence: p.Fence, Seq: p.Seq,
+			Permille: int(max(0, min(p.Permille, 1000))), Message: p.Message,
+		}}
+	}
+	k.completer.Progressed(out...)
+}
+
+func (k *sink) Steps(s *gateway.Session, list []*proto.Step) {
+	out := make([]completer.Step, len(list))
+	for i, m := range list {
+		out[i] = completer.Step{
+			StepRequest: store.StepRequest{
+				Tenant: s.Tenant, Executor: s.Executor, ID: domain.ExecutionID(m.ExecutionId), Fence: m.Fence,
+				Name: m.Name, Store: m.Action == proto.StepAction_STEP_ACTION_STORE, Output: m.Output,
+			},
+			Request: m.Request, From: target{s: s},
+		}
+	}
+	k.completer.Asked(out...)
 }

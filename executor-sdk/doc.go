@@ -33,8 +33,21 @@
 //
 // TaskFrom tells about the run, Logger writes to its log, which people read in
 // the web UI while it grows, and LogHandler captures slog.InfoContext and its
-// kin. Permanent and RetryAfter shape what a failure means.
+// kin. Progress shows people how far it is.
+//
+// Step keeps the result of a part, so that a retry does not do it again; Guard
+// says whether the attempt may still act. For effects in the application's own
+// database there is package once.
+//
+// What a returned error means: a plain one fails the attempt, and the job's
+// retries decide. Permanent is not retried, RetryAfter says when to, Snooze
+// asks for the run again without using up an attempt, and Cancelled ends the
+// run as one that is not to be done any more.
+//
+// # Around the handler
 //
 // Use puts interceptors around all handlers: measuring, tracing, checking who
-// may run what.
+// may run what (package auth). HandleEnd registers callbacks, which follow the
+// end of a run. Package proxy calls handlers from other programs, and package
+// executortest runs them in go test.
 package executor

@@ -53,6 +53,31 @@ type retryAfterError struct {
 func (e *retryAfterError) Error() string { return e.err.Error() }
 func (e *retryAfterError) Unwrap() error { return e.err }
 
+// Snooze ends the attempt without a verdict and asks for the run again after
+// d, at least one second: what it waits for is not there yet. It does not count
+// as an attempt, is no failure, and alerts nobody. The run goes on to the same
+// or another instance, as a new attempt with a higher fence.
+func Snooze(d time.Duration) error { return &snoozeError{max(d, time.Second)} }
+
+type snoozeError struct{ after time.Duration }
+
+func (e *snoozeError) Error() string { return "snoozed for " + e.after.String() }
+
+// Cancelled ends the run as cancelled, with err as the reason: it is not to be
+// done any more, and that is no failure. It is not retried and alerts nobody.
+// Cancelled(nil) is nil.
+func Cancelled(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &cancelledError{err}
+}
+
+type cancelledError struct{ err error }
+
+func (e *cancelledError) Error() string { return e.err.Error() }
+func (e *cancelledError) Unwrap() error { return e.err }
+
 // classify turns what a handler returned into the words of the wire.
 func classify(err error) (kind string, after time.Duration) {
 	if _, ok := errors.AsType[*PanicError](err); ok {
@@ -63,6 +88,12 @@ func classify(err error) (kind string, after time.Duration) {
 	}
 	if _, ok := errors.AsType[*permanentError](err); ok {
 		return runner.KindPermanent, 0
+	}
+	if _, ok := errors.AsType[*cancelledError](err); ok {
+		return runner.KindCancelled, 0
+	}
+	if wish, ok := errors.AsType[*snoozeError](err); ok {
+		return runner.KindSnoozed, wish.after
 	}
 	if wish, ok := errors.AsType[*retryAfterError](err); ok {
 		return runner.KindRetryable, wish.after

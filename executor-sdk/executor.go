@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
 )
 
 // Executor connects registered handlers to the admin nodes. Make it with New,
@@ -24,6 +26,7 @@ type Executor struct {
 	jobNames map[string]string   // declared job → its handler
 
 	interceptors []Interceptor // outermost first; fixed once Run was called
+	admin        bridge.Admin  // in place of the network, in tests; nil otherwise
 }
 
 // New checks config, completed from the environment, and returns an executor

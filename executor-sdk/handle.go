@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 
+	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/schema"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -15,6 +16,7 @@ import (
 type handler struct {
 	name, description string
 	idempotent        bool
+	weight            int          // slots that a run takes, from 1
 	logLevel          slog.Leveler // nil = Config.LogLevel
 	in, out           *schema.Type
 	own               *job   // declared by the options beside the handler; nil = none
@@ -49,7 +51,7 @@ func (h *handler) ownJob() *job {
 // Handle panics when name is taken or unfit, when In or Out cannot be JSON,
 // when an option makes no sense, and when Run was called already.
 func Handle[In, Out any](ex *Executor, name string, fn func(ctx context.Context, in In) (Out, error), opts ...HandlerOption) {
-	h := &handler{name: name}
+	h := &handler{name: name, weight: 1}
 	var err error
 	if h.in, err = schema.Of(reflect.TypeFor[In]()); err != nil {
 		panic(fmt.Sprintf("carillon: handler %q: input %v", name, err))
@@ -111,6 +113,9 @@ func (ex *Executor) register(h *handler, opts []HandlerOption) {
 	for _, o := range opts {
 		o.applyHandler(h)
 	}
+	if h.weight < 1 || h.weight > runner.MaxSlots {
+		panic(fmt.Sprintf("carillon: handler %q: Weight must be from 1 to %d", h.name, runner.MaxSlots))
+	}
 	for _, j := range h.jobs {
 		d, err := j.declaration(h.in)
 		if err != nil {
@@ -140,9 +145,13 @@ func (ex *Executor) register(h *handler, opts []HandlerOption) {
 
 // message is h as the catalogue of Register has it.
 func (h *handler) message() *proto.Handler {
+	weight := int32(h.weight)
+	if weight == 1 {
+		weight = 0 // the default
+	}
 	return &proto.Handler{
 		Name: h.name, Description: h.description, Idempotent: h.idempotent,
 		InputSchema: h.in.Input(), OutputSchema: h.out.Output(),
-		Jobs: h.declared,
+		Jobs: h.declared, Weight: weight,
 	}
 }

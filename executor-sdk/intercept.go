@@ -76,6 +76,8 @@ const (
 	KindSucceeded Kind = "succeeded"
 	KindRetryable Kind = runner.KindRetryable // failed; another attempt may succeed
 	KindPermanent Kind = runner.KindPermanent // failed for good
+	KindSnoozed   Kind = runner.KindSnoozed   // wants to run again later; no failure
+	KindCancelled Kind = runner.KindCancelled // the handler says that the run is not to be done
 	KindPanic     Kind = runner.KindPanic
 	KindBadInput  Kind = runner.KindBadInput // the input does not fit; the handler was not called
 )

@@ -4,21 +4,29 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/midrun"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// run is the attempt that a handler's context belongs to. It is immutable.
+// run is the attempt that a handler's context belongs to.
 type run struct {
-	task  Task
-	input []byte
-	log   *logship.Writer
-	level slog.Leveler
+	// Fixed after construction.
+	task    Task
+	input   []byte
+	log     *logship.Writer
+	level   slog.Leveler
+	process *process
+	mark    *midrun.Mark
 	// traceOf is Config.TraceID; nil = none.
 	traceOf func(context.Context) string
 	trace   string // of the trigger; empty = none
+
+	mu    sync.Mutex
+	steps map[string]bool // guarded by mu: names that this attempt has used
 }
 
 // traceIn returns the trace id of the span in ctx, or "".
@@ -50,7 +58,8 @@ func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
 	h := p.handlers[o.GetHandler()]
 	r := &run{task: taskOf(o), input: o.GetInput(),
 		level: p.config.LogLevel, traceOf: p.config.TraceID, trace: traceOfParent(o.GetTraceparent()),
-		log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt())}
+		process: p, log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt()),
+		mark: p.board.Open(o.GetExecutionId(), o.GetFence())}
 	var ofJob slog.Level
 	if h.logLevel != nil {
 		r.level = h.logLevel
@@ -59,6 +68,7 @@ func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
 		r.level = ofJob
 	}
 	defer r.log.Close() // also when the handler ends its goroutine
+	defer r.mark.Close()
 	back := p.call(context.WithValue(ctx, runKey{}, r), h, o.GetInput())
 	back.LogLines = r.log.Close()
 	return back

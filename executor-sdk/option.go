@@ -37,6 +37,13 @@ func Idempotent() HandlerOption {
 	return handlerOption(func(h *handler) { h.idempotent = true })
 }
 
+// Weight says that a run of the handler takes n of the instance's Slots, for
+// work that is heavier than the rest. From 1, the default, to 4096; one that asks for more
+// than Config.Slots takes all of them.
+func Weight(n int) HandlerOption {
+	return handlerOption(func(h *handler) { h.weight = n })
+}
+
 // LogLevel is the lowest level of what the handler's runs log that is captured,
 // in place of Config.LogLevel. A *slog.LevelVar can be changed while they run.
 // The level that a job has in the admin comes before it.
@@ -200,8 +207,10 @@ const (
 // Owner is the mail address that is told when the job finally fails.
 func Owner(email string) JobOption { return jobOption(func(j *job) { j.owner = email }) }
 
-// OnSuccess names the handler that runs after the job's run succeeded.
+// OnSuccess names the callback (HandleEnd) that runs after the job's run succeeded.
 func OnSuccess(handler string) JobOption { return jobOption(func(j *job) { j.onSuccess = handler }) }
 
-// OnFailure names the handler that runs after the job's run finally failed.
+// OnFailure names the callback (HandleEnd) that runs after the job's run finally
+// failed: after the last attempt failed or timed out, or when it was lost or
+// never found an instance.
 func OnFailure(handler string) JobOption { return jobOption(func(j *job) { j.onFailure = handler }) }

@@ -19,6 +19,7 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/load"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/midrun"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/session"
 	"github.com/carillon-sched/carillon/proto"
@@ -47,7 +48,9 @@ type process struct {
 	journal      *journal.Journal
 	runner       *runner.Runner
 	logs         *logship.Shipper
-	fleet        *session.Fleet
+	fleet        fleet
+	desk         *midrun.Desk
+	board        *midrun.Board
 	meter        load.Meter
 	counts       *counts
 	onReady      func()
@@ -60,6 +63,7 @@ type process struct {
 // parent of all handlers' contexts.
 func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p := &process{
+		desk: midrun.NewDesk(), board: midrun.NewBoard(),
 		config: ex.config, handlers: ex.handlers, interceptors: ex.interceptors, boot: newBoot(), startedAt: time.Now(),
 		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
 		counts: newCounts(ex.order),
@@ -72,7 +76,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	}
 	var found journal.Found
 	var err error
-	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot, Synced: p.counts.syncs.Add})
+	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot, Synced: p.counts.syncs.Add, NoSync: ex.admin != nil})
 	if err != nil {
 		return nil, fmt.Errorf("%w (set Config.JournalDir or %s to a writable folder)", err, envJournal)
 	}
@@ -82,25 +86,50 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p.runner = runner.New(runner.Options{
 		Boot: p.boot, Journal: p.journal, Logger: p.logger, Base: base, Found: found.Entries, Call: p.invoke,
 		Ended: p.counts.ended, Refused: p.counts.refusedOffer,
-		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored,
+		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored, Tick: ex.tick(),
 		Limits: runner.Limits{
-			Slots: p.config.Slots, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
+			Slots: p.config.Slots, Weight: p.weight, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
 			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
 		},
 	})
-	p.fleet = session.NewFleet(session.Options{
-		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
-	})
+	p.fleet = ex.newFleet(p)
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
 		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
 		Spool: filepath.Join(found.Dir, "logs"), Died: diedWith(found.Entries),
 	})
+	return p, nil
+}
+
+// tick is how often the runner looks at the time; 0 = its default. A test's
+// clock passes in leaps: each look costs, and none waits for it.
+func (ex *Executor) tick() time.Duration {
+	if ex.admin != nil {
+		return time.Second
+	}
+	return 0
+}
+
+// newFleet connects over the network, or to the admin that a test has put in.
+func (ex *Executor) newFleet(p *process) fleet {
+	if ex.admin != nil {
+		return newInProcess(ex.admin, p)
+	}
 	if ex.tls == nil {
 		p.warnPlain()
 	}
-	return p, nil
+	return session.NewFleet(session.Options{
+		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
+	})
+}
+
+// weight is how many slots a run of the handler takes.
+func (p *process) weight(name string) int {
+	if h := p.handlers[name]; h != nil {
+		return h.weight
+	}
+	return 1
 }
 
 // diedWith says of an attempt that it was running when its process died.
@@ -194,7 +223,21 @@ func (p *process) Load() *proto.Heartbeat {
 
 // Up implements session.Events.
 func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered) {
+	p.up(l, sentAt, reply)
+}
+
+// link is a session as all rooms see it.
+type link interface {
+	runner.Link
+	midrun.Link
+}
+
+func (p *process) up(l link, sentAt time.Time, reply *proto.Registered) {
 	p.runner.LinkUp(l, sentAt, reply)
+	p.desk.Up(l, reply.GetTakesSteps())
+	if reply.GetTakesSteps() {
+		p.board.Up(l)
+	}
 	p.mu.Lock()
 	p.superseded = nil
 	p.mu.Unlock()
@@ -210,7 +253,13 @@ func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered)
 // The rest of session.Events goes to the runner.
 
 // Down implements session.Events.
-func (p *process) Down(l *session.Link) { p.runner.LinkDown(l) }
+func (p *process) Down(l *session.Link) { p.down(l) }
+
+func (p *process) down(l link) {
+	p.runner.LinkDown(l)
+	p.desk.Down(l)
+	p.board.Down(l)
+}
 
 // Renewed implements session.Events.
 func (p *process) Renewed(l *session.Link, sentAt time.Time, ok bool) {
@@ -233,6 +282,9 @@ func (p *process) Cancels(_ *session.Link, list []*proto.Cancel) { p.runner.Canc
 
 // Acks implements session.Events.
 func (p *process) Acks(_ *session.Link, list []*proto.ResultAck) { p.runner.Acks(list) }
+
+// StepAcks implements session.Events.
+func (p *process) StepAcks(_ *session.Link, list []*proto.StepAck) { p.desk.Answered(list) }
 
 // health says why the executor cannot take runs now, or nil.
 func (p *process) health() error {

@@ -30,7 +30,9 @@ func TestReadmeShowsCodeThatRuns(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	tested := ""
-	for _, file := range []string{"example_test.go", "examples/first/main.go"} {
+	for _, file := range []string{
+		"example_test.go", "example_midrun_test.go", "examples/first/main.go", "executortest/example_test.go", "proxy/example_test.go",
+	} {
 		code, err := os.ReadFile(file)
 		require.NoError(t, err)
 		tested += squeeze(string(code)) + "\n"

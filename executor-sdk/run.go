@@ -57,10 +57,12 @@ func (p *process) run(ctx context.Context) error {
 	stopJournal := start(func(ctx context.Context) { journalErr = p.journal.Run(ctx) })
 	stopRunner := start(p.runner.Run)
 	stopLogs := start(p.logs.Run)
+	stopBoard := start(p.board.Run)
 	stopFleet := start(p.fleet.Run)
 
 	<-ctx.Done()
 	p.fleet.Leave(p.drain())
+	stopBoard()
 	stopFleet()
 	stopLogs()
 	stopRunner()

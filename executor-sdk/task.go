@@ -30,6 +30,9 @@ type Task struct {
 	// ShardIndex and ShardTotal are this run's slice of a fire with shards, index
 	// from 0; see Shard. ShardTotal is 0 when the run is no shard.
 	ShardIndex, ShardTotal int
+	// RequestedBy is who asked for the run: a user, or "key:" and the name of an
+	// API key. Empty for scheduled ones.
+	RequestedBy string
 	// Part is "shard", "before" or "after" (BeforeShards, AfterShards) for a part
 	// of the run ParentID, and empty for a run of its own.
 	Part     string
@@ -79,6 +82,7 @@ func taskOf(o *proto.Offer) Task {
 		Cause:       o.GetCause(),
 		ShardIndex:  int(o.GetShardIndex()),
 		ShardTotal:  int(o.GetShardTotal()),
+		RequestedBy: o.GetRequestedBy(),
 		Part:        o.GetPart(),
 		ParentID:    o.GetParentId(),
 		Note:        o.GetNote(),

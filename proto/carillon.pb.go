@@ -251,6 +251,55 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_carillon_proto_rawDescGZIP(), []int{3}
 }
 
+type StepAction int32
+
+const (
+	StepAction_STEP_ACTION_UNSPECIFIED StepAction = 0
+	StepAction_STEP_ACTION_READ        StepAction = 1
+	StepAction_STEP_ACTION_STORE       StepAction = 2
+)
+
+// Enum value maps for StepAction.
+var (
+	StepAction_name = map[int32]string{
+		0: "STEP_ACTION_UNSPECIFIED",
+		1: "STEP_ACTION_READ",
+		2: "STEP_ACTION_STORE",
+	}
+	StepAction_value = map[string]int32{
+		"STEP_ACTION_UNSPECIFIED": 0,
+		"STEP_ACTION_READ":        1,
+		"STEP_ACTION_STORE":       2,
+	}
+)
+
+func (x StepAction) Enum() *StepAction {
+	p := new(StepAction)
+	*p = x
+	return p
+}
+
+func (x StepAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StepAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_carillon_proto_enumTypes[4].Descriptor()
+}
+
+func (StepAction) Type() protoreflect.EnumType {
+	return &file_carillon_proto_enumTypes[4]
+}
+
+func (x StepAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StepAction.Descriptor instead.
+func (StepAction) EnumDescriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{4}
+}
+
 // ClientHello is the first frame of every connection, sent by the executor.
 type ClientHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -990,7 +1039,9 @@ type Handler struct {
 	// The handler may run twice for one execution without harm.
 	Idempotent bool `protobuf:"varint,5,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
 	// A job that the application declares in code for this handler.
-	Jobs          []*JobDeclaration `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs []*JobDeclaration `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// How many of the instance's slots a run of it takes; 0 = 1.
+	Weight        int32 `protobuf:"varint,40,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1065,6 +1116,13 @@ func (x *Handler) GetJobs() []*JobDeclaration {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *Handler) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
 }
 
 type JobDeclaration struct {
@@ -1589,7 +1647,9 @@ type Registered struct {
 	Verdicts   []*InventoryVerdict `protobuf:"bytes,4,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	Nodes      *NodeList           `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// Handlers or job declarations that were not taken, with the reason.
-	Notices       []*Notice `protobuf:"bytes,6,rep,name=notices,proto3" json:"notices,omitempty"`
+	Notices []*Notice `protobuf:"bytes,6,rep,name=notices,proto3" json:"notices,omitempty"`
+	// This node takes Progress and Step. Unset by older nodes.
+	TakesSteps    bool `protobuf:"varint,40,opt,name=takes_steps,json=takesSteps,proto3" json:"takes_steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1664,6 +1724,13 @@ func (x *Registered) GetNotices() []*Notice {
 		return x.Notices
 	}
 	return nil
+}
+
+func (x *Registered) GetTakesSteps() bool {
+	if x != nil {
+		return x.TakesSteps
+	}
+	return false
 }
 
 // Inventory asks about attempts whose session to another node has ended.
@@ -2282,6 +2349,7 @@ type CommandToExecutor struct {
 	//	*CommandToExecutor_Grants
 	//	*CommandToExecutor_Acks
 	//	*CommandToExecutor_Cancels
+	//	*CommandToExecutor_StepAcks
 	Body          isCommandToExecutor_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2360,6 +2428,15 @@ func (x *CommandToExecutor) GetCancels() *CancelBatch {
 	return nil
 }
 
+func (x *CommandToExecutor) GetStepAcks() *StepAckBatch {
+	if x != nil {
+		if x, ok := x.Body.(*CommandToExecutor_StepAcks); ok {
+			return x.StepAcks
+		}
+	}
+	return nil
+}
+
 type isCommandToExecutor_Body interface {
 	isCommandToExecutor_Body()
 }
@@ -2380,6 +2457,10 @@ type CommandToExecutor_Cancels struct {
 	Cancels *CancelBatch `protobuf:"bytes,4,opt,name=cancels,proto3,oneof"`
 }
 
+type CommandToExecutor_StepAcks struct {
+	StepAcks *StepAckBatch `protobuf:"bytes,40,opt,name=step_acks,json=stepAcks,proto3,oneof"`
+}
+
 func (*CommandToExecutor_Offers) isCommandToExecutor_Body() {}
 
 func (*CommandToExecutor_Grants) isCommandToExecutor_Body() {}
@@ -2388,6 +2469,8 @@ func (*CommandToExecutor_Acks) isCommandToExecutor_Body() {}
 
 func (*CommandToExecutor_Cancels) isCommandToExecutor_Body() {}
 
+func (*CommandToExecutor_StepAcks) isCommandToExecutor_Body() {}
+
 type CommandToAdmin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -2395,6 +2478,8 @@ type CommandToAdmin struct {
 	//	*CommandToAdmin_Answers
 	//	*CommandToAdmin_Started
 	//	*CommandToAdmin_Results
+	//	*CommandToAdmin_Progress
+	//	*CommandToAdmin_Steps
 	Body          isCommandToAdmin_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2464,6 +2549,24 @@ func (x *CommandToAdmin) GetResults() *ResultBatch {
 	return nil
 }
 
+func (x *CommandToAdmin) GetProgress() *ProgressBatch {
+	if x != nil {
+		if x, ok := x.Body.(*CommandToAdmin_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *CommandToAdmin) GetSteps() *StepBatch {
+	if x != nil {
+		if x, ok := x.Body.(*CommandToAdmin_Steps); ok {
+			return x.Steps
+		}
+	}
+	return nil
+}
+
 type isCommandToAdmin_Body interface {
 	isCommandToAdmin_Body()
 }
@@ -2480,11 +2583,23 @@ type CommandToAdmin_Results struct {
 	Results *ResultBatch `protobuf:"bytes,3,opt,name=results,proto3,oneof"`
 }
 
+type CommandToAdmin_Progress struct {
+	Progress *ProgressBatch `protobuf:"bytes,40,opt,name=progress,proto3,oneof"`
+}
+
+type CommandToAdmin_Steps struct {
+	Steps *StepBatch `protobuf:"bytes,41,opt,name=steps,proto3,oneof"`
+}
+
 func (*CommandToAdmin_Answers) isCommandToAdmin_Body() {}
 
 func (*CommandToAdmin_Started) isCommandToAdmin_Body() {}
 
 func (*CommandToAdmin_Results) isCommandToAdmin_Body() {}
+
+func (*CommandToAdmin_Progress) isCommandToAdmin_Body() {}
+
+func (*CommandToAdmin_Steps) isCommandToAdmin_Body() {}
 
 type OfferBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2556,6 +2671,8 @@ type Offer struct {
 	// instance was chosen; 0 = the registration. A one-step offer that arrives
 	// when the lease counted from then may be over must not start.
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	// Who asked for the run (a user, or "key:" and the name of an API key); empty for scheduled ones.
+	RequestedBy string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
 	// Empty for a run that stands for itself; "shard" with shard_index (from 0) of
 	// shard_total; "before" and "after" for the hooks around the shards. parent_id
 	// is the run that they are parts of. Without these shard_total is 0.
@@ -2723,6 +2840,13 @@ func (x *Offer) GetLeaseSeq() int64 {
 		return x.LeaseSeq
 	}
 	return 0
+}
+
+func (x *Offer) GetRequestedBy() string {
+	if x != nil {
+		return x.RequestedBy
+	}
+	return ""
 }
 
 func (x *Offer) GetPart() string {
@@ -3256,7 +3380,7 @@ type Result struct {
 	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	Outcome     Outcome                `protobuf:"varint,3,opt,name=outcome,proto3,enum=carillon.v1.Outcome" json:"outcome,omitempty"`
 	Output      []byte                 `protobuf:"bytes,4,opt,name=output,proto3" json:"output,omitempty"`
-	// permanent, retryable, panic, cancelled, timeout, bad_input, output_too_large, unknown_handler, process_died.
+	// permanent, retryable, snoozed, panic, cancelled, timeout, bad_input, output_too_large, unknown_handler, process_died.
 	ErrorKind string `protobuf:"bytes,5,opt,name=error_kind,json=errorKind,proto3" json:"error_kind,omitempty"`
 	Error     string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	Stack     string `protobuf:"bytes,7,opt,name=stack,proto3" json:"stack,omitempty"`
@@ -3621,6 +3745,391 @@ func (x *Cancel) GetMessage() string {
 	return ""
 }
 
+type ProgressBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Progress      []*Progress            `protobuf:"bytes,1,rep,name=progress,proto3" json:"progress,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProgressBatch) Reset() {
+	*x = ProgressBatch{}
+	mi := &file_carillon_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgressBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgressBatch) ProtoMessage() {}
+
+func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgressBatch.ProtoReflect.Descriptor instead.
+func (*ProgressBatch) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ProgressBatch) GetProgress() []*Progress {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+// Progress is how far an attempt is. It is information: the newest counts.
+type Progress struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Grows with each report of the attempt, from 1.
+	Seq int64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// 0 to 1000.
+	Permille      int32  `protobuf:"varint,4,opt,name=permille,proto3" json:"permille,omitempty"`
+	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_carillon_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Progress) GetExecutionId() int64 {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return 0
+}
+
+func (x *Progress) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Progress) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Progress) GetPermille() int32 {
+	if x != nil {
+		return x.Permille
+	}
+	return 0
+}
+
+func (x *Progress) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type StepBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Steps         []*Step                `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepBatch) Reset() {
+	*x = StepBatch{}
+	mi := &file_carillon_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepBatch) ProtoMessage() {}
+
+func (x *StepBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepBatch.ProtoReflect.Descriptor instead.
+func (*StepBatch) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *StepBatch) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// Step stores or reads the result of a named step of a running attempt.
+type Step struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Chosen by the executor; the answer has the same.
+	Request int64 `protobuf:"varint,3,opt,name=request,proto3" json:"request,omitempty"`
+	// Empty with READ: only the attempt's right to act is asked for.
+	Name   string     `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Action StepAction `protobuf:"varint,5,opt,name=action,proto3,enum=carillon.v1.StepAction" json:"action,omitempty"`
+	// JSON, for STORE.
+	Output        []byte `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_carillon_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Step) GetExecutionId() int64 {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return 0
+}
+
+func (x *Step) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Step) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Step) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Step) GetAction() StepAction {
+	if x != nil {
+		return x.Action
+	}
+	return StepAction_STEP_ACTION_UNSPECIFIED
+}
+
+func (x *Step) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+type StepAckBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Acks          []*StepAck             `protobuf:"bytes,1,rep,name=acks,proto3" json:"acks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepAckBatch) Reset() {
+	*x = StepAckBatch{}
+	mi := &file_carillon_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepAckBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepAckBatch) ProtoMessage() {}
+
+func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepAckBatch.ProtoReflect.Descriptor instead.
+func (*StepAckBatch) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *StepAckBatch) GetAcks() []*StepAck {
+	if x != nil {
+		return x.Acks
+	}
+	return nil
+}
+
+type StepAck struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Request     int64                  `protobuf:"varint,3,opt,name=request,proto3" json:"request,omitempty"`
+	// stored, found, none, not_running, too_large, unavailable.
+	Code    string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// With found: what is stored.
+	Output        []byte `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepAck) Reset() {
+	*x = StepAck{}
+	mi := &file_carillon_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepAck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepAck) ProtoMessage() {}
+
+func (x *StepAck) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepAck.ProtoReflect.Descriptor instead.
+func (*StepAck) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *StepAck) GetExecutionId() int64 {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return 0
+}
+
+func (x *StepAck) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *StepAck) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *StepAck) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *StepAck) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *StepAck) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
 type LogBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Grows by one per batch on this connection; acknowledged cumulatively.
@@ -3632,7 +4141,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +4153,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +4166,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3689,7 +4198,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +4210,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +4223,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{40}
+	return file_carillon_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3768,7 +4277,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3780,7 +4289,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3793,7 +4302,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{41}
+	return file_carillon_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3841,7 +4350,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +4362,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +4375,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{42}
+	return file_carillon_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3953,7 +4462,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
 	"\aHandler\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -3962,7 +4471,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\x90\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
+	"\x06weight\x18( \x01(\x05R\x06weight\"\x90\n" +
 	"\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -4026,7 +4536,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
 	"\x05phase\x18\x03 \x01(\x0e2\x19.carillon.v1.AttemptPhaseR\x05phase\x12\x17\n" +
-	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\x9a\x02\n" +
+	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\xbb\x02\n" +
 	"\n" +
 	"Registered\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\x03R\n" +
@@ -4036,7 +4546,9 @@ const file_carillon_proto_rawDesc = "" +
 	"leaseTtlMs\x129\n" +
 	"\bverdicts\x18\x04 \x03(\v2\x1d.carillon.v1.InventoryVerdictR\bverdicts\x12+\n" +
 	"\x05nodes\x18\x05 \x01(\v2\x15.carillon.v1.NodeListR\x05nodes\x12-\n" +
-	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\"=\n" +
+	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\x12\x1f\n" +
+	"\vtakes_steps\x18( \x01(\bR\n" +
+	"takesSteps\"=\n" +
 	"\tInventory\x120\n" +
 	"\x05items\x18\x01 \x03(\v2\x1a.carillon.v1.InventoryItemR\x05items\"E\n" +
 	"\bVerdicts\x129\n" +
@@ -4073,21 +4585,24 @@ const file_carillon_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
 	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\a\n" +
 	"\x05Leave\"\x06\n" +
-	"\x04Wake\"\xea\x01\n" +
+	"\x04Wake\"\xa4\x02\n" +
 	"\x11CommandToExecutor\x121\n" +
 	"\x06offers\x18\x01 \x01(\v2\x17.carillon.v1.OfferBatchH\x00R\x06offers\x121\n" +
 	"\x06grants\x18\x02 \x01(\v2\x17.carillon.v1.GrantBatchH\x00R\x06grants\x121\n" +
 	"\x04acks\x18\x03 \x01(\v2\x1b.carillon.v1.ResultAckBatchH\x00R\x04acks\x124\n" +
-	"\acancels\x18\x04 \x01(\v2\x18.carillon.v1.CancelBatchH\x00R\acancelsB\x06\n" +
-	"\x04body\"\xbb\x01\n" +
+	"\acancels\x18\x04 \x01(\v2\x18.carillon.v1.CancelBatchH\x00R\acancels\x128\n" +
+	"\tstep_acks\x18( \x01(\v2\x19.carillon.v1.StepAckBatchH\x00R\bstepAcksB\x06\n" +
+	"\x04body\"\xa5\x02\n" +
 	"\x0eCommandToAdmin\x124\n" +
 	"\aanswers\x18\x01 \x01(\v2\x18.carillon.v1.AnswerBatchH\x00R\aanswers\x125\n" +
 	"\astarted\x18\x02 \x01(\v2\x19.carillon.v1.StartedBatchH\x00R\astarted\x124\n" +
-	"\aresults\x18\x03 \x01(\v2\x18.carillon.v1.ResultBatchH\x00R\aresultsB\x06\n" +
+	"\aresults\x18\x03 \x01(\v2\x18.carillon.v1.ResultBatchH\x00R\aresults\x128\n" +
+	"\bprogress\x18( \x01(\v2\x1a.carillon.v1.ProgressBatchH\x00R\bprogress\x12.\n" +
+	"\x05steps\x18) \x01(\v2\x16.carillon.v1.StepBatchH\x00R\x05stepsB\x06\n" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xf9\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\x9c\x05\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -4111,7 +4626,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
-	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12\x12\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12!\n" +
+	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12\x12\n" +
 	"\x04part\x18\x1e \x01(\tR\x04part\x12\x1b\n" +
 	"\tparent_id\x18\x1f \x01(\x03R\bparentId\x12\x1b\n" +
 	"\tlog_level\x18< \x01(\tR\blogLevel\x12+\n" +
@@ -4181,7 +4697,33 @@ const file_carillon_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"K\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"B\n" +
+	"\rProgressBatch\x121\n" +
+	"\bprogress\x18\x01 \x03(\v2\x15.carillon.v1.ProgressR\bprogress\"\x8b\x01\n" +
+	"\bProgress\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x1a\n" +
+	"\bpermille\x18\x04 \x01(\x05R\bpermille\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"4\n" +
+	"\tStepBatch\x12'\n" +
+	"\x05steps\x18\x01 \x03(\v2\x11.carillon.v1.StepR\x05steps\"\xb6\x01\n" +
+	"\x04Step\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x03R\arequest\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12/\n" +
+	"\x06action\x18\x05 \x01(\x0e2\x17.carillon.v1.StepActionR\x06action\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\fR\x06output\"8\n" +
+	"\fStepAckBatch\x12(\n" +
+	"\x04acks\x18\x01 \x03(\v2\x14.carillon.v1.StepAckR\x04acks\"\xa2\x01\n" +
+	"\aStepAck\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x03R\arequest\x12\x12\n" +
+	"\x04code\x18\x04 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\fR\x06output\"K\n" +
 	"\bLogBatch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12-\n" +
 	"\x06chunks\x18\x02 \x03(\v2\x15.carillon.v1.LogChunkR\x06chunks\"\xa8\x01\n" +
@@ -4224,7 +4766,12 @@ const file_carillon_proto_rawDesc = "" +
 	"\x11OUTCOME_TIMED_OUT\x10\x03\x12\x15\n" +
 	"\x11OUTCOME_CANCELLED\x10\x04\x12\x19\n" +
 	"\x15OUTCOME_NEVER_STARTED\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_UNKNOWN\x10\x06B0Z.github.com/carillon-sched/carillon/proto;protob\x06proto3"
+	"\x0fOUTCOME_UNKNOWN\x10\x06*V\n" +
+	"\n" +
+	"StepAction\x12\x1b\n" +
+	"\x17STEP_ACTION_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10STEP_ACTION_READ\x10\x01\x12\x15\n" +
+	"\x11STEP_ACTION_STORE\x10\x02B0Z.github.com/carillon-sched/carillon/proto;protob\x06proto3"
 
 var (
 	file_carillon_proto_rawDescOnce sync.Once
@@ -4238,111 +4785,125 @@ func file_carillon_proto_rawDescGZIP() []byte {
 	return file_carillon_proto_rawDescData
 }
 
-var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
 	(Verdict)(0),              // 2: carillon.v1.Verdict
 	(Outcome)(0),              // 3: carillon.v1.Outcome
-	(*ClientHello)(nil),       // 4: carillon.v1.ClientHello
-	(*ServerHello)(nil),       // 5: carillon.v1.ServerHello
-	(*Error)(nil),             // 6: carillon.v1.Error
-	(*ControlToAdmin)(nil),    // 7: carillon.v1.ControlToAdmin
-	(*ControlToExecutor)(nil), // 8: carillon.v1.ControlToExecutor
-	(*Register)(nil),          // 9: carillon.v1.Register
-	(*Handler)(nil),           // 10: carillon.v1.Handler
-	(*JobDeclaration)(nil),    // 11: carillon.v1.JobDeclaration
-	(*Sharding)(nil),          // 12: carillon.v1.Sharding
-	(*InventoryItem)(nil),     // 13: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 14: carillon.v1.Registered
-	(*Inventory)(nil),         // 15: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 16: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 17: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 18: carillon.v1.Notice
-	(*NodeList)(nil),          // 19: carillon.v1.NodeList
-	(*Node)(nil),              // 20: carillon.v1.Node
-	(*Heartbeat)(nil),         // 21: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 22: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 23: carillon.v1.Drain
-	(*Leave)(nil),             // 24: carillon.v1.Leave
-	(*Wake)(nil),              // 25: carillon.v1.Wake
-	(*CommandToExecutor)(nil), // 26: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 27: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 28: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 29: carillon.v1.Offer
-	(*Script)(nil),            // 30: carillon.v1.Script
-	(*AnswerBatch)(nil),       // 31: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 32: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 33: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 34: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 35: carillon.v1.StartedBatch
-	(*Started)(nil),           // 36: carillon.v1.Started
-	(*ResultBatch)(nil),       // 37: carillon.v1.ResultBatch
-	(*Result)(nil),            // 38: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 39: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 40: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 41: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 42: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 43: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 44: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 45: carillon.v1.LogLine
-	(*LogAck)(nil),            // 46: carillon.v1.LogAck
-	nil,                       // 47: carillon.v1.Register.LabelsEntry
+	(StepAction)(0),           // 4: carillon.v1.StepAction
+	(*ClientHello)(nil),       // 5: carillon.v1.ClientHello
+	(*ServerHello)(nil),       // 6: carillon.v1.ServerHello
+	(*Error)(nil),             // 7: carillon.v1.Error
+	(*ControlToAdmin)(nil),    // 8: carillon.v1.ControlToAdmin
+	(*ControlToExecutor)(nil), // 9: carillon.v1.ControlToExecutor
+	(*Register)(nil),          // 10: carillon.v1.Register
+	(*Handler)(nil),           // 11: carillon.v1.Handler
+	(*JobDeclaration)(nil),    // 12: carillon.v1.JobDeclaration
+	(*Sharding)(nil),          // 13: carillon.v1.Sharding
+	(*InventoryItem)(nil),     // 14: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 15: carillon.v1.Registered
+	(*Inventory)(nil),         // 16: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 17: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 18: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 19: carillon.v1.Notice
+	(*NodeList)(nil),          // 20: carillon.v1.NodeList
+	(*Node)(nil),              // 21: carillon.v1.Node
+	(*Heartbeat)(nil),         // 22: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 23: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 24: carillon.v1.Drain
+	(*Leave)(nil),             // 25: carillon.v1.Leave
+	(*Wake)(nil),              // 26: carillon.v1.Wake
+	(*CommandToExecutor)(nil), // 27: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 28: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 29: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 30: carillon.v1.Offer
+	(*Script)(nil),            // 31: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 32: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 33: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 34: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 35: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 36: carillon.v1.StartedBatch
+	(*Started)(nil),           // 37: carillon.v1.Started
+	(*ResultBatch)(nil),       // 38: carillon.v1.ResultBatch
+	(*Result)(nil),            // 39: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 40: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 41: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 42: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 43: carillon.v1.Cancel
+	(*ProgressBatch)(nil),     // 44: carillon.v1.ProgressBatch
+	(*Progress)(nil),          // 45: carillon.v1.Progress
+	(*StepBatch)(nil),         // 46: carillon.v1.StepBatch
+	(*Step)(nil),              // 47: carillon.v1.Step
+	(*StepAckBatch)(nil),      // 48: carillon.v1.StepAckBatch
+	(*StepAck)(nil),           // 49: carillon.v1.StepAck
+	(*LogBatch)(nil),          // 50: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 51: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 52: carillon.v1.LogLine
+	(*LogAck)(nil),            // 53: carillon.v1.LogAck
+	nil,                       // 54: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
-	6,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
-	9,  // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	21, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	23, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	15, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	24, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
-	14, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	22, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	19, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	23, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
-	6,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	16, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	25, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
-	47, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
-	10, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	13, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	13, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
-	11, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	12, // 19: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	7,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
+	10, // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
+	22, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	24, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	16, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	25, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
+	15, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	23, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	20, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	24, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	7,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
+	17, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	26, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
+	54, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	11, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
+	14, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	14, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	12, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
+	13, // 19: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
 	1,  // 20: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	17, // 21: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	19, // 22: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	18, // 23: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	13, // 24: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	17, // 25: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	18, // 21: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	20, // 22: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	19, // 23: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	14, // 24: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	18, // 25: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
 	2,  // 26: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	20, // 27: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	28, // 28: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	33, // 29: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	39, // 30: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	41, // 31: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	31, // 32: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	35, // 33: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	37, // 34: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	29, // 35: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	30, // 36: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	32, // 37: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	34, // 38: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	36, // 39: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	38, // 40: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 41: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	40, // 42: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	42, // 43: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	44, // 44: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	45, // 45: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 46: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	21, // 27: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	29, // 28: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	34, // 29: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	40, // 30: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	42, // 31: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	48, // 32: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	32, // 33: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	36, // 34: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	38, // 35: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	44, // 36: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	46, // 37: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	30, // 38: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	31, // 39: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	33, // 40: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	35, // 41: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	37, // 42: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	39, // 43: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 44: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	41, // 45: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	43, // 46: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	45, // 47: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	47, // 48: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 49: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	49, // 50: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	51, // 51: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	52, // 52: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 53: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -4371,19 +4932,22 @@ func file_carillon_proto_init() {
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
+		(*CommandToExecutor_StepAcks)(nil),
 	}
 	file_carillon_proto_msgTypes[23].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
+		(*CommandToAdmin_Progress)(nil),
+		(*CommandToAdmin_Steps)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   44,
+			NumEnums:      5,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -32,6 +32,13 @@ const (
 	MaxErrorText = 16 << 10
 	// MaxLogLine bounds the message and the attributes of one log line together, in bytes.
 	MaxLogLine = 64 << 10
+	// MaxProgressText bounds Progress.message, in bytes.
+	MaxProgressText = 1 << 10
+	// MaxStep bounds the stored result of one step, in bytes of JSON; MaxSteps is how many
+	// steps a run may store, MaxStepsBytes how many bytes they may have together.
+	MaxStep       = 64 << 10
+	MaxSteps      = 200
+	MaxStepsBytes = 1 << 20
 	// MaxBatch bounds the items in one batch frame.
 	MaxBatch = 500
 	// MaxOwed bounds the attempts that Register.owed names.

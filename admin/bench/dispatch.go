@@ -246,11 +246,13 @@ func (w *wire) Left(*gateway.Session) {
 	}
 }
 
-func (w *wire) Answered(*gateway.Session, []*proto.Answer) {}
-func (w *wire) Started(*gateway.Session, []*proto.Started) {}
-func (w *wire) Freed(*gateway.Session, int)                {}
-func (w *wire) Doubted(*gateway.Session)                   {}
-func (w *wire) Draining(*gateway.Session)                  {}
+func (w *wire) Answered(*gateway.Session, []*proto.Answer)   {}
+func (w *wire) Started(*gateway.Session, []*proto.Started)   {}
+func (w *wire) Freed(*gateway.Session, int)                  {}
+func (w *wire) Doubted(*gateway.Session)                     {}
+func (w *wire) Draining(*gateway.Session)                    {}
+func (w *wire) Progress(*gateway.Session, []*proto.Progress) {}
+func (w *wire) Steps(*gateway.Session, []*proto.Step)        {}
 
 // VerifyJoinToken lets in whoever comes: the gateway listens on loopback for
 // the time of a measurement, and nothing is behind it.

@@ -1,9 +1,9 @@
 package generate
 
+import "fmt"
+
 // shape is one of the four signatures of handlers.
 type shape struct{ in, out bool }
-
-var shapes = []shape{{false, false}, {true, false}, {false, true}, {true, true}}
 
 func shapeOf(c Clock) shape { return shape{in: c.Input != "", out: c.Output != ""} }
 
@@ -21,90 +21,96 @@ func (s shape) handle() string {
 	}
 }
 
-// helper is the generated function that adds callbacks to this shape.
-func (s shape) helper() string {
-	switch s {
-	case shape{false, false}:
-		return "carillonFunc"
-	case shape{true, false}:
-		return "carillonIn"
-	case shape{false, true}:
-		return "carillonOut"
-	default:
-		return "carillonInOut"
-	}
-}
+// What is appended to a clock's name to name its callbacks' handlers.
+const (
+	succeededSuffix = ".succeeded"
+	failedSuffix    = ".failed"
+)
 
 // callbackHelpers are written into the generated file as needed. Type
 // inference lets them work without naming, and so importing, the user's types.
-var callbackHelpers = map[shape]string{
-	{false, false}: `
-func carillonFunc(fn func(context.Context) error, succeeded func(context.Context), failed func(context.Context, error)) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := carillonAttempt(ctx, func() (struct{}, error) { return struct{}{}, fn(ctx) }, carillonNoOutput(succeeded), failed)
-		return err
-	}
+var callbackHelpers = []struct{ name, code string }{
+	{"carillonQuiet", `
+// carillonQuiet is for callbacks that cannot fail.
+func carillonQuiet[T any](fn func(context.Context, T)) func(context.Context, T) error {
+	return func(ctx context.Context, value T) error { fn(ctx, value); return nil }
 }
-`,
-	{true, false}: `
-func carillonIn[In any](fn func(context.Context, In) error, succeeded func(context.Context), failed func(context.Context, error)) func(context.Context, In) error {
-	return func(ctx context.Context, in In) error {
-		_, err := carillonAttempt(ctx, func() (struct{}, error) { return struct{}{}, fn(ctx, in) }, carillonNoOutput(succeeded), failed)
-		return err
-	}
+`},
+	{"carillonPlain", `
+// carillonPlain is for callbacks of handlers without output.
+func carillonPlain(fn func(context.Context) error) func(context.Context, struct{}) error {
+	return func(ctx context.Context, _ struct{}) error { return fn(ctx) }
 }
-`,
-	{false, true}: `
-func carillonOut[Out any](fn func(context.Context) (Out, error), succeeded func(context.Context, Out), failed func(context.Context, error)) func(context.Context) (Out, error) {
-	return func(ctx context.Context) (Out, error) {
-		return carillonAttempt(ctx, func() (Out, error) { return fn(ctx) }, succeeded, failed)
-	}
+`},
+	{"carillonPlainQuiet", `
+// carillonPlainQuiet is for callbacks of handlers without output that cannot fail.
+func carillonPlainQuiet(fn func(context.Context)) func(context.Context, struct{}) error {
+	return func(ctx context.Context, _ struct{}) error { fn(ctx); return nil }
 }
-`,
-	{true, true}: `
-func carillonInOut[In, Out any](fn func(context.Context, In) (Out, error), succeeded func(context.Context, Out), failed func(context.Context, error)) func(context.Context, In) (Out, error) {
-	return func(ctx context.Context, in In) (Out, error) {
-		return carillonAttempt(ctx, func() (Out, error) { return fn(ctx, in) }, succeeded, failed)
-	}
+`},
 }
-`,
-}
-
-// callbackNoOutput goes with the helpers of handlers without output.
-const callbackNoOutput = `
-func carillonNoOutput(succeeded func(context.Context)) func(context.Context, struct{}) {
-	if succeeded == nil {
-		return nil
-	}
-	return func(ctx context.Context, _ struct{}) { succeeded(ctx) }
-}
-`
-
-// callbackCore goes with any of the helpers. A panic is noticed without
-// recover, so that the SDK still sees it with the stack of its origin.
-const callbackCore = `
-// errCarillonPanic is what a failure callback gets when its handler panicked.
-var errCarillonPanic = errors.New("the handler panicked")
-
-// carillonAttempt runs one attempt and then its callbacks.
-func carillonAttempt[Out any](ctx context.Context, run func() (Out, error), succeeded func(context.Context, Out), failed func(context.Context, error)) (Out, error) {
-	result := errCarillonPanic // until run has returned
-	defer func() {
-		if result != nil && failed != nil {
-			failed(context.WithoutCancel(ctx), result)
-		}
-	}()
-	out, err := run()
-	result = err
-	if err == nil && succeeded != nil {
-		succeeded(ctx, out)
-	}
-	return out, err
-}
-`
 
 // reserved are the names that generated code may declare besides Register….
-var reserved = []string{
-	"carillonFunc", "carillonIn", "carillonOut", "carillonInOut",
-	"carillonNoOutput", "carillonAttempt", "errCarillonPanic",
+var reserved = []string{"carillonQuiet", "carillonPlain", "carillonPlainQuiet"}
+
+// callbacks registers the handlers of a clock's callbacks.
+func (w *goWriter) callbacks(c Clock) {
+	if c.OnSuccess != "" {
+		helper := ""
+		switch {
+		case c.Output == "" && c.successFails:
+			helper = "carillonPlain"
+		case c.Output == "":
+			helper = "carillonPlainQuiet"
+		case !c.successFails:
+			helper = "carillonQuiet"
+		}
+		w.callback(c.Name+succeededSuffix, "SuccessFunc", helper, c.OnSuccess, "Follows a success of "+c.Name)
+	}
+	if c.OnFailure != "" {
+		helper := ""
+		if !c.failureFails {
+			helper = "carillonQuiet"
+		}
+		w.callback(c.Name+failedSuffix, "FailureFunc", helper, c.OnFailure, "Follows a failure of "+c.Name)
+	}
+}
+
+func (w *goWriter) callback(name, adapter, helper, method, description string) {
+	function := "t." + method
+	if helper != "" {
+		w.helpers[helper] = true
+		function = helper + "(" + function + ")"
+	}
+	w.printf("executor.HandleEnd(ex, %q, executor.%s(%s), executor.Description(%q))\n", name, adapter, function, description)
+}
+
+// writeHelpers appends the helpers that were used.
+func (w *goWriter) writeHelpers() {
+	for _, h := range callbackHelpers {
+		if w.helpers[h.name] {
+			w.imports["context"] = true
+			w.body.WriteString(h.code)
+		}
+	}
+}
+
+// callbackOptions names the callbacks in the clock's job.
+func callbackOptions(c Clock) []string {
+	var out []string
+	if c.OnSuccess != "" {
+		out = append(out, fmt.Sprintf("executor.OnSuccess(%q)", c.Name+succeededSuffix))
+	}
+	if c.OnFailure != "" {
+		out = append(out, fmt.Sprintf("executor.OnFailure(%q)", c.Name+failedSuffix))
+	}
+	return out
+}
+
+// longest is how long a clock's name may be, so that its callbacks' names fit too.
+func longest(c Clock) int {
+	if c.OnSuccess == "" && c.OnFailure == "" {
+		return maxName
+	}
+	return maxName - max(len(succeededSuffix), len(failedSuffix))
 }

@@ -16,6 +16,7 @@ type Group struct {
 	Type        string  `json:"type"`
 	Description string  `json:"description,omitempty"`
 	Register    string  `json:"register"` // the generated function
+	Proxy       bool    `json:"proxy,omitempty"`
 	Clocks      []Clock `json:"clocks"`
 }
 
@@ -55,6 +56,7 @@ type Clock struct {
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
+	Weight      int             `json:"weight,omitempty"`
 	OnSuccess   string          `json:"onSuccess,omitempty"`
 	OnFailure   string          `json:"onFailure,omitempty"`
 	Broadcast   bool            `json:"broadcast,omitempty"`
@@ -63,6 +65,9 @@ type Clock struct {
 	Before      string          `json:"before,omitempty"`      // handler
 	After       string          `json:"after,omitempty"`       // handler
 	FireTimeout string          `json:"fireTimeout,omitempty"` // Go duration
+
+	imports                    map[string]string // local name → path, of what Input and Output name
+	successFails, failureFails bool              // the callbacks return an error
 }
 
 // The words that the enumerated keys accept. The SDK has a constant for each.
@@ -77,7 +82,8 @@ var (
 	gaps       = []string{"run_at_gap_end", "skip"}
 	overlaps   = []string{"once", "both"}
 	dayRules   = []string{"not_holidays", "workdays", "all"}
-	timerKeys  = []string{"name", "description"}
+	timerKeys  = []string{"name", "description", "proxy"}
+	timerFlags = []string{"proxy"}
 	gonePolicy = []string{"miss", "move"}
 	clockFlags = []string{"idempotent", "broadcast"}
 	clockKeys  = []string{
@@ -85,7 +91,7 @@ var (
 		"calendars", "days", "input",
 		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "routing-key",
 		"require-labels", "prefer-labels", "send-retries", "send-delay", "misfire",
-		"owner", "idempotent", "on-success", "on-failure",
+		"owner", "idempotent", "weight", "on-success", "on-failure",
 		"broadcast", "shards", "on-gone", "before", "after", "fire-timeout",
 	}
 )
@@ -98,6 +104,7 @@ const (
 	// maxParallelism only keeps out what cannot be meant.
 	maxParallelism = 100_000
 	maxPriority    = 100
+	maxWeight      = 4096 // slots of an instance, at most
 	maxShards      = 1000
 	maxSends       = 1000
 )
@@ -108,8 +115,12 @@ func readTimer(m *marker, g *Group, r *report) {
 		switch {
 		case !slices.Contains(timerKeys, o.key):
 			r.add(o.pos, nearMiss(o.key, timerKeys), "unknown key %q in carillon:timer", o.key)
-		case o.flag:
+		case o.flag && !slices.Contains(timerFlags, o.key):
 			r.add(o.pos, "write "+o.key+"=…", "key %q needs a value", o.key)
+		case !o.flag && slices.Contains(timerFlags, o.key):
+			r.add(o.valuePos, "write "+o.key+" alone, or leave it out", "key %q takes no value", o.key)
+		case o.key == "proxy":
+			g.Proxy = true
 		case o.key == "name":
 			g.Name = checkedName(o, r)
 		default:
@@ -212,6 +223,8 @@ func (c *clockReader) set(o option) {
 		c.clock.Owner = c.address(o)
 	case "idempotent":
 		c.clock.Idempotent = true
+	case "weight":
+		c.clock.Weight = c.number(o, 1, maxWeight)
 	case "on-success":
 		c.clock.OnSuccess = o.value
 	case "on-failure":

@@ -20,23 +20,32 @@
 //
 // # Keys
 //
-// timer: name (default: the type's name in kebab case), description.
+// timer: name (default: the type's name in kebab case), description and the
+// flag proxy.
 //
 // clock: name (required), description, cron, dialect, every, zone, input,
 // retries, retry-delay, timeout, blocking, parallelism, priority, routing, routing-key,
-// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, on-success, on-failure,
+// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, weight, on-success, on-failure,
 // shards, on-gone, before, after, fire-timeout and the flags idempotent and broadcast. A value is bare, "quoted" or `quoted` as
 // in Go. One method may carry several clocks with different names.
 //
 // # Callbacks
 //
-// on-success and on-failure name methods of the same type. They run in the
-// same process, directly after each attempt: func(context.Context, Out) with
-// the output (func(context.Context) when there is none), and
-// func(context.Context, error). The failure callback gets a context that is
-// not cancelled, because the attempt's own one often is; it should end within
-// the executor's KillGrace. A panic of the handler is reported to it too, and
-// goes on afterwards, so that the attempt fails with the stack.
+// on-success and on-failure name methods of the same type. They run after the
+// run has ended, retries included, as runs of their own on any instance of the executor, at
+// least once: func(context.Context, Out) with the output (func(context.Context)
+// when there is none), and func(context.Context, error). They may return an error:
+// then they are tried again. Their handlers are called like the clock, with .succeeded or
+// .failed behind.
+//
+// # Proxies
+//
+// The flag proxy of a timer asks for a third file, carillon_proxy.go, with a type that
+// calls the timer's handlers wherever they run (package proxy), here
+//
+//	orders := shop.NewOrdersProxy(client, "shop")
+//	report, err := orders.CloseDay(ctx)         // waits for the result
+//	run, err := orders.StartCloseDay(ctx)       // run.Wait, run.Status, run.Cancel
 //
 // # Strictness
 //

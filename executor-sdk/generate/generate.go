@@ -37,7 +37,7 @@ func Dir(dir string, opts Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Output{Dir: dir, Package: p, Files: []File{{Name: GoFile}, {Name: ManifestFile}}}
+	out := &Output{Dir: dir, Package: p, Files: []File{{Name: GoFile}, {Name: ManifestFile}, {Name: ProxyFile}}}
 	if p == nil {
 		return out, nil
 	}
@@ -45,6 +45,9 @@ func Dir(dir string, opts Options) (*Output, error) {
 		return nil, err
 	}
 	if out.Files[1].Content, err = renderManifest(p); err != nil {
+		return nil, err
+	}
+	if out.Files[2].Content, err = renderProxy(p); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -85,7 +88,7 @@ func isOurs(name string, content []byte) bool {
 	if content == nil {
 		return false
 	}
-	return name != GoFile || bytes.HasPrefix(content, []byte(header))
+	return name == ManifestFile || bytes.HasPrefix(content, []byte(header))
 }
 
 // Write makes the disk agree and returns what it changed. Files are replaced

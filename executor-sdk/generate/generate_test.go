@@ -153,8 +153,16 @@ func TestProblems(t *testing.T) {
 			goodMethod+"\nfunc (o *Orders) Done(ctx context.Context) {}"),
 			"a.go:13:18: method Done does not fit as on-failure of Close; want func(context.Context, error)"},
 		{"callback that returns", around("//carillon:clock name=a on-failure=Done",
-			goodMethod+"\nfunc (o *Orders) Done(ctx context.Context, err error) error { return err }"),
-			"does not fit as on-failure"},
+			goodMethod+"\nfunc (o *Orders) Done(ctx context.Context, err error) int { return 1 }"),
+			"does not fit as on-failure of Close; want func(context.Context, error); it may return an error"},
+		{"long name with callbacks", around("//carillon:clock name="+strings.Repeat("n", 120)+" on-failure=Done",
+			goodMethod+"\nfunc (o *Orders) Done(ctx context.Context, err error) {}"),
+			"is too long for a clock with callbacks; use at most 118 bytes: callbacks add to it"},
+		{"weight", around("//carillon:clock name=a weight=0", goodMethod), `weight="0" is out of range`},
+		{"flag with a value", strings.Replace(around("//carillon:clock name=a", goodMethod), "//carillon:timer", "//carillon:timer proxy=yes", 1),
+			`key "proxy" takes no value; write proxy alone`},
+		{"proxy name taken", strings.Replace(around("//carillon:clock name=a", goodMethod+"\nfunc NewOrdersProxy() {}"), "//carillon:timer", "//carillon:timer proxy", 1),
+			"a.go:13:6: NewOrdersProxy is declared already; rename it: the generated proxy has this name"},
 
 		{"syntax error", "package shop\n\nfunc {", "a.go:3:6: expected"},
 		{"build constraint", "//go:build never_built\n\npackage shop\n\n//carillon:timer\ntype T struct{}\n",
@@ -210,7 +218,31 @@ func TestRenamedImport(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte(fixed), 0o644))
 	out, err := Dir(dir, Options{})
 	require.NoError(t, err)
-	require.Contains(t, string(out.Files[0].Content), "carillonOut(t.Close, t.Done, nil)")
+	require.Contains(t, string(out.Files[0].Content), `executor.HandleEnd(ex, "a.succeeded", executor.SuccessFunc(carillonQuiet(t.Done))`)
+}
+
+// A proxy names the types that it takes and gives, and so their imports.
+func TestProxyImportsWhatItsTypesNeed(t *testing.T) {
+	source := strings.NewReplacer(`import "context"`, "import (\n\t\"context\"\n\tlarge \"math/big\"\n)", "//carillon:timer", "//carillon:timer proxy").
+		Replace(around("//carillon:clock name=b\n//carillon:clock name=a", "func (o *Orders) Close(ctx context.Context, in map[string]*large.Int) error { return nil }"))
+	dir := write(t, map[string]string{"a.go": source})
+	out, err := Dir(dir, Options{})
+	require.NoError(t, err)
+	code := string(out.Files[2].Content)
+	require.Contains(t, code, `large "math/big"`)
+	require.Contains(t, code, "func (p *OrdersProxy) Close(ctx context.Context, in map[string]*large.Int, opts ...proxy.Option) error {")
+	require.Contains(t, code, `p.executor, "a", in, opts...)`)
+	require.Equal(t, 1, strings.Count(code, ") Close("), "one function for a method with two clocks")
+	_, err = out.Write()
+	require.NoError(t, err)
+	again, err := Dir(dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, out.Files, again.Files, "our own output is not read")
+
+	plain := write(t, map[string]string{"a.go": around("//carillon:clock name=a", goodMethod)})
+	out, err = Dir(plain, Options{})
+	require.NoError(t, err)
+	require.Nil(t, out.Files[2].Content, "nobody asked for one")
 }
 
 // Moving code between files and running again changes nothing.

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"cmp"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"maps"
@@ -85,6 +86,13 @@ func (rd *reader) readType(t *ast.TypeSpec, markers []*marker) {
 			rd.checkType(t)
 			g := &Group{Name: kebab(t.Name.Name), Type: t.Name.Name, Register: "Register" + t.Name.Name}
 			readTimer(m, g, rd.r)
+			if name := g.Type + "Proxy"; g.Proxy {
+				for _, n := range []string{name, "New" + name} {
+					if pos, taken := rd.source.names[n]; taken {
+						rd.r.add(rd.fset.Position(pos), "rename it: the generated proxy has this name", "%s is declared already", n)
+					}
+				}
+			}
 			for _, other := range rd.groups {
 				if other.Name == g.Name {
 					rd.r.add(m.pos, "give one of them another name=…", "timer name %q is used by type %s already", g.Name, other.Type)
@@ -152,6 +160,11 @@ func (rd *reader) readMethod(decl *ast.FuncDecl, m *marker) {
 	handler := rd.methods[receiver][decl.Name.Name]
 	if sig, ok := rd.handlerSignature(handler); ok {
 		c.clock.Input, c.clock.Output = rd.text(sig.in), rd.text(sig.out)
+		c.clock.imports = handler.importsOf(sig.in, sig.out)
+		c.clock.successFails, c.clock.failureFails = rd.mayFail(receiver, c.clock.OnSuccess), rd.mayFail(receiver, c.clock.OnFailure)
+		if o, given := c.at["name"]; given && len(c.clock.Name) > longest(c.clock) {
+			rd.r.add(o.valuePos, fmt.Sprintf("use at most %d bytes: callbacks add to it", longest(c.clock)), "name=%q is too long for a clock with callbacks", c.clock.Name)
+		}
 		for _, key := range []string{"on-success", "on-failure"} {
 			if o, given := c.at[key]; given {
 				rd.checkCallback(receiver, o, handler, sig)

@@ -34,26 +34,15 @@ func renderManifest(p *Package) ([]byte, error) {
 
 // renderGo writes the registration functions.
 func renderGo(p *Package) ([]byte, error) {
-	w := &goWriter{imports: map[string]bool{}, shapes: map[shape]bool{}}
+	w := &goWriter{imports: map[string]bool{}, helpers: map[string]bool{}}
 	for _, g := range p.Groups {
 		w.group(g)
 	}
-	for _, s := range shapes {
-		if w.shapes[s] {
-			w.body.WriteString(callbackHelpers[s])
-		}
-	}
-	if w.shapes[shape{}] || w.shapes[shape{in: true}] {
-		w.body.WriteString(callbackNoOutput)
-	}
-	if len(w.shapes) > 0 {
-		w.imports["context"], w.imports["errors"] = true, true
-		w.body.WriteString(callbackCore)
-	}
+	w.writeHelpers()
 
 	var out bytes.Buffer
 	out.WriteString(header + "\npackage " + p.Name + "\n\nimport (\n")
-	for _, path := range []string{"context", "encoding/json", "errors", "time"} {
+	for _, path := range []string{"context", "encoding/json", "time"} {
 		if w.imports[path] {
 			fmt.Fprintf(&out, "%q\n", path)
 		}
@@ -71,7 +60,7 @@ func renderGo(p *Package) ([]byte, error) {
 type goWriter struct {
 	body    bytes.Buffer
 	imports map[string]bool
-	shapes  map[shape]bool // of handlers with callbacks
+	helpers map[string]bool // that callbacks need
 }
 
 func (w *goWriter) printf(form string, args ...any) { fmt.Fprintf(&w.body, form, args...) }
@@ -90,24 +79,12 @@ func (w *goWriter) group(g Group) {
 }
 
 func (w *goWriter) clock(c Clock) {
-	s := shapeOf(c)
-	function := "t." + c.Method
-	if c.OnSuccess != "" || c.OnFailure != "" {
-		w.shapes[s] = true
-		function = fmt.Sprintf("%s(t.%s, %s, %s)", s.helper(), c.Method, callback(c.OnSuccess), callback(c.OnFailure))
-	}
-	w.printf("executor.%s(ex, %q, %s", s.handle(), c.Name, function)
+	w.printf("executor.%s(ex, %q, t.%s", shapeOf(c).handle(), c.Name, c.Method)
 	for _, o := range w.options(c) {
 		w.printf(",\n%s", o)
 	}
 	w.printf(",\n)\n")
-}
-
-func callback(method string) string {
-	if method == "" {
-		return "nil"
-	}
-	return "t." + method
+	w.callbacks(c)
 }
 
 // options lists the option calls of one clock, in a fixed order.
@@ -163,6 +140,7 @@ func (w *goWriter) options(c Clock) []string {
 	duration("SendDelay", c.SendDelay)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)
+	out = append(out, callbackOptions(c)...)
 	if c.Broadcast {
 		out = append(out, "executor.Broadcast()")
 	}
@@ -173,6 +151,9 @@ func (w *goWriter) options(c Clock) []string {
 	duration("FireTimeout", c.FireTimeout)
 	if c.Idempotent {
 		out = append(out, "executor.Idempotent()")
+	}
+	if c.Weight != 0 {
+		out = append(out, fmt.Sprintf("executor.Weight(%d)", c.Weight))
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 // Names of the generated files.
 const (
 	GoFile       = "carillon_gen.go"
+	ProxyFile    = "carillon_proxy.go"
 	ManifestFile = "carillon_manifest.json"
 )
 
@@ -51,7 +52,7 @@ func loadSource(dir string, r *report) (*source, error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == GoFile {
+		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == GoFile || name == ProxyFile {
 			continue
 		}
 		if err := s.parse(filepath.Join(dir, name)); err != nil {

@@ -79,17 +79,24 @@ func (s *source) checkCallback(receiver string, o option, handler *method, sig s
 }
 
 func (s *source) callbackFits(key string, m, handler *method, sig signature) (want string, fits bool) {
-	params := flatten(m.decl.Type.Params)
-	fits = len(flatten(m.decl.Type.Results)) == 0 && len(params) > 0 && m.isContext(params[0])
+	params, results := flatten(m.decl.Type.Params), flatten(m.decl.Type.Results)
+	fits = (len(results) == 0 || len(results) == 1 && isError(results[0])) && len(params) > 0 && m.isContext(params[0])
 	switch {
 	case key == "on-failure":
-		return "func(context.Context, error)", fits && len(params) == 2 && isError(params[1])
+		return "func(context.Context, error); it may return an error", fits && len(params) == 2 && isError(params[1])
 	case sig.out == nil:
-		return "func(context.Context), because " + handler.decl.Name.Name + " has no output", fits && len(params) == 1
+		return "func(context.Context), because " + handler.decl.Name.Name + " has no output; it may return an error", fits && len(params) == 1
 	default:
-		return "func(context.Context, " + s.text(sig.out) + ")",
+		return "func(context.Context, " + s.text(sig.out) + "); it may return an error",
 			fits && len(params) == 2 && s.canonical(params[1], m) == s.canonical(sig.out, handler)
 	}
+}
+
+// mayFail reports whether the method returns something, which callbackFits has
+// found to be an error.
+func (s *source) mayFail(receiver, name string) bool {
+	m := s.methods[receiver][name]
+	return m != nil && len(flatten(m.decl.Type.Results)) > 0
 }
 
 // canonical writes a type with import paths instead of local names, so that

@@ -83,6 +83,7 @@ func rooms() []Room {
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store}, whySide},
+		{"admin/internal/calling", []string{domain, store}, whySide},
 		{alerting, []string{domain, store, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
@@ -94,7 +95,7 @@ func rooms() []Room {
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/maintenance",
+			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calling",
 			alerting, mailChannel, webhookChannel, auth, api, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{"admin/internal/sim", []string{

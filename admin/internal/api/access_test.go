@@ -16,7 +16,7 @@ func TestAPIKeys(t *testing.T) {
 	w.bearers["key"] = key.Secret
 	me := into[Me](w.call("key", "GET", "/me", nil).is(200))
 	require.Equal(t, "api_key", me.Kind)
-	require.Equal(t, []string{"read", "operate"}, me.Permissions)
+	require.Equal(t, []string{"read", "operate", "call"}, me.Permissions)
 	require.Equal(t, "key:deploy", me.User.Username)
 	require.Equal(t, "acme", me.Tenant.Name)
 	require.Len(t, me.Tenants, 1)

@@ -61,6 +61,8 @@ type Deps struct {
 	FollowCalendar func(ctx context.Context, id domain.CalendarID)
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
+	// CallJob returns the job that calls of a handler belong to.
+	CallJob func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error)
 	// Denied tells that there is a new denial, for the sessions that it names;
 	// may be nil.
 	Denied func()
@@ -178,6 +180,7 @@ func (a *API) routes() {
 	a.registerScripts()
 	a.registerBackfills()
 	a.registerRuns()
+	a.registerCalls()
 	a.registerExplain()
 	a.registerLogs()
 	a.registerOverview()

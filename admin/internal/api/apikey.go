@@ -14,11 +14,13 @@ type APIKey struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
 	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
-	Role       string  `json:"role" enum:"viewer,operator,editor,scripter,admin"`
+	Role       string  `json:"role" enum:"caller,viewer,operator,editor,scripter,admin"`
 	CreatedAt  string  `json:"createdAt" format:"date-time"`
 	CreatedBy  string  `json:"createdBy"`
 	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
 	ExpiresAt  *string `json:"expiresAt" format:"date-time" doc:"null = never"`
+
+	CallExecutors []string `json:"callExecutors" doc:"The executors whose handlers it may call; empty = all"`
 }
 
 // CreatedAPIKey is the only answer with the secret.
@@ -28,8 +30,13 @@ type CreatedAPIKey struct {
 }
 
 func apiKeyOf(k domain.APIKey) APIKey {
+	callable := k.CallExecutors
+	if callable == nil {
+		callable = []string{}
+	}
 	return APIKey{
-		ID: domain.UserID(k.ID).String(), Name: k.Name, Prefix: k.Prefix, Role: string(k.Role),
+		CallExecutors: callable,
+		ID:            domain.UserID(k.ID).String(), Name: k.Name, Prefix: k.Prefix, Role: string(k.Role),
 		CreatedAt: instant(k.CreatedAt), CreatedBy: k.CreatedBy,
 		LastUsedAt: instantOrNull(k.LastUsedAt), ExpiresAt: instantOrNull(k.ExpiresAt),
 	}
@@ -38,8 +45,10 @@ func apiKeyOf(k domain.APIKey) APIKey {
 type createAPIKeyInput struct {
 	Body struct {
 		Name      string  `json:"name" minLength:"1" maxLength:"128"`
-		Role      string  `json:"role" enum:"viewer,operator,editor,scripter,admin"`
+		Role      string  `json:"role" enum:"caller,viewer,operator,editor,scripter,admin" doc:"caller: may only call handlers, and see and cancel its own calls"`
 		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
+
+		CallExecutors []string `json:"callExecutors,omitempty" maxItems:"30" doc:"Names of the executors whose handlers it may call; default: all"`
 	}
 }
 
@@ -78,10 +87,13 @@ func (a *API) registerAPIKeys() {
 		var r reader
 		name := r.name("body.name", in.Body.Name, domain.MaxNameLength)
 		expires := a.futureInstant(&r, "body.expiresAt", in.Body.ExpiresAt)
+		for _, e := range in.Body.CallExecutors {
+			r.name("body.callExecutors", e, domain.MaxNameLength)
+		}
 		if err := r.err(); err != nil {
 			return nil, err
 		}
-		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, domain.Role(in.Body.Role), expires)
+		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, domain.Role(in.Body.Role), expires, in.Body.CallExecutors...)
 		if err != nil {
 			return nil, err
 		}

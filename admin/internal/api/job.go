@@ -43,6 +43,8 @@ type JobSpec struct {
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
+	OnSuccess       string            `json:"onSuccess" doc:"Handler that runs after a run succeeded; empty: none"`
+	OnFailure       string            `json:"onFailure" doc:"Handler that runs after a run failed for good; empty: none"`
 	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	LogLevel        string            `json:"logLevel" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           Owner             `json:"owner"`
@@ -170,7 +172,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 			Backoff: max(1, s.Retry.Backoff), MaxDelay: durationText(maxDelay),
 		},
 		Timeout: durationText(s.Timeout), DispatchTimeout: durationText(dispatch),
-		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner),
+		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 		Alert: Alert{
 			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,

@@ -34,6 +34,8 @@ type JobWrite struct {
 	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
 	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
 	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
+	OnSuccess       string            `json:"onSuccess,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run succeeded; default: none"`
+	OnFailure       string            `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
 	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           *OwnerWrite       `json:"owner,omitempty"`
 	Alert           *AlertWrite       `json:"alert,omitempty"`
@@ -105,6 +107,7 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Timeout:         r.duration("body.timeout", w.Timeout, 0),
 		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
+		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
 		Alert:    w.Alert.read(r),
 		Sharding: w.Sharding.read(r),
 	}

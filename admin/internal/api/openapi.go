@@ -50,7 +50,7 @@ func humaConfig() huma.Config {
 // nullableRefs says of which properties an object may be missing. huma writes
 // a pointer to a struct as a plain reference.
 var nullableRefs = map[string][]string{
-	"Job": {"lastRun"}, "Run": {"instance"}, "RunDetail": {"instance", "jobSpec"}, "Attempt": {"instance"},
+	"Job": {"lastRun"}, "Run": {"instance"}, "RunDetail": {"instance", "jobSpec", "progress"}, "Attempt": {"instance"}, "Call": {"progress"},
 }
 
 // markNullable makes those references "this, or null".

@@ -60,6 +60,8 @@ type RunDetail struct {
 	Input    json.RawMessage `json:"input" doc:"What the handler got"`
 	Output   json.RawMessage `json:"output"`
 	Attempts []Attempt       `json:"attempts" doc:"By number; the current one last"`
+	Progress *Progress       `json:"progress" doc:"What the newest attempt told of how far it is; null: nothing"`
+	Steps    []Step          `json:"steps" doc:"What attempts have done for good, in the order it was stored"`
 	JobSpec  *JobSpec        `json:"jobSpec" doc:"The settings that it runs with"`
 }
 
@@ -225,8 +227,13 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 	if len(v.Input) == 0 && v.Part != domain.PartAfter {
 		out.Input = rawOrNull(spec.Input)
 	}
-	out.Attempts, err = a.attemptsOf(ctx, v, archived)
-	if err != nil {
+	if out.Attempts, err = a.attemptsOf(ctx, v, archived); err != nil {
+		return nil, err
+	}
+	if out.Progress, err = a.progressOf(ctx, v); err != nil {
+		return nil, err
+	}
+	if out.Steps, err = a.stepsOf(ctx, v); err != nil {
 		return nil, err
 	}
 	return &struct{ Body RunDetail }{out}, nil

@@ -26,6 +26,9 @@ type Identity struct {
 	Name        string
 	Role        domain.Role
 	Permissions domain.Permission
+	// CallExecutors are the executors, by name, whose handlers an API key may
+	// call; empty = all of the tenant.
+	CallExecutors []string
 	// PlatformAdmin may manage tenants and acts as admin in each of them.
 	PlatformAdmin bool
 	// MustChangePassword: everything but the change itself is refused.

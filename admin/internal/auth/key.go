@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -67,7 +68,7 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 	s.mu.Unlock()
 	return Identity{
 		Kind: KindAPIKey, Tenant: key.TenantID, APIKey: key.ID, Name: key.Name,
-		Role: key.Role, Permissions: key.Role.Permissions(),
+		Role: key.Role, Permissions: key.Role.Permissions(), CallExecutors: key.CallExecutors,
 	}, nil
 }
 
@@ -119,7 +120,11 @@ func (s *Service) flushTouched(ctx context.Context) error {
 
 // CreateAPIKey makes a key in the identity's tenant and returns its secret,
 // which cannot be read again. The new key cannot do more than its maker.
-func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time) (domain.APIKey, string, error) {
+// callable are the names of the executors whose handlers it may call; none = all.
+func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time, callable ...string) (domain.APIKey, string, error) {
+	if len(by.CallExecutors) > 0 && (len(callable) == 0 || slices.ContainsFunc(callable, func(e string) bool { return !slices.Contains(by.CallExecutors, e) })) {
+		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot call more executors than its maker")
+	}
 	if !by.May(role.Permissions()) || role.Permissions() == 0 {
 		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot have more rights than its maker")
 	}
@@ -130,6 +135,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, ro
 	key := domain.APIKey{
 		ID: s.newID(), TenantID: by.Tenant, Name: name, Prefix: secret[:len(APIKeyPrefix)+shownChars],
 		Hash: hashSecret(secret), Role: role, CreatedBy: by.Actor(), CreatedAt: now(), ExpiresAt: expiresAt,
+		CallExecutors: callable,
 	}
 	if err := s.store.CreateAPIKey(ctx, key); err != nil {
 		return key, "", fmt.Errorf("create API key: %w", err)

@@ -36,6 +36,8 @@ type Ack struct {
 // Options configures a Completer.
 type Options struct {
 	Store store.Executions
+	// Midruns keeps what handlers tell while they run; nil: they are not heard.
+	Midruns store.Midruns
 	// Later takes executions that may be offered (again) at their NotBefore.
 	Later  func(...domain.Execution)
 	Logger *slog.Logger
@@ -58,6 +60,9 @@ type Completer struct {
 	results *batch.Queue[Result]
 	starts  starts
 	hub     hub
+
+	steps    *batch.Queue[Step]
+	progress progress
 }
 
 // New returns a Completer; it starts nothing.
@@ -73,6 +78,7 @@ func New(opt Options) *Completer {
 	}
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
 	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
+	c.steps = batch.NewFair(1, StepBatch, func(s *Step) batch.Place { return batch.Place{Owner: int64(s.Tenant)} }, c.answer)
 	if opt.Floods != nil {
 		c.results.Bound(opt.Floods)
 	}
@@ -87,6 +93,9 @@ func (c *Completer) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { c.results.Run(ctx) })
 	wg.Go(func() { c.runStarts(ctx) })
+	wg.Go(func() { c.steps.Run(ctx) })
+	wg.Go(func() { c.runProgress(ctx) })
+	wg.Go(func() { c.runPolls(ctx) })
 	wg.Wait()
 }
 

@@ -5,4 +5,5 @@ package completer
 const (
 	ResultBatch   = 500 // results in one transaction, at most
 	ResultWorkers = 2   // transactions under way at once
+	StepBatch     = 100 // steps in one transaction: a result has up to 64 KiB
 )

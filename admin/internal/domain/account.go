@@ -33,6 +33,8 @@ type Membership struct {
 type Role string
 
 const (
+	// RoleCaller may only call handlers, and see and cancel its own calls.
+	RoleCaller   Role = "caller"
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleEditor   Role = "editor"
@@ -49,24 +51,27 @@ const (
 	PermEdit                           // create, edit, delete jobs and executors
 	PermAdmin                          // users, API keys, join tokens
 	PermScript                         // write scripts, which is to run programs where agents are
+	PermCall                           // call handlers, and see and cancel one's own calls
 )
 
 // PermissionNames are the names in API answers, in bit order.
-var PermissionNames = []string{"read", "operate", "edit", "admin", "script"}
+var PermissionNames = []string{"read", "operate", "edit", "admin", "script", "call"}
 
 // Permissions returns the rights of a role; none for an unknown one.
 func (r Role) Permissions() Permission {
 	switch r {
+	case RoleCaller:
+		return PermCall
 	case RoleViewer:
 		return PermRead
 	case RoleOperator:
-		return PermRead | PermOperate
+		return PermRead | PermOperate | PermCall
 	case RoleEditor:
-		return PermRead | PermOperate | PermEdit
+		return PermRead | PermOperate | PermCall | PermEdit
 	case RoleScripter:
-		return PermRead | PermOperate | PermEdit | PermScript
+		return PermRead | PermOperate | PermCall | PermEdit | PermScript
 	case RoleAdmin:
-		return PermRead | PermOperate | PermEdit | PermAdmin | PermScript
+		return PermRead | PermOperate | PermCall | PermEdit | PermAdmin | PermScript
 	default:
 		return 0
 	}
@@ -97,6 +102,9 @@ type APIKey struct {
 	ExpiresAt  time.Time // zero = never
 	LastUsedAt time.Time
 	RevokedAt  time.Time
+	// CallExecutors are the executors, by name, whose handlers the key may
+	// call; empty = all of the tenant.
+	CallExecutors []string
 }
 
 // JoinToken lets instances of one executor register.

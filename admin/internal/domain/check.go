@@ -45,6 +45,8 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
 	c.check(slices.Contains(logLevels, s.LogLevel), "body.logLevel", s.LogLevel, "must be default, DEBUG, INFO, WARN or ERROR")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
+	c.check(len(s.OnSuccess) <= MaxNameLength, "body.onSuccess", s.OnSuccess, "must have at most 128 bytes")
+	c.check(len(s.OnFailure) <= MaxNameLength, "body.onFailure", s.OnFailure, "must have at most 128 bytes")
 	c.sharding(s.Sharding)
 	return c.err()
 }

@@ -104,6 +104,8 @@ const (
 	ReasonTimeout        Reason = "timeout"
 	ReasonCancelForced   Reason = "cancel_forced" // the handler did not answer the cancel
 	ReasonHandlerFailed  Reason = "handler_failed"
+	ReasonHandlerCancel  Reason = "handler_cancelled" // the handler itself said that the run is not to be done
+	ReasonSnoozed        Reason = "snoozed"           // the handler asked for the run again later; no attempt was used up
 	ReasonHandlerPanic   Reason = "handler_panic"
 	ReasonPermanent      Reason = "permanent"
 	ReasonBadInput       Reason = "bad_input"

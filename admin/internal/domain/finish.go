@@ -83,8 +83,32 @@ func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
 		return e.endOrRetry(now, TimedOut, ReasonTimeout, r, p)
 	case r.Outcome == OutcomeCancelled && e.State == Cancelling:
 		return e.end(now, Cancelled, e.Reason, e.Message)
+	case r.Outcome == OutcomeCancelled && e.State == Running && r.ErrorKind == kindCancelled:
+		return e.end(now, Cancelled, ReasonHandlerCancel, r.Error)
+	case r.Outcome == OutcomeFailed && r.ErrorKind == kindSnoozed && !r.StillRunning:
+		return e.snooze(now, r, p)
 	}
 	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p)
+}
+
+// The error kinds that are no failures.
+const (
+	kindCancelled = "cancelled"
+	kindSnoozed   = "snoozed"
+)
+
+// minSnooze keeps a handler from running in circles.
+const minSnooze = time.Second
+
+// snooze offers the run again later, without counting the attempt. The archive
+// keeps it, as one that was cancelled: it has not failed.
+func (e *Execution) snooze(now time.Time, r Report, p Policy) Effects {
+	if e.State == Cancelling {
+		return e.end(now, Cancelled, e.Reason, e.Message)
+	}
+	fx := e.retry(now, Cancelled, ReasonSnoozed, r.Error, max(r.RetryAfter, minSnooze), p)
+	e.Attempt--
+	return fx
 }
 
 // reported tells whether an executor's report of the current attempt was

@@ -90,6 +90,21 @@ type JobSpec struct {
 	// LogLevel is the lowest level that is captured into the logs of runs: DEBUG,
 	// INFO, WARN or ERROR; empty = as the executor says.
 	LogLevel string
+	// OnSuccess and OnFailure are handlers of the executor that run after the
+	// job's run has ended, as runs of their own; empty = none.
+	OnSuccess, OnFailure string
+}
+
+// Callback returns the handler that a run in this state is followed by, or "".
+// A run that was cancelled or discarded is nobody's success or failure.
+func (s *JobSpec) Callback(state State) string {
+	switch state {
+	case Succeeded:
+		return s.OnSuccess
+	case Failed, TimedOut, Lost, Missed:
+		return s.OnFailure
+	}
+	return ""
 }
 
 // DefaultDispatchTimeout applies when a job says nothing else.

@@ -29,6 +29,8 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonCancelForced:   {"the handler did not answer the cancel, and the wait for it was over", "处理器未响应取消请求，等待期已过"},
 	domain.ReasonHandlerFailed:  {"the handler returned an error", "处理器返回了错误"},
 	domain.ReasonHandlerPanic:   {"the handler panicked", "处理器发生 panic"},
+	domain.ReasonHandlerCancel:  {"the handler said that it is not to be done any more", "处理器表明不再需要执行"},
+	domain.ReasonSnoozed:        {"the handler asked for it again later", "处理器要求稍后再次运行"},
 	domain.ReasonPermanent:      {"the handler said that trying again is of no use", "处理器表明重试无意义"},
 	domain.ReasonBadInput:       {"the input does not fit the handler", "输入参数不符合处理器的要求"},
 	domain.ReasonInstanceGone:   {"the instance that the shard was for had gone", "该分片所属的实例已消失"},

@@ -28,6 +28,9 @@ type Sink interface {
 	Answered(s *Session, answers []*proto.Answer)
 	Started(s *Session, started []*proto.Started)
 	Finished(s *Session, results []*proto.Result)
+	// Progress and Steps are what handlers tell and ask while they run.
+	Progress(s *Session, list []*proto.Progress)
+	Steps(s *Session, list []*proto.Step)
 	// Joined and Left tell that a session can take offers, or no longer can.
 	Joined(s *Session)
 	Left(s *Session)

@@ -139,7 +139,10 @@ func (r *recorder) Answered(_ *Session, list []*proto.Answer) {
 		r.answers <- a
 	}
 }
-func (r *recorder) Started(*Session, []*proto.Started) {}
+func (r *recorder) Started(*Session, []*proto.Started)   {}
+func (r *recorder) Progress(*Session, []*proto.Progress) {}
+func (r *recorder) Steps(*Session, []*proto.Step)        {}
+
 func (r *recorder) Finished(_ *Session, list []*proto.Result) {
 	for _, x := range list {
 		r.results <- x

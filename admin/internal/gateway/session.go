@@ -220,7 +220,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	out := &proto.Registered{
 		Verdicts:   g.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
-		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(),
+		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(), TakesSteps: true,
 	}
 	if len(reg.SupersededBoots) > 0 {
 		g.supersede(ctx, s, reg)

@@ -88,6 +88,19 @@ func (s *Session) SendAcks(acks []*proto.ResultAck) {
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
 }
 
+// SendStepAcks answers steps, in frames of bounded size: a result may be large.
+func (s *Session) SendStepAcks(acks []*proto.StepAck) {
+	for len(acks) > 0 {
+		n, size := 0, 0
+		for n < len(acks) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
+			size += len(acks[n].Output) + len(acks[n].Message) + 64
+			n++
+		}
+		s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_StepAcks{StepAcks: &proto.StepAckBatch{Acks: acks[:n]}}})
+		acks = acks[n:]
+	}
+}
+
 // promise notes that an acceptance waits for its grant.
 func (s *Session) promise(k attemptKey) {
 	s.mu.Lock()
@@ -212,6 +225,10 @@ func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
 			g.opt.Sink.Started(s, body.Started.GetStarted())
 		case *proto.CommandToAdmin_Results:
 			g.results(s, body.Results.GetResults())
+		case *proto.CommandToAdmin_Progress:
+			g.opt.Sink.Progress(s, body.Progress.GetProgress())
+		case *proto.CommandToAdmin_Steps:
+			g.opt.Sink.Steps(s, body.Steps.GetSteps())
 		}
 	}
 }

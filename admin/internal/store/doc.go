@@ -37,6 +37,7 @@ type Store interface {
 	Triggers
 	Partitions
 	Executions
+	Midruns
 	Limits
 	Logs
 	Alerts

@@ -105,6 +105,8 @@ type Executions interface {
 	// 5, 8, 9 and deadlines). Hold is how long due ones are left to the caller.
 	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
 
+	// EndedAmong returns those of the tenant's executions that are terminal.
+	EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) ([]domain.ExecutionID, error)
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
 	// FindOccurrence returns the run of a job's schedule for a fire time.
 	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)

@@ -42,7 +42,9 @@ type Admin struct {
 	OnResults func(*Session, []*proto.Result)
 
 	// Switches, all off by default.
-	HoldGrants, HoldAcks, HoldLogAcks, HoldHeartbeats, DenyLease atomic.Bool
+	HoldGrants, HoldAcks, HoldLogAcks, HoldHeartbeats, HoldSteps, DenyLease atomic.Bool
+	// Old makes it a node from before progress and steps.
+	Old atomic.Bool
 
 	listener net.Listener
 	wait     sync.WaitGroup
@@ -54,6 +56,7 @@ type Admin struct {
 	sessions []*Session           // alive
 	nextID   int64
 	seen     Seen
+	steps    map[string][]byte // execution/name → what is stored
 	closed   bool
 }
 
@@ -67,6 +70,8 @@ type Seen struct {
 	Answers    []*proto.Answer
 	Started    []*proto.Started
 	Results    []*proto.Result
+	Progress   []*proto.Progress
+	Steps      []*proto.Step
 	Lines      []Line
 	LogConns   int
 	// Left counts the sessions whose process said that it ends.
@@ -207,6 +212,7 @@ func (a *Admin) logs(conn net.Conn) {
 		if reader.Next(&batch) != nil {
 			return
 		}
+		hold := a.HoldLogAcks.Load() // before anybody can see the lines, and change it
 		a.note(func(s *Seen) {
 			for _, c := range batch.GetChunks() {
 				for i, line := range c.GetLines() {
@@ -214,7 +220,7 @@ func (a *Admin) logs(conn net.Conn) {
 				}
 			}
 		})
-		if a.HoldLogAcks.Load() {
+		if hold {
 			continue
 		}
 		if proto.WriteFrame(conn, &proto.LogAck{Seq: batch.GetSeq()}, proto.MaxFrame) != nil {

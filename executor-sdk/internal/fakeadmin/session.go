@@ -1,6 +1,7 @@
 package fakeadmin
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -80,6 +81,7 @@ func (s *Session) reply() error {
 		reply = s.admin.Judge(s, s.Register)
 	}
 	reply.InstanceId = s.ID
+	reply.TakesSteps = !s.admin.Old.Load()
 	reply.HeartbeatIntervalMs = s.admin.Heartbeat.Milliseconds()
 	reply.LeaseTtlMs = s.admin.LeaseTTL.Milliseconds()
 	return s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Registered{Registered: reply}})
@@ -143,15 +145,50 @@ func (s *Session) readCommand() {
 			}
 		case *proto.CommandToAdmin_Results:
 			s.results(body.Results.GetResults())
+		case *proto.CommandToAdmin_Progress:
+			s.admin.note(func(seen *Seen) { seen.Progress = append(seen.Progress, body.Progress.GetProgress()...) })
+		case *proto.CommandToAdmin_Steps:
+			s.steps(body.Steps.GetSteps())
 		}
 	}
 }
 
+// steps answers as an admin does that knows no fences.
+func (s *Session) steps(list []*proto.Step) {
+	hold := s.admin.HoldSteps.Load()
+	var acks []*proto.StepAck
+	s.admin.note(func(seen *Seen) {
+		seen.Steps = append(seen.Steps, list...)
+		for _, step := range list {
+			acks = append(acks, s.admin.stepLocked(step))
+		}
+	})
+	if !hold {
+		_ = s.Command(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_StepAcks{StepAcks: &proto.StepAckBatch{Acks: acks}}})
+	}
+}
+
+func (a *Admin) stepLocked(step *proto.Step) *proto.StepAck {
+	ack := &proto.StepAck{ExecutionId: step.GetExecutionId(), Fence: step.GetFence(), Request: step.GetRequest(), Code: "none"}
+	key := fmt.Sprintf("%d/%s", step.GetExecutionId(), step.GetName())
+	switch stored, known := a.steps[key]; {
+	case known:
+		ack.Code, ack.Output = "found", stored
+	case step.GetAction() == proto.StepAction_STEP_ACTION_STORE:
+		if a.steps == nil {
+			a.steps = map[string][]byte{}
+		}
+		a.steps[key], ack.Code = step.GetOutput(), "stored"
+	}
+	return ack
+}
+
 func (s *Session) answers(list []*proto.Answer) {
+	hold := s.admin.HoldGrants.Load()
 	if s.admin.OnResults == nil {
 		s.admin.note(func(seen *Seen) { seen.Answers = append(seen.Answers, list...) })
 	}
-	if s.admin.HoldGrants.Load() {
+	if hold {
 		return
 	}
 	var grants []*proto.Grant
@@ -166,12 +203,13 @@ func (s *Session) answers(list []*proto.Answer) {
 }
 
 func (s *Session) results(list []*proto.Result) {
+	hold := s.admin.HoldAcks.Load()
 	if s.admin.OnResults != nil {
 		s.admin.OnResults(s, list)
 	} else {
 		s.admin.note(func(seen *Seen) { seen.Results = append(seen.Results, list...) })
 	}
-	if s.admin.HoldAcks.Load() {
+	if hold {
 		return
 	}
 	acks := make([]*proto.ResultAck, len(list))

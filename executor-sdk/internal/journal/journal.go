@@ -31,6 +31,22 @@ type file interface {
 	Close() error
 }
 
+// creator returns what makes the files of segments.
+func creator(noSync bool) func(path string) (file, error) {
+	if !noSync {
+		return createFile
+	}
+	return func(path string) (file, error) {
+		f, err := createFile(path)
+		return unsynced{f}, err
+	}
+}
+
+// unsynced is a file whose Sync does nothing.
+type unsynced struct{ file }
+
+func (unsynced) Sync() error { return nil }
+
 func createFile(path string) (file, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }

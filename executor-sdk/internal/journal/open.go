@@ -31,6 +31,9 @@ type Options struct {
 	// Synced is told how long each fsync of records took; may be nil. It must
 	// not wait.
 	Synced func(took time.Duration)
+	// NoSync leaves it to the system when bytes reach the disk: for tests, whose
+	// journals need not outlive the machine.
+	NoSync bool
 }
 
 // Found is what earlier processes left in the folder.
@@ -70,7 +73,7 @@ func Open(o Options) (*Journal, Found, error) {
 	}
 	j := &Journal{
 		options: o, dir: dir, lock: lock,
-		create: createFile, ledger: newLedger(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		create: creator(o.NoSync), ledger: newLedger(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	found, err := j.recover()
 	if err == nil {

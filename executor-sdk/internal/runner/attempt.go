@@ -26,6 +26,7 @@ type attempt struct {
 	key   Key
 	boot  string // the process that accepted it; not this one for results found in the journal
 	offer *proto.Offer
+	slots int // that it holds until ended
 	phase phase
 
 	origin     Link      // session that offered it

@@ -14,10 +14,14 @@ var (
 	ErrStopping  = errors.New("executor is stopping")
 )
 
+// errNotRunning: the handler has returned, and what it left behind asks.
+var errNotRunning = errors.New("the attempt has ended")
+
 // The words of proto's Result.error_kind.
 const (
 	KindPermanent      = "permanent"
 	KindRetryable      = "retryable"
+	KindSnoozed        = "snoozed"
 	KindPanic          = "panic"
 	KindCancelled      = "cancelled"
 	KindTimeout        = "timeout"

@@ -17,7 +17,7 @@ func (m *machine) returned(now time.Time, a *attempt, r Return) *proto.Result {
 		a.cause = ErrTimeout
 	}
 	a.phase = ended
-	m.used--
+	m.used -= a.slots
 	a.writes++
 	a.offer, a.ctx = nil, nil // an input may be large, and the ack may take long
 	o, r := outcome(r, a.cause)
@@ -83,7 +83,7 @@ func (m *machine) endUnstarted(now time.Time, a *attempt) {
 		m.neverStarted(now, a, a.cause.Error())
 		return
 	}
-	m.used--
+	m.used -= a.slots
 	a.phase = ended
 	m.writeNow(a, a.message(proto.Outcome_OUTCOME_CANCELLED,
 		Return{Kind: KindCancelled, Error: a.cause.Error() + " before it started"}, now))
@@ -91,7 +91,7 @@ func (m *machine) endUnstarted(now time.Time, a *attempt) {
 
 // neverStarted gives an accepted attempt back.
 func (m *machine) neverStarted(now time.Time, a *attempt, why string) {
-	m.used--
+	m.used -= a.slots
 	a.phase = ended
 	m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: why}, now))
 }

@@ -26,8 +26,11 @@ type Link interface {
 
 // Limits of a machine, fixed after construction.
 type Limits struct {
-	// Slots is how many attempts may hold one at a time.
+	// Slots is how many slots attempts may hold at a time.
 	Slots int
+	// Weight is how many of them an attempt of the handler holds, at least 1;
+	// nil: 1 for all.
+	Weight func(handler string) int
 	// KillGrace is how long a cancelled handler may go on before it is
 	// reported as still running.
 	KillGrace time.Duration
@@ -104,6 +107,15 @@ func newMachine(boot string, limits Limits, known func(string) bool) *machine {
 		attempts: map[Key]*attempt{}, seen: map[int64]int64{}, maxSeen: maxSeen, refused: map[Key]bool{},
 		leaseTTL: proto.LeaseTTL,
 	}
+}
+
+// weight is how many slots a run of the handler holds. One that asks for more
+// than there are gets all of them.
+func (m *machine) weight(handler string) int {
+	if m.limits.Weight == nil {
+		return 1
+	}
+	return max(1, min(m.limits.Weight(handler), m.limits.Slots))
 }
 
 // forgetEffects makes room for those of the next event.

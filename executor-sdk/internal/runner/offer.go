@@ -55,9 +55,9 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 		if older, ok := m.seen[k.Execution]; ok {
 			m.interrupt(now, m.attempts[Key{k.Execution, older}], &causeError{ErrLeaseLost, "a newer attempt was offered"})
 		}
-		a := &attempt{key: k, boot: m.boot, offer: o, origin: link, phase: accepting}
+		a := &attempt{key: k, boot: m.boot, offer: o, slots: m.weight(o.GetHandler()), origin: link, phase: accepting}
 		m.attempts[k] = a
-		m.used++
+		m.used += a.slots
 		m.remember(k)
 		if o.GetGranted() {
 			a.grantedAt = now
@@ -99,7 +99,7 @@ func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer 
 		return reject(k, RejectBusy, "the lease is not renewed")
 	case journalErr != nil:
 		return reject(k, RejectJournal, journalErr.Error())
-	case m.used >= m.limits.Slots:
+	case m.used+m.weight(o.GetHandler()) > m.limits.Slots:
 		return reject(k, RejectBusy, "")
 	}
 	return nil
@@ -141,7 +141,7 @@ func (m *machine) up(link Link) bool {
 // forget drops an attempt that nothing is owed for.
 func (m *machine) forget(a *attempt) {
 	if a.phase < ended {
-		m.used--
+		m.used -= a.slots
 	}
 	a.phase = ended
 	delete(m.attempts, a.key)

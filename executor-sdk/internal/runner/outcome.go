@@ -27,6 +27,9 @@ func outcome(r Return, cause error) (proto.Outcome, Return) {
 		return proto.Outcome_OUTCOME_SUCCEEDED, r
 	}
 	r.Output = nil
+	if cause == nil && r.Kind == KindCancelled {
+		return proto.Outcome_OUTCOME_CANCELLED, r // the handler itself ends the run so
+	}
 	if cause == nil || r.Kind == KindPanic || r.Kind == KindBadInput {
 		return proto.Outcome_OUTCOME_FAILED, r
 	}

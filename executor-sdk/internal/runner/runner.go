@@ -43,6 +43,8 @@ type Options struct {
 	Refused func(code string)
 	// Exit ends the process; needed when Limits.ExitIfIgnored is set.
 	Exit func()
+	// Tick is how often time is looked at while there are attempts; 0 = 100 ms.
+	Tick time.Duration
 	// Found is what earlier processes left in the journal.
 	Found []journal.Entry
 }
@@ -68,6 +70,9 @@ func New(o Options) *Runner {
 	if o.Refused == nil {
 		o.Refused = func(string) {}
 	}
+	if o.Tick == 0 {
+		o.Tick = tickInterval
+	}
 	r := &Runner{options: o, wake: make(chan struct{}, 1), machine: newMachine(o.Boot, o.Limits, o.Known)}
 	r.machine.recover(o.Found)
 	return r
@@ -75,7 +80,7 @@ func New(o Options) *Runner {
 
 // Run watches deadlines, leases and unacknowledged results until ctx ends.
 func (r *Runner) Run(ctx context.Context) {
-	ticker := time.NewTicker(tickInterval)
+	ticker := time.NewTicker(r.options.Tick)
 	defer ticker.Stop()
 	for {
 		if r.empty() {
@@ -85,7 +90,7 @@ func (r *Runner) Run(ctx context.Context) {
 				return
 			case <-r.wake:
 			}
-			ticker.Reset(tickInterval)
+			ticker.Reset(r.options.Tick)
 		}
 		select {
 		case <-ctx.Done():
@@ -285,6 +290,15 @@ func (r *Runner) Unsettled() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.machine.unsettled()
+}
+
+// Alive says why an attempt may not act any more, or nil. It looks at the
+// clocks itself, since a process that was frozen has missed what its timers
+// would have told.
+func (r *Runner) Alive(execution, fence int64) error {
+	var err error
+	r.event(func(m *machine, now time.Time) { err = m.alive(now, Key{execution, fence}) })
+	return err
 }
 
 // LeaseLost reports whether the lease is lost now.

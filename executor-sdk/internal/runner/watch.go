@@ -65,6 +65,19 @@ func (m *machine) checkLease(now time.Time) {
 	m.interruptAll(now, ErrLeaseLost)
 }
 
+// alive is the question whether an attempt may act.
+func (m *machine) alive(now time.Time, k Key) error {
+	m.checkLease(now)
+	a := m.attempts[k]
+	switch {
+	case a == nil || a.phase != running:
+		return errNotRunning
+	case a.cause == nil && !a.deadline.IsZero() && !now.Before(a.deadline):
+		return ErrTimeout
+	}
+	return a.cause
+}
+
 // lapsed reports whether a lease that was renewed by a heartbeat sent at that
 // time may be over.
 func (m *machine) lapsed(since, now time.Time) bool {

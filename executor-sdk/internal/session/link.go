@@ -44,6 +44,7 @@ type Events interface {
 	Grants(l *Link, list []*proto.Grant)
 	Cancels(l *Link, list []*proto.Cancel)
 	Acks(l *Link, list []*proto.ResultAck)
+	StepAcks(l *Link, list []*proto.StepAck)
 }
 
 var (
@@ -95,6 +96,10 @@ func (l *Link) Node() string { return l.node }
 func (l *Link) Answer(list []*proto.Answer)   { l.outbox.put(list, nil, nil) }
 func (l *Link) Started(list []*proto.Started) { l.outbox.put(nil, list, nil) }
 func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
+
+// Progress and Steps queue what running handlers tell and ask.
+func (l *Link) Progress(list []*proto.Progress) { l.outbox.putMidrun(list, nil) }
+func (l *Link) Steps(list []*proto.Step)        { l.outbox.putMidrun(nil, list) }
 
 // Ask queues attempts for the node to judge.
 func (l *Link) Ask(list []*proto.InventoryItem) {
@@ -286,6 +291,8 @@ func (l *Link) readCommand(<-chan struct{}) error {
 			l.events.Cancels(l, body.Cancels.GetCancels())
 		case *proto.CommandToExecutor_Acks:
 			l.events.Acks(l, body.Acks.GetAcks())
+		case *proto.CommandToExecutor_StepAcks:
+			l.events.StepAcks(l, body.StepAcks.GetAcks())
 		}
 		// Anything else is from a newer version and asks nothing of this one.
 	}

@@ -29,8 +29,11 @@ type outbox struct {
 	answers []*proto.Answer
 	started []*proto.Started
 	results []*proto.Result
-	closed  bool
-	full    bool
+	// What running handlers tell and ask.
+	progress []*proto.Progress
+	steps    []*proto.Step
+	closed   bool
+	full     bool
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
@@ -45,6 +48,22 @@ func (o *outbox) put(answers []*proto.Answer, started []*proto.Started, results 
 		o.full = o.full || len(o.answers)+len(o.started)+len(o.results) > maxQueued
 	}
 	o.mu.Unlock()
+	o.signal()
+}
+
+// putMidrun adds what running handlers tell and ask; after close it drops it.
+func (o *outbox) putMidrun(progress []*proto.Progress, steps []*proto.Step) {
+	o.mu.Lock()
+	if !o.closed {
+		o.progress = append(o.progress, progress...)
+		o.steps = append(o.steps, steps...)
+		o.full = o.full || len(o.progress)+len(o.steps) > maxQueued
+	}
+	o.mu.Unlock()
+	o.signal()
+}
+
+func (o *outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
@@ -54,7 +73,7 @@ func (o *outbox) put(answers []*proto.Answer, started []*proto.Started, results 
 func (o *outbox) close() {
 	o.mu.Lock()
 	o.closed = true
-	o.answers, o.started, o.results = nil, nil, nil
+	o.answers, o.started, o.results, o.progress, o.steps = nil, nil, nil, nil, nil
 	o.mu.Unlock()
 }
 
@@ -64,7 +83,8 @@ func (o *outbox) close() {
 func (o *outbox) drain(buf []byte) ([]byte, error) {
 	o.mu.Lock()
 	answers, started, results, full := o.answers, o.started, o.results, o.full
-	o.answers, o.started, o.results = nil, nil, nil
+	progress, steps := o.progress, o.steps
+	o.answers, o.started, o.results, o.progress, o.steps = nil, nil, nil, nil, nil
 	o.mu.Unlock()
 	if full {
 		return nil, errNotReading
@@ -84,8 +104,25 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if buf, err = appendMidrun(buf, progress, steps); err != nil {
+		return nil, err
+	}
 	return appendBatches(buf, results, func(b []*proto.Result) *proto.CommandToAdmin {
 		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{Results: b}}}
+	})
+}
+
+// appendMidrun comes before the results: what a handler told before it
+// returned arrives before its end does.
+func appendMidrun(buf []byte, progress []*proto.Progress, steps []*proto.Step) ([]byte, error) {
+	buf, err := appendBatches(buf, progress, func(b []*proto.Progress) *proto.CommandToAdmin {
+		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Progress{Progress: &proto.ProgressBatch{Progress: b}}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return appendBatches(buf, steps, func(b []*proto.Step) *proto.CommandToAdmin {
+		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Steps{Steps: &proto.StepBatch{Steps: b}}}
 	})
 }
 

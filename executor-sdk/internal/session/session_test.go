@@ -38,6 +38,7 @@ type recorder struct {
 	offers  []*proto.Offer
 	grants  []*proto.Grant
 	cancels []*proto.Cancel
+	steps   []*proto.StepAck
 	acks    []*proto.ResultAck
 	verdict []*proto.InventoryVerdict
 	renewed []bool
@@ -83,6 +84,10 @@ func (r *recorder) Cancels(_ *Link, list []*proto.Cancel) {
 }
 func (r *recorder) Acks(_ *Link, list []*proto.ResultAck) {
 	r.note(func() { r.acks = append(r.acks, list...) })
+}
+
+func (r *recorder) StepAcks(_ *Link, list []*proto.StepAck) {
+	r.note(func() { r.steps = append(r.steps, list...) })
 }
 
 func (r *recorder) Verdicts(_ *Link, list []*proto.InventoryVerdict) {

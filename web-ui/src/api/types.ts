@@ -84,6 +84,8 @@ export interface JobWrite {
   dispatchTimeout: string
   onLost: Job['onLost']
   priority: number
+  onSuccess: string
+  onFailure: string
   logLevel: Job['logLevel']
   owner: Whole<S['OwnerWrite']>
   alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {

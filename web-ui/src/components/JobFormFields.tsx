@@ -346,6 +346,12 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
             <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
           </Form.Item>
+          <Form.Item name="onSuccess" label={t('jobs.form.callbackSuccess')}>
+            <Input className="mono" maxLength={128} />
+          </Form.Item>
+          <Form.Item name="onFailure" label={t('jobs.form.callbackFailure')}>
+            <Input className="mono" maxLength={128} />
+          </Form.Item>
           <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>
             <Select
               options={(['default', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const).map((value) => ({

@@ -48,6 +48,8 @@ export interface JobFields {
   dispatchTimeout: string
   onLost: JobWrite['onLost']
   priority: number
+  onSuccess: string
+  onFailure: string
   logLevel: JobWrite['logLevel']
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
@@ -88,6 +90,8 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     dispatchTimeout: '5m',
     onLost: 'auto',
     priority: 0,
+    onSuccess: '',
+    onFailure: '',
     logLevel: 'default',
     owner: { name: '', email: '' },
     alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
@@ -119,6 +123,8 @@ export function writeOf(job: Job): JobWrite {
     dispatchTimeout: job.dispatchTimeout,
     onLost: job.onLost,
     priority: job.priority,
+    onSuccess: job.onSuccess ?? '',
+    onFailure: job.onFailure ?? '',
     logLevel: job.logLevel,
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
@@ -202,6 +208,8 @@ export function fieldsOf(write: JobWrite): JobFields {
     dispatchTimeout: write.dispatchTimeout,
     onLost: write.onLost,
     priority: write.priority,
+    onSuccess: write.onSuccess,
+    onFailure: write.onFailure,
     logLevel: write.logLevel,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
@@ -282,6 +290,8 @@ export function writeOfFields(fields: JobFields): JobWrite {
     dispatchTimeout: fields.dispatchTimeout.trim(),
     onLost: fields.onLost,
     priority: fields.priority,
+    onSuccess: fields.onSuccess.trim(),
+    onFailure: fields.onFailure.trim(),
     logLevel: fields.logLevel,
     owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
     alert: {

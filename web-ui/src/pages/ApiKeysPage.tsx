@@ -5,12 +5,11 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
-import type { ApiKey, Role } from '../api/types'
+import type { ApiKey } from '../api/types'
 import { useShowError } from '../components/hooks'
 import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
-import { RoleSelect } from '../components/RoleSelect'
 import { SecretDialog } from '../components/SecretDialog'
 import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
@@ -45,7 +44,16 @@ export function ApiKeysPage() {
   const columns: Column<ApiKey>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => <strong>{one.name}</strong> },
     { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
-    { key: 'role', title: t('field.role'), render: (one) => t(`role.${one.role}`) },
+    {
+      key: 'role',
+      title: t('field.role'),
+      render: (one) => (
+        <>
+          {t(`role.${one.role}`)}
+          {(one.callExecutors ?? []).length > 0 && <span className="mono muted"> {(one.callExecutors ?? []).join(', ')}</span>}
+        </>
+      ),
+    },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     { key: 'used', title: t('field.lastUsed'), render: (one) => <RelativeTime at={one.lastUsedAt} fallback={t('field.never')} /> },
     { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },
@@ -93,9 +101,12 @@ export function ApiKeysPage() {
 
 interface Fields {
   name: string
-  role: Role
+  role: ApiKey['role']
+  callExecutors?: string[]
   days: number
 }
+
+const ROLES: ApiKey['role'][] = ['caller', 'viewer', 'operator', 'editor', 'admin']
 
 function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const { t } = useTranslation()
@@ -106,7 +117,7 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
-      const key = await api.createApiKey({ name: fields.name.trim(), role: fields.role, expiresAt: expiryIn(fields.days) })
+      const key = await api.createApiKey({ name: fields.name.trim(), role: fields.role, callExecutors: fields.callExecutors ?? [], expiresAt: expiryIn(fields.days) })
       refresh()
       onClose(key.secret)
     } catch (err) {
@@ -121,7 +132,18 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
           <Input maxLength={64} autoComplete="off" autoFocus />
         </Form.Item>
         <Form.Item name="role" label={t('field.role')}>
-          <RoleSelect />
+          <Select
+            options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))}
+            optionRender={(option) => (
+              <div>
+                {option.label}
+                <div className="muted small">{t(`role.${option.value as ApiKey['role']}Help`)}</div>
+              </div>
+            )}
+          />
+        </Form.Item>
+        <Form.Item name="callExecutors" label={t('keys.callExecutors')} extra={t('keys.callExecutorsHelp')}>
+          <Select mode="tags" maxCount={30} tokenSeparators={[',', ' ']} open={false} suffixIcon={null} />
         </Form.Item>
         <Form.Item name="days" label={t('tokens.expiresIn')}>
           <Select options={expiry} />

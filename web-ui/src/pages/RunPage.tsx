@@ -2,7 +2,7 @@
 import { RedoOutlined, StopOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { Alert, App, Button, Input, Modal } from 'antd'
+import { Alert, App, Button, Input, Modal, Progress } from 'antd'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -58,6 +58,7 @@ function Content({ run }: { run: RunDetail }) {
     >
       <div className="stack">
         <RunFacts run={run} explanation={explain.data} />
+        <RunProgress run={run} />
         <RunErrors run={run} />
         {run.stage ? <RunShards run={run} /> : <LogView run={run} />}
         <section className="card">
@@ -86,6 +87,7 @@ function Content({ run }: { run: RunDetail }) {
               <h2>{t('runs.detail.output')}</h2>
               <JsonView value={run.output} label={t('runs.detail.output')} empty={t('runs.detail.noOutput')} />
             </section>
+            {run.steps && run.steps.length > 0 && <RunSteps steps={run.steps} />}
           </div>
         </div>
       </div>
@@ -176,6 +178,42 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
   )
 }
 
+/** What the handler tells of how far it is. */
+function RunProgress({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  if (!run.progress) return null
+  const { percent, message, updatedAt } = run.progress
+  return (
+    <section className="card" aria-label={t('runs.detail.progress')}>
+      <h2>{t('runs.detail.progress')}</h2>
+      <Progress percent={percent} status={isFinal(run.state) ? 'normal' : 'active'} aria-label={t('runs.detail.progress')} />
+      <p className="muted">
+        <span style={{ overflowWrap: 'anywhere' }}>{message}</span> · <AbsoluteTime at={updatedAt} />
+      </p>
+    </section>
+  )
+}
+
+/** Parts of the handler that later attempts do not do again. */
+function RunSteps({ steps }: { steps: NonNullable<RunDetail['steps']> }) {
+  const { t } = useTranslation()
+  return (
+    <section className="card">
+      <h2>{t('runs.detail.steps')}</h2>
+      <p className="muted small">{t('runs.detail.stepsHelp')}</p>
+      {steps.map((step) => (
+        <details key={step.name}>
+          <summary>
+            <span className="mono">{step.name}</span> <span className="muted"> · </span>
+            <AbsoluteTime at={step.storedAt} />
+          </summary>
+          <JsonView value={step.output} label={step.name} empty={t('runs.detail.noOutput')} />
+        </details>
+      ))}
+    </section>
+  )
+}
+
 /** The errors of all attempts; the last one stands open. */
 function RunErrors({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
@@ -187,7 +225,7 @@ function RunErrors({ run }: { run: RunDetail }) {
     <section className="card stack" style={{ gap: 10 }}>
       <h2>{t('runs.detail.error')}</h2>
       {broken.map((attempt, i) => (
-        <details key={attempt.number} open={i === broken.length - 1}>
+        <details key={attempt.fence} open={i === broken.length - 1}>
           <summary>
             {t('runs.detail.attempt', { n: attempt.number })} · <RunStateChip state={attempt.state} />{' '}
             {attempt.errorKind && <span className="mono">{attempt.errorKind}</span>}

@@ -50,6 +50,7 @@ type batch struct {
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
 	alerts    []alertEventRow
+	callbacks []callbackRow
 }
 
 // move is one execution on its way. e is changed in place; save compares it
@@ -128,6 +129,12 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 			s.dequeue(&m.e)
 		}
 		b.leaveQueues(&m.e, nil)
+		// The parts of a run are no ends: its own is.
+		if m.e.Parent == 0 && m.spec.Callback(m.e.State) != "" && m.before.state != int64(m.e.State) {
+			b.callbacks = append(b.callbacks, callbackRow{
+				ExecutionID: int64(m.e.ID), Success: flag(m.e.State == domain.Succeeded), TenantID: int64(m.e.TenantID), CreatedAt: millis(b.now),
+			})
+		}
 	}
 	if fx.Archive != nil {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
@@ -263,6 +270,9 @@ func (b *batch) saveRest() error {
 		return fmt.Errorf("archive attempts: %w", err)
 	}
 	if err := b.rearm(); err != nil {
+		return err
+	}
+	if err := insertCallbacks(b.t, b.callbacks); err != nil {
 		return err
 	}
 	return insertAlerts(b.t, b.alerts)

@@ -347,3 +347,20 @@ func (s *Store) CountExecutions(ctx context.Context, tenant domain.TenantID, sin
 	})
 	return out, err
 }
+
+// EndedAmong goes by the primary key.
+func (s *Store) EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) (ended []domain.ExecutionID, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.look(ctx, "look for ended executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		ended = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.ExecutionID
+			err := rows.Scan(&id)
+			ended = append(ended, id)
+			return err
+		}, fmt.Sprintf("SELECT id FROM executions%s WHERE id IN (%s) AND tenant_id = %d AND state >= %d", s.d.byPrimary(), idList(ids), int64(tenant), int64(domain.Succeeded)))
+	})
+	return ended, err
+}

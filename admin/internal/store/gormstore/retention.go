@@ -36,6 +36,11 @@ func (s *Store) DeleteRunsBefore(ctx context.Context, before time.Time, limit in
 		if _, err := t.exec(t.ctx, "DELETE FROM attempts WHERE execution_id IN ("+idList(ids)+")"); err != nil {
 			return fmt.Errorf("delete attempts: %w", err)
 		}
+		for _, table := range []string{"execution_progress", "execution_steps"} {
+			if _, err := t.exec(t.ctx, "DELETE FROM "+table+" WHERE execution_id IN ("+idList(ids)+")"); err != nil {
+				return fmt.Errorf("delete from %s: %w", table, err)
+			}
+		}
 		if err := deleteRequestKeys(t, old); err != nil {
 			return err
 		}

@@ -58,7 +58,9 @@ type specDocument struct {
 		WebhookURL        string   `json:"webhookUrl,omitempty"`
 		WebhookSecret     []byte   `json:"webhookSecret,omitempty"`
 	} `json:"alert"`
-	Sharding *shardingDocument `json:"sharding,omitempty"`
+	OnSuccess string            `json:"onSuccess,omitempty"`
+	OnFailure string            `json:"onFailure,omitempty"`
+	Sharding  *shardingDocument `json:"sharding,omitempty"`
 }
 
 type shardingDocument struct {
@@ -108,6 +110,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 		Routing:  string(s.Routing), RoutingKey: s.RoutingKey, Require: s.Require.Text, Prefer: s.Prefer.Text,
 		Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: s.LogLevel,
+		OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 	}
 	if s.SendRetry != (domain.SendRetry{}) {
 		d.SendRetry = (*sendRetryDocument)(&s.SendRetry)
@@ -165,6 +168,7 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 			OnFailure: d.Alert.OnFailure, IncludeNoExecutor: d.Alert.IncludeNoExecutor, Emails: d.Alert.Emails,
 			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
 		},
+		OnSuccess: d.OnSuccess, OnFailure: d.OnFailure,
 		Sharding: d.Sharding.sharding(),
 	}, nil
 }

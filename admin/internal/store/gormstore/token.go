@@ -3,6 +3,8 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -39,16 +41,26 @@ type apiKeyRow struct {
 	ExpiresAt  int64  `gorm:"column:expires_at"`
 	LastUsedAt int64  `gorm:"column:last_used_at"`
 	RevokedAt  int64  `gorm:"column:revoked_at"`
+	// CallExecutors is a JSON list of names, or empty.
+	CallExecutors string `gorm:"column:call_executors"`
 }
 
 func (apiKeyRow) TableName() string { return "api_keys" }
 
-func (r apiKeyRow) key() domain.APIKey {
-	return domain.APIKey{
+func (r apiKeyRow) key() (domain.APIKey, error) {
+	key := domain.APIKey{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Name: r.Name, Prefix: r.Prefix, Hash: toHash(r.Hash), Role: domain.Role(r.Role),
 		CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
 		LastUsedAt: instant(r.LastUsedAt), RevokedAt: instant(r.RevokedAt),
 	}
+	if r.CallExecutors == "" {
+		return key, nil
+	}
+	if err := json.Unmarshal([]byte(r.CallExecutors), &key.CallExecutors); err != nil {
+		// Not "all": a list that cannot be read allows nothing.
+		return domain.APIKey{}, fmt.Errorf("read API key %d: %w", r.ID, err)
+	}
+	return key, nil
 }
 
 type joinTokenRow struct {
@@ -163,8 +175,18 @@ func (s *Store) RevokeRefreshFamily(ctx context.Context, family int64) error {
 }
 
 func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
+	callable := ""
+	if len(k.CallExecutors) > 0 {
+		text, err := json.Marshal(k.CallExecutors)
+		if err != nil {
+			return err
+		}
+		callable = string(text)
+	}
 	return s.run(ctx, "create API key", func(t *txn) error {
 		return t.db.Create(&apiKeyRow{
+			CallExecutors: callable,
+
 			ID: k.ID, TenantID: int64(k.TenantID), Name: k.Name, Prefix: k.Prefix, Hash: k.Hash[:], Role: string(k.Role),
 			CreatedBy: k.CreatedBy, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt),
 		}).Error
@@ -173,14 +195,19 @@ func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 
 func (s *Store) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error) {
 	row, err := findOne[apiKeyRow](ctx, s, "find API key", "hash = ?", hash[:])
-	return row.key(), err
+	if err != nil {
+		return domain.APIKey{}, err
+	}
+	return row.key()
 }
 
 func (s *Store) ListAPIKeys(ctx context.Context, tenant domain.TenantID) ([]domain.APIKey, error) {
 	rows, err := findAll[apiKeyRow](ctx, s, "list API keys", "id", "tenant_id = ?", int64(tenant))
 	out := make([]domain.APIKey, len(rows))
 	for i, r := range rows {
-		out[i] = r.key()
+		if out[i], err = r.key(); err != nil {
+			return nil, err
+		}
 	}
 	return out, err
 }

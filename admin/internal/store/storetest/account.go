@@ -138,6 +138,7 @@ func testAPIKeys(t *testing.T, f *fixture) {
 	moment := time.UnixMilli(1800000000001).UTC()
 	k := domain.APIKey{
 		ID: ids.Next(), TenantID: f.tenant, Name: "ci", Prefix: "ck_ab", Hash: hash(f, "key"), Role: domain.RoleOperator, CreatedBy: "anna", CreatedAt: moment, ExpiresAt: moment,
+		CallExecutors: []string{"shop", "a,b"},
 	}
 	f.ok(f.s.CreateAPIKey(f.ctx, k))
 	found, err := f.s.FindAPIKeyByHash(f.ctx, k.Hash)

@@ -3,6 +3,7 @@
 package shop
 
 import (
+	"context"
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
@@ -28,8 +29,10 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.RetryDelay(30*time.Second),
 		executor.Misfire(executor.OnceNowMisfire),
 		executor.Owner("books@shop.example"),
+		executor.OnFailure("daily-revenue-report.failed"),
 		executor.Idempotent(),
 	)
+	executor.HandleEnd(ex, "daily-revenue-report.failed", executor.FailureFunc(carillonQuiet(t.ReportFailed)), executor.Description("Follows a failure of daily-revenue-report"))
 	executor.HandleOut(ex, "reconcile-totals", t.ReconcileTotals,
 		executor.Description("Compare order totals with lines and payments"),
 		executor.Every(10*time.Second),
@@ -42,8 +45,12 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Dialect(executor.DialectSeconds),
 		executor.Zone("Asia/Shanghai"),
 		executor.Owner("books@shop.example"),
+		executor.OnSuccess("revenue-report-preview.succeeded"),
+		executor.OnFailure("revenue-report-preview.failed"),
 		executor.Idempotent(),
 	)
+	executor.HandleEnd(ex, "revenue-report-preview.succeeded", executor.SuccessFunc(t.ReportWritten), executor.Description("Follows a success of revenue-report-preview"))
+	executor.HandleEnd(ex, "revenue-report-preview.failed", executor.FailureFunc(carillonQuiet(t.ReportFailed)), executor.Description("Follows a failure of revenue-report-preview"))
 }
 
 // RegisterShelves registers the handlers of timer shelves:
@@ -69,6 +76,16 @@ func RegisterShelves(ex *executor.Executor, t *Shelves) {
 	)
 }
 
+// RegisterShipping registers the handlers of timer shipping:
+// ship-order.
+func RegisterShipping(ex *executor.Executor, t *Shipping) {
+	executor.Handle(ex, "ship-order", t.Ship,
+		executor.Description("Send one order when it is paid; called by the checkout"),
+		executor.Blocking(executor.Parallel),
+		executor.Owner("parcels@shop.example"),
+	)
+}
+
 // RegisterStock registers the handlers of timer stock:
 // export-archive, sync-inventory.
 func RegisterStock(ex *executor.Executor, t *Stock) {
@@ -80,6 +97,7 @@ func RegisterStock(ex *executor.Executor, t *Stock) {
 		executor.Timeout(4*time.Minute),
 		executor.Blocking(executor.DiscardLater),
 		executor.Owner("stock@shop.example"),
+		executor.Weight(4),
 	)
 	executor.HandleOut(ex, "sync-inventory", t.SyncInventory,
 		executor.Description("Refill low stock; the supplier fails now and then and is asked again"),
@@ -91,4 +109,9 @@ func RegisterStock(ex *executor.Executor, t *Stock) {
 		executor.Timeout(30*time.Second),
 		executor.Owner("stock@shop.example"),
 	)
+}
+
+// carillonQuiet is for callbacks that cannot fail.
+func carillonQuiet[T any](fn func(context.Context, T)) func(context.Context, T) error {
+	return func(ctx context.Context, value T) error { fn(ctx, value); return nil }
 }

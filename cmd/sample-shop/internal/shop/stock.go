@@ -92,12 +92,15 @@ const archiveStep = 400 * time.Millisecond
 // ExportArchive walks through all old orders, page by page, for about a
 // minute. Cancel it to see a run stop: it looks at its context at every page.
 //
-//carillon:clock name=export-archive cron="0 */5 * * * *" dialect=seconds zone=Asia/Shanghai blocking=discard_later timeout=4m owner=stock@shop.example description="Slow export of old orders; obeys a cancel"
+//carillon:clock name=export-archive cron="0 */5 * * * *" dialect=seconds zone=Asia/Shanghai blocking=discard_later timeout=4m weight=4 owner=stock@shop.example description="Slow export of old orders; obeys a cancel"
 func (s *Stock) ExportArchive(ctx context.Context) (Archived, error) {
 	const page = 20
 	log := executor.Logger(ctx)
 	var out Archived
-	var last int64
+	var last, total int64
+	if err := s.Shop.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE state <> 'unpaid'").Scan(&total); err != nil {
+		return out, fmt.Errorf("export archive: %w", err)
+	}
 	for {
 		n, next, err := s.exportPage(ctx, last, page)
 		if err != nil {
@@ -107,6 +110,7 @@ func (s *Stock) ExportArchive(ctx context.Context) (Archived, error) {
 			break
 		}
 		out.Orders += n
+		executor.Progress(ctx, 100*float64(out.Orders)/float64(total), fmt.Sprintf("%d of %d orders", out.Orders, total))
 		last = next
 		if out.Orders%(page*10) == 0 {
 			log.Info("exported", "orders", out.Orders)

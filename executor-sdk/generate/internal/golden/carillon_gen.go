@@ -5,7 +5,6 @@ package golden
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
@@ -14,12 +13,14 @@ import (
 // RegisterOrders registers the handlers of timer shop-orders:
 // cancel-unpaid, close-day, close-hour, sweep, sweep-all, sweep-slices.
 func RegisterOrders(ex *executor.Executor, t *Orders) {
-	executor.HandleIn(ex, "cancel-unpaid", carillonIn(t.Cancel, nil, t.Fail),
+	executor.HandleIn(ex, "cancel-unpaid", t.Cancel,
 		executor.Retries(2),
 		executor.RetryDelay(1500*time.Millisecond),
 		executor.Timeout(time.Hour),
+		executor.OnFailure("cancel-unpaid.failed"),
 	)
-	executor.Handle(ex, "close-day", carillonInOut(t.Close, t.Closed1, t.Fail),
+	executor.HandleEnd(ex, "cancel-unpaid.failed", executor.FailureFunc(carillonQuiet(t.Fail)), executor.Description("Follows a failure of cancel-unpaid"))
+	executor.Handle(ex, "close-day", t.Close,
 		executor.Description("Closes the \"day\""),
 		executor.Cron("0 0 2 * * *"),
 		executor.Dialect(executor.DialectSeconds),
@@ -32,8 +33,12 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Routing(executor.Random),
 		executor.Misfire(executor.OnceNowMisfire),
 		executor.Owner("shop@example.com"),
+		executor.OnSuccess("close-day.succeeded"),
+		executor.OnFailure("close-day.failed"),
 		executor.Idempotent(),
 	)
+	executor.HandleEnd(ex, "close-day.succeeded", executor.SuccessFunc(carillonQuiet(t.Closed1)), executor.Description("Follows a success of close-day"))
+	executor.HandleEnd(ex, "close-day.failed", executor.FailureFunc(carillonQuiet(t.Fail)), executor.Description("Follows a failure of close-day"))
 	executor.Handle(ex, "close-hour", t.Close,
 		executor.Cron("0 0 * * * *"),
 		executor.Input(json.RawMessage(`{"day":""}`)),
@@ -44,12 +49,15 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.SendRetries(0),
 		executor.SendDelay(time.Second),
 	)
-	executor.HandleFunc(ex, "sweep", carillonFunc(t.Sweep, t.Finished, nil),
+	executor.HandleFunc(ex, "sweep", t.Sweep,
 		executor.Every(90*time.Second),
 		executor.Blocking(executor.Parallel),
 		executor.Parallelism(3),
 		executor.Priority(-5),
+		executor.OnSuccess("sweep.succeeded"),
+		executor.Weight(2),
 	)
+	executor.HandleEnd(ex, "sweep.succeeded", executor.SuccessFunc(carillonPlain(t.Finished)), executor.Description("Follows a success of sweep"))
 	executor.HandleFunc(ex, "sweep-all", t.Sweep,
 		executor.Broadcast(),
 		executor.OnGone(executor.MoveShard),
@@ -65,60 +73,20 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 // RegisterStockKeeper registers the handlers of timer stock-keeper:
 // count-stock.
 func RegisterStockKeeper(ex *executor.Executor, t *StockKeeper) {
-	executor.HandleOut(ex, "count-stock", carillonOut(t.Count, nil, t.Complain),
+	executor.HandleOut(ex, "count-stock", t.Count,
 		executor.Cron("*/5 * * * *"),
 		executor.Dialect(executor.DialectStandard),
+		executor.OnFailure("count-stock.failed"),
 	)
+	executor.HandleEnd(ex, "count-stock.failed", executor.FailureFunc(carillonQuiet(t.Complain)), executor.Description("Follows a failure of count-stock"))
 }
 
-func carillonFunc(fn func(context.Context) error, succeeded func(context.Context), failed func(context.Context, error)) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := carillonAttempt(ctx, func() (struct{}, error) { return struct{}{}, fn(ctx) }, carillonNoOutput(succeeded), failed)
-		return err
-	}
+// carillonQuiet is for callbacks that cannot fail.
+func carillonQuiet[T any](fn func(context.Context, T)) func(context.Context, T) error {
+	return func(ctx context.Context, value T) error { fn(ctx, value); return nil }
 }
 
-func carillonIn[In any](fn func(context.Context, In) error, succeeded func(context.Context), failed func(context.Context, error)) func(context.Context, In) error {
-	return func(ctx context.Context, in In) error {
-		_, err := carillonAttempt(ctx, func() (struct{}, error) { return struct{}{}, fn(ctx, in) }, carillonNoOutput(succeeded), failed)
-		return err
-	}
-}
-
-func carillonOut[Out any](fn func(context.Context) (Out, error), succeeded func(context.Context, Out), failed func(context.Context, error)) func(context.Context) (Out, error) {
-	return func(ctx context.Context) (Out, error) {
-		return carillonAttempt(ctx, func() (Out, error) { return fn(ctx) }, succeeded, failed)
-	}
-}
-
-func carillonInOut[In, Out any](fn func(context.Context, In) (Out, error), succeeded func(context.Context, Out), failed func(context.Context, error)) func(context.Context, In) (Out, error) {
-	return func(ctx context.Context, in In) (Out, error) {
-		return carillonAttempt(ctx, func() (Out, error) { return fn(ctx, in) }, succeeded, failed)
-	}
-}
-
-func carillonNoOutput(succeeded func(context.Context)) func(context.Context, struct{}) {
-	if succeeded == nil {
-		return nil
-	}
-	return func(ctx context.Context, _ struct{}) { succeeded(ctx) }
-}
-
-// errCarillonPanic is what a failure callback gets when its handler panicked.
-var errCarillonPanic = errors.New("the handler panicked")
-
-// carillonAttempt runs one attempt and then its callbacks.
-func carillonAttempt[Out any](ctx context.Context, run func() (Out, error), succeeded func(context.Context, Out), failed func(context.Context, error)) (Out, error) {
-	result := errCarillonPanic // until run has returned
-	defer func() {
-		if result != nil && failed != nil {
-			failed(context.WithoutCancel(ctx), result)
-		}
-	}()
-	out, err := run()
-	result = err
-	if err == nil && succeeded != nil {
-		succeeded(ctx, out)
-	}
-	return out, err
+// carillonPlain is for callbacks of handlers without output.
+func carillonPlain(fn func(context.Context) error) func(context.Context, struct{}) error {
+	return func(ctx context.Context, _ struct{}) error { return fn(ctx) }
 }

@@ -1,12 +1,13 @@
 package golden
 
 import (
-	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/executor-sdk/executortest"
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
 )
 
@@ -32,33 +33,44 @@ func TestRegisters(t *testing.T) {
 		func() { RegisterOrders(ex, &Orders{}) })
 }
 
-func TestCallbacks(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	o := &Orders{}
-	closeDay := carillonInOut(o.Close, o.Closed1, o.Fail)
+// The generated registrations and proxies work together: a call runs the
+// method, and callbacks follow a job's runs until they succeed.
+func TestGeneratedCodeRuns(t *testing.T) {
+	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+		o := &Orders{}
+		ex := admin.Executor()
+		RegisterOrders(ex, o)
+		RegisterStockKeeper(ex, &StockKeeper{})
+		proxies := NewOrdersProxy(admin.Proxy(), "test")
+		ctx := t.Context()
 
-	out, err := closeDay(ctx, CloseDay{Day: "Mon"})
-	require.NoError(t, err)
-	require.Equal(t, Report{Orders: 3}, out)
-	require.Equal(t, []Report{{Orders: 3}}, o.Closed)
-	require.Empty(t, o.Failed)
+		report, err := proxies.Close(ctx, CloseDay{Day: "Mon"})
+		require.NoError(t, err)
+		require.Equal(t, Report{Orders: 3}, report)
+		require.NoError(t, proxies.Sweep(ctx))
+		run, err := proxies.StartClose(ctx, CloseDay{})
+		require.NoError(t, err)
+		_, err = run.Wait(ctx)
+		require.ErrorContains(t, err, "no day")
+		admin.Wait()
+		require.Empty(t, o.Closed, "callbacks belong to jobs, calls have their caller")
+		require.Empty(t, o.Failed)
 
-	_, err = closeDay(ctx, CloseDay{})
-	require.EqualError(t, err, "no day")
-	require.Equal(t, []error{err}, o.Failed)
-	require.Len(t, o.Closed, 1)
+		require.Equal(t, executortest.Succeeded, admin.Call("close-day", CloseDay{Day: "Monday"}).State())
+		admin.Wait()
+		require.Equal(t, []Report{{Orders: 6}}, o.Closed)
+		require.Equal(t, executortest.Failed, admin.Call("close-day", CloseDay{}).State())
+		admin.Wait()
+		require.Len(t, o.Failed, 1, "after the last attempt, once")
+		require.EqualError(t, o.Failed[0], "no day")
+		require.Equal(t, executortest.Failed, admin.Call("cancel-unpaid", map[string]any{"orderId": -1}).State())
+		admin.Wait()
+		require.EqualError(t, o.Failed[1], "panic: negative order")
 
-	require.NoError(t, carillonFunc(o.Sweep, o.Finished, nil)(ctx))
-	require.Equal(t, 1, o.Done)
-
-	cancel()
-	var failureCtx context.Context
-	failed := func(ctx context.Context, err error) { failureCtx = ctx; o.Fail(ctx, err) } //nolint:fatcontext // looked at below
-	cancelOrder := carillonIn(o.Cancel, nil, failed)
-	in := struct {
-		OrderID int64 `json:"orderId"`
-	}{OrderID: -1}
-	require.PanicsWithValue(t, "negative order", func() { _ = cancelOrder(ctx, in) })
-	require.ErrorIs(t, o.Failed[1], errCarillonPanic)
-	require.NoError(t, failureCtx.Err(), "the failure callback outlives the attempt's context")
+		require.Equal(t, executortest.Succeeded, admin.Call("sweep", nil).State())
+		admin.Wait()
+		require.Equal(t, 1, o.Done)
+		admin.Sleep(10 * time.Second)
+		require.Equal(t, 2, o.Done, "a callback that failed is tried again")
+	})
 }

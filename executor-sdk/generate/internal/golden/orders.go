@@ -13,7 +13,7 @@ import (
 
 // Orders has one handler of each shape.
 //
-//carillon:timer name=shop-orders description="Orders of the shop"
+//carillon:timer name=shop-orders description="Orders of the shop" proxy
 type Orders struct {
 	Closed []Report
 	Failed []error
@@ -42,18 +42,23 @@ func (o *Orders) Close(_ context.Context, in CloseDay) (Report, error) {
 	return Report{Orders: len(in.Day)}, nil
 }
 
-// Closed1 is called after a close.
+// Closed1 is called after a close that succeeded.
 func (o *Orders) Closed1(_ context.Context, r Report) { o.Closed = append(o.Closed, r) }
 
-// Fail is called after a failed attempt.
+// Fail is called after a run that failed.
 func (o *Orders) Fail(_ context.Context, err error) { o.Failed = append(o.Failed, err) }
 
-// Finished is called after handlers without output.
-func (o *Orders) Finished(context.Context) { o.Done++ }
+// Finished is called after handlers without output. It is tried again.
+func (o *Orders) Finished(context.Context) error {
+	if o.Done++; o.Done == 1 {
+		return errors.New("the first time it fails")
+	}
+	return nil
+}
 
 // Sweep has neither input nor output.
 //
-//carillon:clock name=sweep every=90s blocking=parallel parallelism=3 priority=-5 on-success=Finished
+//carillon:clock name=sweep every=90s blocking=parallel parallelism=3 priority=-5 weight=2 on-success=Finished
 //carillon:clock name=sweep-all broadcast on-gone=move after=collect fire-timeout=1h
 //carillon:clock name=sweep-slices shards=8 before=prepare
 func (o *Orders) Sweep(context.Context) error { return nil }

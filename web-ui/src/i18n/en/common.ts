@@ -31,11 +31,13 @@ export const common = {
     system: 'As the system',
   },
   role: {
+    caller: 'Caller',
     viewer: 'Viewer',
     operator: 'Operator',
     editor: 'Editor',
     scripter: 'Script author',
     admin: 'Administrator',
+    callerHelp: 'calls handlers, and sees its own calls',
     viewerHelp: 'reads everything',
     operatorHelp: 'also runs, pauses and cancels',
     editorHelp: 'also creates, edits and deletes jobs',

@@ -217,6 +217,8 @@ export const jobs = {
     onLost_fail: 'Fail',
     onLost_retry: 'Retry',
     priority: 'Priority',
+    callbackSuccess: 'Handler to run after a success',
+    callbackFailure: 'Handler to run after a failure',
     logLevel: 'Captured log lines',
     logLevelDefault: 'As the executor says',
     durationBad: 'Use a duration such as 30s, 5m or 1h30m.',

@@ -152,6 +152,8 @@ export const ops = {
     revokeTitle: 'Revoke key {{name}}?',
     revokeHelp: 'Programs which use it are refused at once.',
     revoked: 'The key was revoked.',
+    callExecutors: 'Executors whose handlers it may call',
+    callExecutorsHelp: 'Names; empty: all of the tenant.',
   },
   tenants: {
     title: 'Tenants',

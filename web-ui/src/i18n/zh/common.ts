@@ -33,11 +33,13 @@ export const common: typeof en = {
     system: '跟随系统',
   },
   role: {
+    caller: '调用者',
     viewer: '观察者',
     operator: '操作员',
     editor: '编辑者',
     scripter: '脚本作者',
     admin: '管理员',
+    callerHelp: '只能调用处理器并查看自己的调用',
     viewerHelp: '可查看全部内容',
     operatorHelp: '另可运行、暂停和取消',
     editorHelp: '另可新建、编辑和删除任务',

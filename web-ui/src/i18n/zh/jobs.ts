@@ -219,6 +219,8 @@ export const jobs: typeof en = {
     onLost_fail: '记为失败',
     onLost_retry: '重试',
     priority: '优先级',
+    callbackSuccess: '成功后运行的处理器',
+    callbackFailure: '失败后运行的处理器',
     logLevel: '采集的日志级别',
     logLevelDefault: '由执行器决定',
     durationBad: '请使用时长，例如 30s、5m 或 1h30m。',

@@ -154,6 +154,8 @@ export const ops: typeof en = {
     revokeTitle: '吊销密钥 {{name}}？',
     revokeHelp: '使用它的程序会立即被拒绝。',
     revoked: '密钥已吊销。',
+    callExecutors: '可调用其处理器的执行器',
+    callExecutorsHelp: '填写名称；留空表示租户内全部。',
   },
   tenants: {
     title: '租户',

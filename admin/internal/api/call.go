@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// CallRequest names a handler to run.
+type CallRequest struct {
+	Executor    string          `json:"executor" minLength:"1" maxLength:"128" doc:"Its name"`
+	Handler     string          `json:"handler" minLength:"1" maxLength:"128"`
+	Input       json.RawMessage `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
+	MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"100" doc:"Default 1: nothing is repeated"`
+	StartWithin string          `json:"startWithin,omitempty" doc:"How long it may wait for an instance; default 5m"`
+	Note        string          `json:"note,omitempty" maxLength:"1024"`
+}
+
+// Call is a run that a program asked for.
+type Call struct {
+	ID        string          `json:"id" doc:"Of the run"`
+	Executor  string          `json:"executor"`
+	Handler   string          `json:"handler"`
+	State     string          `json:"state"`
+	Done      bool            `json:"done" doc:"It has ended; what follows is final"`
+	Reason    string          `json:"reason,omitempty"`
+	ErrorKind string          `json:"errorKind,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	Output    json.RawMessage `json:"output" doc:"What the handler gave; null without"`
+	Attempt   int             `json:"attempt"`
+	Progress  *Progress       `json:"progress"`
+}
+
+type callInput struct {
+	Wait           string `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same key on the same handler gives the same run"`
+	Body           CallRequest
+}
+
+type callIDInput struct {
+	ID   string `path:"id"`
+	Wait string `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
+}
+
+type callOutput struct {
+	Status int
+	Body   Call
+}
+
+func (a *API) registerCalls() {
+	register(a, may(domain.PermCall), operation{
+		method: http.MethodPost, path: base + "/calls", id: "call-handler", tag: "calls", summary: "Run a handler and get its result",
+		description: "201 with the call, 200 when the Idempotency-Key was seen before. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
+		status:      http.StatusCreated, errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
+	}, a.call)
+	register(a, may(domain.PermCall), operation{
+		method: http.MethodGet, path: base + "/calls/{id}", id: "get-call", tag: "calls", summary: "One's own call",
+	}, func(ctx context.Context, id auth.Identity, in *callIDInput) (*callOutput, error) {
+		v, err := a.ownCall(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		wait, err := readWait(in.Wait)
+		if err != nil {
+			return nil, err
+		}
+		return a.callAnswer(ctx, v.Execution, wait, http.StatusOK)
+	})
+	register(a, may(domain.PermCall), operation{
+		method: http.MethodPost, path: base + "/calls/{id}/cancel", id: "cancel-call", tag: "calls", summary: "Stop one's own call",
+		status: http.StatusAccepted, errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*callOutput, error) {
+		v, err := a.ownCall(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		e, err := a.deps.Store.RequestCancel(ctx, id.Tenant, v.ID, domain.ReasonKilled, "cancelled by its caller "+id.Actor())
+		if err != nil {
+			return nil, err
+		}
+		if e.State == domain.Cancelling {
+			a.deps.Runner.SendCancel(e)
+		}
+		return a.callAnswer(ctx, v.Execution, 0, http.StatusAccepted)
+	})
+}
+
+func readWait(text string) (time.Duration, error) {
+	var r reader
+	wait := r.duration("query.wait", text, 0)
+	if wait < 0 || wait > maxRunWait {
+		r.fail("query.wait", text, "must be from 0s to 5m")
+	}
+	return wait, r.err()
+}
+
+// mayCall keeps a key to the executors that it is for. The answer is the same
+// as for one that does not exist: names are nobody's business.
+func mayCall(id auth.Identity, executor string) error {
+	if len(id.CallExecutors) == 0 || slices.Contains(id.CallExecutors, executor) {
+		return nil
+	}
+	return errNoSuchExecutor(executor)
+}
+
+func errNoSuchExecutor(name string) error {
+	return domain.Errorf(domain.CodeNotFound, "there is no executor %q that you may call", name)
+}
+
+// ownCall finds a call by the run's id: of the caller, or any for those who may
+// operate runs. Whatever else has that id does not exist here.
+func (a *API) ownCall(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
+	v, err := a.run(ctx, id, text)
+	if err != nil {
+		return v, err
+	}
+	own := v.RequestedBy == id.Actor() || id.May(domain.PermOperate)
+	if !own || !strings.HasPrefix(v.JobName, "call:") || mayCall(id, v.ExecutorName) != nil {
+		return v, domain.Errorf(domain.CodeNotFound, "there is no call %s", text)
+	}
+	return v, nil
+}
+
+func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callOutput, error) {
+	if err := mayCall(id, in.Body.Executor); err != nil {
+		return nil, err
+	}
+	executor, err := a.deps.Store.FindExecutorByName(ctx, id.Tenant, in.Body.Executor)
+	if domain.Is(err, domain.CodeNotFound) {
+		return nil, errNoSuchExecutor(in.Body.Executor)
+	}
+	if err != nil {
+		return nil, err
+	}
+	wait, err := readWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	input := r.json("body.input", in.Body.Input)
+	within := r.duration("body.startWithin", in.Body.StartWithin, domain.DefaultDispatchTimeout)
+	if within <= 0 || within > maxRunDelay {
+		r.fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
+	}
+	if hasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
+		r.fail("body.note", nil, "must not contain control characters")
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	if err := a.checkHandler(ctx, id.Tenant, executor, in.Body.Handler); err != nil {
+		return nil, err
+	}
+	job, err := a.deps.CallJob(ctx, executor, in.Body.Handler)
+	if err != nil {
+		return nil, err
+	}
+	e := a.newRun(id, job, a.deps.Now())
+	e.Cause, e.Input, e.Note = domain.CauseAPI, input, strings.TrimSpace(in.Body.Note)
+	e.MaxAttempts, e.ExpireAt = max(1, in.Body.MaxAttempts), e.FireAt.Add(within)
+	if in.IdempotencyKey != "" {
+		e.OccurrenceKey = requestKey(id.Actor() + "\x00" + in.IdempotencyKey) // a caller's keys are its own
+	}
+	run, created, err := a.deps.Store.CreateExecution(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+		a.deps.Runner.Submit(run)
+	}
+	return a.callAnswer(ctx, run, wait, status)
+}
+
+// callAnswer waits for the end for at most wait, and shows the call as it is then.
+func (a *API) callAnswer(ctx context.Context, run domain.Execution, wait time.Duration, status int) (*callOutput, error) {
+	if wait > 0 {
+		if err := a.await(ctx, run, wait, &runOutput{}); err != nil {
+			return nil, err
+		}
+	}
+	v, err := a.deps.Store.FindExecution(ctx, run.TenantID, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	progress, err := a.progressOf(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return &callOutput{Status: status, Body: Call{
+		ID: v.ID.String(), Executor: v.ExecutorName, Handler: v.Handler, State: v.State.String(), Done: v.State.Terminal(),
+		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: callError(v), Output: rawOrNull(v.Output), Attempt: v.Attempt, Progress: progress,
+	}}, nil
+}
+
+// callError is what the handler said, or what the engine says of a run that
+// has ended without it.
+func callError(v store.ExecutionView) string {
+	if v.Error != "" || !v.State.Terminal() || v.State == domain.Succeeded {
+		return v.Error
+	}
+	return v.Message
+}

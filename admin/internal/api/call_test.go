@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// key makes an API key of acme and lets call use it under that name.
+func (w *world) key(name, role string, executors ...string) {
+	w.t.Helper()
+	body := map[string]any{"name": name, "role": role}
+	if len(executors) > 0 {
+		body["callExecutors"] = executors
+	}
+	made := into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", body).is(201))
+	require.Equal(w.t, append([]string{}, executors...), made.CallExecutors)
+	w.bearers[name] = made.Secret
+}
+
+func callBody(executor string, change map[string]any) map[string]any {
+	body := map[string]any{"executor": executor, "handler": "reconcile", "input": map[string]any{"a": 1}}
+	for k, v := range change {
+		body[k] = v
+	}
+	return body
+}
+
+func TestCallsRunHandlers(t *testing.T) {
+	w := newWorld(t)
+	w.instance(w.executor("acme", "shop"), "one", "reconcile")
+	w.key("billing", "caller")
+	c := into[Call](w.call("billing", "POST", "/calls", callBody("shop", map[string]any{"maxAttempts": 3, "startWithin": "10s", "note": "why"}), header{"Idempotency-Key": "k"}).is(http.StatusCreated))
+	require.Equal(t, "due", c.State)
+	require.False(t, c.Done)
+	require.Equal(t, "shop", c.Executor)
+	require.Equal(t, "reconcile", c.Handler)
+	require.Len(t, w.runner.submitted, 1)
+	e := w.runner.submitted[0]
+	require.Equal(t, 3, e.MaxAttempts)
+	require.Equal(t, 10*time.Second, e.ExpireAt.Sub(e.FireAt))
+	require.Equal(t, "key:billing", e.RequestedBy)
+	require.Equal(t, domain.CauseAPI, e.Cause)
+
+	again := into[Call](w.call("billing", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).is(http.StatusOK))
+	require.Equal(t, c.ID, again.ID)
+	w.key("other", "caller")
+	foreign := into[Call](w.call("other", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).is(http.StatusCreated))
+	require.NotEqual(t, c.ID, foreign.ID, "a caller's keys are its own")
+	jobs := into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200))
+	require.Len(t, jobs.Items, 1, "one job for all calls of a handler")
+	require.Equal(t, "call:shop/reconcile", jobs.Items[0].Name)
+	require.Equal(t, "call", jobs.Items[0].Labels["carillon.kind"])
+
+	running := w.started("acme", c.ID)
+	require.NoError(t, w.store.SaveProgress(t.Context(), []store.ProgressReport{{Tenant: running.TenantID, Executor: running.Executor, Progress: domain.Progress{
+		ExecutionID: running.ID, Fence: running.Fence, Seq: 1, Permille: 425, Message: "orders",
+	}}}))
+	shown := into[Call](w.call("billing", "GET", "/calls/"+c.ID, nil).is(200))
+	require.Equal(t, 42.5, shown.Progress.Percent)
+	require.Equal(t, "orders", shown.Progress.Message)
+
+	// A wait that ends with the run.
+	w.runner.wait = func(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+		_, err := w.store.FinishAttempts(ctx, []store.AttemptReport{{Tenant: tenant, Executor: running.Executor, Report: domain.Report{
+			ExecutionID: id, Fence: running.Fence, Outcome: domain.OutcomeSucceeded, Output: []byte(`{"sum":3}`), StartedAt: time.Now(),
+		}}})
+		return domain.Execution{}, err
+	}
+	done := into[Call](w.call("billing", "GET", "/calls/"+c.ID+"?wait=30s", nil).is(200))
+	require.True(t, done.Done)
+	require.Equal(t, "succeeded", done.State)
+	require.JSONEq(t, `{"sum":3}`, string(done.Output))
+	w.call("billing", "POST", "/calls/"+c.ID+"/cancel", nil).problem(409, "already_finished")
+	cancelled := into[Call](w.call("other", "POST", "/calls/"+foreign.ID+"/cancel", nil).is(http.StatusAccepted))
+	require.Equal(t, "cancelled", cancelled.State)
+	require.Equal(t, "cancelled by its caller key:other", cancelled.Error)
+}
+
+// A caller can do nothing else, and sees nothing of others.
+func TestWhatACallerMayNot(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop")
+	w.instance(shop, "one", "reconcile")
+	w.instance(w.executor("acme", "bank"), "two", "reconcile")
+	w.instance(w.executor("beta", "theirs"), "three", "reconcile")
+	job := w.job("acme", "nightly", shop)
+	run := into[Run](w.call("acme/operator", "POST", "/jobs/"+job.ID+"/run", nil).is(201))
+	w.key("shop-only", "caller", "shop")
+	w.key("any", "caller")
+
+	for _, path := range []string{"/jobs", "/runs", "/executors", "/api-keys", "/overview", "/runs/" + run.ID} {
+		w.call("any", "GET", path, nil).problem(403, "permission_denied")
+	}
+	w.call("any", "POST", "/jobs/"+job.ID+"/run", nil).problem(403, "permission_denied")
+	w.call("acme/viewer", "POST", "/calls", callBody("shop", nil)).problem(403, "permission_denied")
+
+	own := into[Call](w.call("shop-only", "POST", "/calls", callBody("shop", nil)).is(201))
+	banked := into[Call](w.call("any", "POST", "/calls", callBody("bank", nil)).is(201))
+	w.call("shop-only", "POST", "/calls", callBody("bank", nil)).problem(404, "not_found")
+	w.call("any", "POST", "/calls", callBody("theirs", nil)).problem(404, "not_found")
+	w.call("any", "POST", "/calls", callBody("nowhere", nil)).problem(404, "not_found")
+	for _, id := range []string{banked.ID, run.ID, "123"} {
+		w.call("shop-only", "GET", "/calls/"+id, nil).problem(404, "not_found")
+		w.call("shop-only", "POST", "/calls/"+id+"/cancel", nil).problem(404, "not_found")
+	}
+	w.call("any", "GET", "/calls/"+run.ID, nil).problem(404, "not_found") // a run, but no call
+	require.Equal(t, own.ID, into[Call](w.call("shop-only", "GET", "/calls/"+own.ID, nil).is(200)).ID)
+	require.Equal(t, own.ID, into[Call](w.call("acme/operator", "GET", "/calls/"+own.ID, nil).is(200)).ID)
+
+	// A key makes no key that may call more than itself.
+	w.key("admin-for-shop", "admin", "shop")
+	for _, body := range []map[string]any{
+		{"name": "x", "role": "caller"}, {"name": "x", "role": "caller", "callExecutors": []string{"shop", "bank"}},
+	} {
+		w.call("admin-for-shop", "POST", "/api-keys", body).problem(403, "permission_denied")
+	}
+	w.call("admin-for-shop", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callExecutors": []string{"shop"}}).is(201)
+}
+
+func TestCallsThatMakeNoSense(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop")
+	w.instance(shop, "one", "reconcile")
+	p := w.call("acme/operator", "POST", "/calls", callBody("shop", map[string]any{"handler": "reconcil"})).problem(422, "unknown_handler")
+	require.Contains(t, p.Detail, `did you mean "reconcile"?`)
+	for field, value := range map[string]any{"startWithin": "-1s", "maxAttempts": 0, "note": "a\u0000b", "executor": ""} {
+		w.call("acme/operator", "POST", "/calls", callBody("shop", map[string]any{field: value})).problem(422, "validation_failed")
+	}
+	w.call("acme/operator", "POST", "/calls?wait=1h", callBody("shop", nil)).problem(422, "validation_failed")
+
+	// A job that somebody made under the calls' name is not theirs.
+	w.job("acme", "call:shop/reconcile", shop)
+	w.call("acme/operator", "POST", "/calls", callBody("shop", nil)).problem(409, "conflict")
+}

@@ -1,0 +1,122 @@
+package completer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Step is one question of a running handler.
+type Step struct {
+	store.StepRequest
+	Request int64 // the executor's number of it
+	From    StepAcker
+}
+
+// StepAcker takes the answers of one session.
+type StepAcker interface {
+	SendStepAcks(acks []StepAck)
+}
+
+// StepAck answers a Step.
+type StepAck struct {
+	ID      domain.ExecutionID
+	Fence   int64
+	Request int64
+	store.StepAnswer
+}
+
+// Asked takes questions. It never blocks.
+func (c *Completer) Asked(list ...Step) { c.steps.Add(list...) }
+
+// answer is the flush of the questions. What the database does not answer is
+// asked again by the executor, of this node or another.
+func (c *Completer) answer(ctx context.Context, list []Step) {
+	requests := make([]store.StepRequest, len(list))
+	for i, s := range list {
+		requests[i] = s.StepRequest
+	}
+	answers, err := c.opt.Midruns.TakeSteps(context.WithoutCancel(ctx), requests)
+	if err != nil {
+		c.log.Warn("steps could not be stored", "count", len(list), "err", err)
+		return
+	}
+	var acks batch.Groups[StepAcker, StepAck]
+	for i, s := range list {
+		acks.Add(s.From, StepAck{ID: s.ID, Fence: s.Fence, Request: s.Request, StepAnswer: answers[i]})
+	}
+	for _, g := range acks {
+		g.Key.SendStepAcks(g.Items)
+	}
+}
+
+// progressEvery is how often progress is written; of each run only the newest.
+const progressEvery = 500 * time.Millisecond
+
+// maxProgress bounds the runs whose progress waits to be written; beyond, new
+// ones are dropped: it is information, and comes again.
+const maxProgress = 20_000
+
+// progress holds what is to be written.
+type progress struct {
+	mu     sync.Mutex
+	newest map[domain.ExecutionID]store.ProgressReport // guarded by mu
+}
+
+// Progressed takes progress. It never blocks.
+func (c *Completer) Progressed(list ...store.ProgressReport) {
+	c.progress.mu.Lock()
+	defer c.progress.mu.Unlock()
+	if c.progress.newest == nil {
+		c.progress.newest = map[domain.ExecutionID]store.ProgressReport{}
+	}
+	for _, p := range list {
+		old, known := c.progress.newest[p.ExecutionID]
+		if known && (old.Fence > p.Fence || old.Fence == p.Fence && old.Seq > p.Seq) || !known && len(c.progress.newest) >= maxProgress {
+			continue
+		}
+		c.progress.newest[p.ExecutionID] = p
+	}
+}
+
+func (c *Completer) runProgress(ctx context.Context) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		c.writeProgress(ctx)
+	}
+}
+
+// writeProgress writes in the order of the ids, so that two nodes do not wait
+// for each other.
+func (c *Completer) writeProgress(ctx context.Context) {
+	c.progress.mu.Lock()
+	waiting := c.progress.newest
+	c.progress.newest = nil
+	c.progress.mu.Unlock()
+	ids := make([]domain.ExecutionID, 0, len(waiting))
+	for id := range waiting {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for part := range slices.Chunk(ids, StepBatch) {
+		list := make([]store.ProgressReport, len(part))
+		for i, id := range part {
+			list[i] = waiting[id]
+		}
+		if err := c.opt.Midruns.SaveProgress(ctx, list); err != nil {
+			c.log.Debug("progress could not be written", "count", len(list), "err", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package completer
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// midruns is a store.Midruns that can be broken.
+type midruns struct {
+	store.Midruns
+	mu     sync.Mutex
+	broken bool                     // guarded by mu
+	saved  [][]store.ProgressReport // guarded by mu
+}
+
+func (m *midruns) fails() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken {
+		return errDatabase
+	}
+	return nil
+}
+
+func (m *midruns) breaks(b bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = b
+}
+
+func (m *midruns) TakeSteps(ctx context.Context, list []store.StepRequest) ([]store.StepAnswer, error) {
+	if err := m.fails(); err != nil {
+		return nil, err
+	}
+	return m.Midruns.TakeSteps(ctx, list)
+}
+
+func (m *midruns) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
+	if err := m.fails(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.saved = append(m.saved, list)
+	m.mu.Unlock()
+	return m.Midruns.SaveProgress(ctx, list)
+}
+
+// asker takes answers.
+type asker struct {
+	mu   sync.Mutex
+	acks []StepAck // guarded by mu
+}
+
+func (a *asker) SendStepAcks(acks []StepAck) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.acks = append(a.acks, acks...)
+}
+
+func (a *asker) got() []StepAck {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := a.acks
+	a.acks = nil
+	return out
+}
+
+func (r *rig) ask(from *asker, request int64, e domain.Execution, name string, output []byte) {
+	r.c.Asked(Step{StepRequest: store.StepRequest{
+		Tenant: r.Tenant, Executor: r.Executor, ID: e.ID, Fence: e.Fence, Name: name, Store: output != nil, Output: output,
+	}, Request: request, From: from})
+}
+
+func TestStepsAreAnsweredAfterTheirCommit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		e := r.running(r.Job(nil))
+		one, two := &asker{}, &asker{}
+		r.ask(one, 7, e, "charge", []byte(`1`))
+		synctest.Wait()
+		require.Equal(t, []StepAck{{e.ID, e.Fence, 7, store.StepAnswer{Code: store.StepStored}}}, one.got())
+		r.ask(two, 1, e, "charge", nil)
+		r.ask(one, 8, e, "other", nil)
+		synctest.Wait()
+		require.Equal(t, []StepAck{{e.ID, e.Fence, 1, store.StepAnswer{Code: store.StepFound, Output: []byte(`1`)}}}, two.got())
+		require.Equal(t, []StepAck{{e.ID, e.Fence, 8, store.StepAnswer{Code: store.StepNone}}}, one.got())
+
+		r.midruns.breaks(true)
+		r.ask(one, 9, e, "charge", nil)
+		synctest.Wait()
+		require.Empty(t, one.got(), "no answer: the executor asks again")
+		r.midruns.breaks(false)
+		r.ask(one, 9, e, "charge", nil)
+		synctest.Wait()
+		require.Len(t, one.got(), 1)
+	})
+}
+
+func TestOnlyTheNewestProgressIsWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		job := r.Job(nil)
+		e, other := r.running(job), r.running(job)
+		report := func(e domain.Execution, fence, seq int64, permille int) store.ProgressReport {
+			return store.ProgressReport{Tenant: r.Tenant, Executor: r.Executor, Progress: domain.Progress{
+				ExecutionID: e.ID, Fence: fence, Seq: seq, Permille: permille,
+			}}
+		}
+		for seq := range int64(1000) {
+			r.c.Progressed(report(e, 1, seq+1, int(seq)))
+		}
+		r.c.Progressed(report(e, 1, 3, 1), report(other, 1, 1, 5))
+		time.Sleep(progressEvery)
+		synctest.Wait()
+		require.Len(t, r.midruns.saved, 1)
+		require.Equal(t, []store.ProgressReport{report(e, 1, 1000, 999), report(other, 1, 1, 5)}, r.midruns.saved[0])
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, r.midruns.saved, 1, "nothing new, nothing written")
+
+		r.midruns.breaks(true)
+		r.c.Progressed(report(e, 1, 2000, 1000))
+		time.Sleep(time.Second)
+		r.midruns.breaks(false)
+		r.c.Progressed(report(e, 2, 1, 10))
+		time.Sleep(time.Second)
+		p, err := r.S.FindProgress(t.Context(), r.Tenant, e.ID)
+		require.NoError(t, err)
+		require.Equal(t, 10, p.Permille)
+	})
+}

@@ -1,0 +1,289 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type progressRow struct {
+	ExecutionID int64  `gorm:"column:execution_id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	Fence       int64  `gorm:"column:fence"`
+	Seq         int64  `gorm:"column:seq"`
+	Permille    int64  `gorm:"column:permille"`
+	Message     string `gorm:"column:message"`
+	UpdatedAt   int64  `gorm:"column:updated_at;autoUpdateTime:false"`
+}
+
+func (progressRow) TableName() string { return "execution_progress" }
+
+type stepRow struct {
+	ExecutionID int64  `gorm:"column:execution_id;primaryKey;autoIncrement:false"`
+	Name        string `gorm:"column:name;primaryKey"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	Fence       int64  `gorm:"column:fence"`
+	Output      []byte `gorm:"column:output"`
+	StoredAt    int64  `gorm:"column:stored_at"`
+}
+
+func (stepRow) TableName() string { return "execution_steps" }
+
+// owner is what decides whether somebody may speak for a run.
+type owner struct {
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	fence    int64
+	state    domain.State
+}
+
+func (o owner) runs(fence int64) bool {
+	return o.fence == fence && (o.state == domain.Running || o.state == domain.Cancelling)
+}
+
+// owners reads who may speak for executions; lock is a clause behind the
+// statement, or empty.
+func (t *txn) owners(ids []domain.ExecutionID, lock string) (map[domain.ExecutionID]owner, error) {
+	out := make(map[domain.ExecutionID]owner, len(ids))
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		var o owner
+		err := rows.Scan(&id, &o.tenant, &o.executor, &o.fence, &o.state)
+		out[id] = o
+		return err
+	}, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+t.d.byPrimary()+" WHERE id IN ("+idList(ids)+") ORDER BY id"+lock)
+	if err != nil {
+		return nil, fmt.Errorf("read owners: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Store) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ids := make([]domain.ExecutionID, len(list))
+	for i, p := range list {
+		ids[i] = p.ExecutionID
+	}
+	return s.runRepeatable(ctx, "save progress", func(t *txn) error {
+		owners, err := t.owners(ids, "")
+		if err != nil {
+			return err
+		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			if o := owners[p.ExecutionID]; o.tenant != p.Tenant || o.executor != p.Executor {
+				continue
+			}
+			if err := t.saveProgress(p, millis(now)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *txn) saveProgress(p store.ProgressReport, now int64) error {
+	row := progressRow{
+		ExecutionID: int64(p.ExecutionID), TenantID: int64(p.Tenant), Fence: p.Fence, Seq: p.Seq,
+		Permille: int64(p.Permille), Message: clip(p.Message, messageSize), UpdatedAt: now,
+	}
+	found, err := t.exec(t.ctx, "UPDATE execution_progress SET fence = ?, seq = ?, permille = ?, message = ?, updated_at = ?"+
+		" WHERE execution_id = ? AND tenant_id = ? AND (fence < ? OR fence = ? AND seq < ?)",
+		row.Fence, row.Seq, row.Permille, row.Message, now, row.ExecutionID, row.TenantID, row.Fence, row.Fence, row.Seq)
+	if err != nil || found > 0 {
+		return err
+	}
+	return t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error // the first, or older than what is there
+}
+
+func (s *Store) FindProgress(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Progress, error) {
+	r, err := findOne[progressRow](ctx, s, "find progress", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	return domain.Progress{
+		ExecutionID: domain.ExecutionID(r.ExecutionID), Fence: r.Fence, Seq: r.Seq, Permille: int(r.Permille), Message: r.Message, UpdatedAt: instant(r.UpdatedAt),
+	}, err
+}
+
+// TakeSteps decides under a shared lock on the executions, so that they neither
+// end nor are offered anew before it has committed: what it stores was stored by
+// the newest attempt while it ran.
+func (s *Store) TakeSteps(ctx context.Context, list []store.StepRequest) (answers []store.StepAnswer, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	ids := make([]domain.ExecutionID, len(list))
+	for i, r := range list {
+		ids[i] = r.ID
+	}
+	err = s.runRepeatable(ctx, "take steps", func(t *txn) error {
+		owners, err := t.owners(ids, t.d.forShare())
+		if err != nil {
+			return err
+		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		kept, err := t.keptSteps(ids)
+		if err != nil {
+			return err
+		}
+		answers = make([]store.StepAnswer, len(list))
+		for i, r := range list {
+			if o := owners[r.ID]; o.tenant != r.Tenant || o.executor != r.Executor || !o.runs(r.Fence) {
+				answers[i] = store.StepAnswer{Code: store.StepNotRunning}
+				continue
+			}
+			if answers[i], err = t.takeStep(r, kept, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return answers, err
+}
+
+// keptStep is what is known of a stored step without its result.
+type keptStep struct {
+	fence int64
+	size  int
+}
+
+func (t *txn) keptSteps(ids []domain.ExecutionID) (map[domain.ExecutionID]map[string]keptStep, error) {
+	out := map[domain.ExecutionID]map[string]keptStep{}
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		var name string
+		var k keptStep
+		if err := rows.Scan(&id, &name, &k.fence, &k.size); err != nil {
+			return err
+		}
+		if out[id] == nil {
+			out[id] = map[string]keptStep{}
+		}
+		out[id][name] = k
+		return nil
+	}, "SELECT execution_id, name, fence, LENGTH(output) FROM execution_steps WHERE execution_id IN ("+idList(ids)+")")
+	if err != nil {
+		return nil, fmt.Errorf("read steps: %w", err)
+	}
+	return out, nil
+}
+
+func (t *txn) takeStep(r store.StepRequest, kept map[domain.ExecutionID]map[string]keptStep, now time.Time) (store.StepAnswer, error) {
+	known, found := kept[r.ID][r.Name]
+	switch {
+	case found && r.Store && known.fence == r.Fence:
+		return store.StepAnswer{Code: store.StepStored}, nil
+	case found:
+		var rows []stepRow
+		err := t.db.Where("execution_id = ? AND name = ? AND tenant_id = ?", int64(r.ID), r.Name, int64(r.Tenant)).Limit(1).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			return store.StepAnswer{Code: store.StepNone}, err
+		}
+		return store.StepAnswer{Code: store.StepFound, Output: rows[0].Output}, nil
+	case !r.Store:
+		return store.StepAnswer{Code: store.StepNone}, nil
+	}
+	if message := tooMuch(r, kept[r.ID]); message != "" {
+		return store.StepAnswer{Code: store.StepTooLarge, Message: message}, nil
+	}
+	row := stepRow{
+		ExecutionID: int64(r.ID), Name: r.Name, TenantID: int64(r.Tenant), Fence: r.Fence, Output: r.Output, StoredAt: millis(now),
+	}
+	if row.Output == nil {
+		row.Output = []byte{}
+	}
+	// A copy of the request, through another node, may have been quicker.
+	if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
+		return store.StepAnswer{}, fmt.Errorf("store step: %w", err)
+	}
+	if kept[r.ID] == nil {
+		kept[r.ID] = map[string]keptStep{}
+	}
+	kept[r.ID][r.Name] = keptStep{r.Fence, len(r.Output)}
+	return store.StepAnswer{Code: store.StepStored}, nil
+}
+
+// tooMuch says which limit of the wire a step would exceed, or "".
+func tooMuch(r store.StepRequest, kept map[string]keptStep) string {
+	total := len(r.Output)
+	for _, k := range kept {
+		total += k.size
+	}
+	switch {
+	case r.Name == "" || len(r.Name) > domain.MaxNameLength:
+		return fmt.Sprintf("a step's name has 1 to %d bytes", domain.MaxNameLength)
+	case len(r.Output) > domain.MaxStep:
+		return fmt.Sprintf("the result has %d bytes, the limit is %d", len(r.Output), domain.MaxStep)
+	case len(kept) >= domain.MaxSteps:
+		return fmt.Sprintf("the run has stored %d steps, which is the limit", len(kept))
+	case total > domain.MaxStepsBytes:
+		return fmt.Sprintf("the run's steps would have %d bytes together, the limit is %d", total, domain.MaxStepsBytes)
+	}
+	return ""
+}
+
+func (s *Store) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error) {
+	rows, err := findAll[stepRow](ctx, s, "list steps", "stored_at, name", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	out := make([]domain.StoredStep, len(rows))
+	for i, r := range rows {
+		out[i] = domain.StoredStep{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: instant(r.StoredAt)}
+	}
+	return out, err
+}
+
+type callbackRow struct {
+	ExecutionID int64 `gorm:"column:execution_id;primaryKey;autoIncrement:false"`
+	Success     int64 `gorm:"column:success;primaryKey;autoIncrement:false"`
+	TenantID    int64 `gorm:"column:tenant_id"`
+	CreatedAt   int64 `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (callbackRow) TableName() string { return "callbacks" }
+
+func insertCallbacks(t *txn, rows []callbackRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, 200).Error; err != nil {
+		return fmt.Errorf("write callbacks: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) ListCallbacks(ctx context.Context, limit int) (out []store.Callback, err error) {
+	err = s.look(ctx, "list callbacks", func(ctx context.Context, _ querier, g *gorm.DB) error {
+		var rows []callbackRow
+		if err := g.Order("execution_id, success").Limit(pageSize(limit)).Find(&rows).Error; err != nil {
+			return err
+		}
+		out = make([]store.Callback, len(rows))
+		for i, r := range rows {
+			out[i] = store.Callback{
+				Tenant: domain.TenantID(r.TenantID), ID: domain.ExecutionID(r.ExecutionID), Success: r.Success == 1, CreatedAt: instant(r.CreatedAt),
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) DeleteCallback(ctx context.Context, c store.Callback) error {
+	return s.runRepeatable(ctx, "delete callback", func(t *txn) error {
+		_, err := t.exec(t.ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ? AND tenant_id = ?",
+			int64(c.ID), flag(c.Success), int64(c.Tenant))
+		return err
+	})
+}

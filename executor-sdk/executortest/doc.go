@@ -1,0 +1,34 @@
+// Package executortest runs handlers in go test as the admin would: through
+// the real pipeline (decoding, interceptors, journal, retries, timeouts, logs,
+// steps), in milliseconds, without a network, and by a fake clock.
+//
+//	func TestClosingADay(t *testing.T) {
+//		executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+//			ex := admin.Executor()
+//			executor.Handle(ex, "close-day", closeDay,
+//				executor.Cron("0 0 2 * * *"), executor.Zone("Asia/Shanghai"), executor.Retries(2))
+//
+//			run := admin.Call("close-day", CloseDay{Day: "2026-11-20"})
+//			var report Report
+//			run.Output(&report)
+//
+//			admin.Sleep(24 * time.Hour) // a day passes at once
+//			require.Len(t, admin.Runs("close-day"), 2)
+//		})
+//	}
+//
+// # The clock
+//
+// The test runs in a bubble of package testing/synctest: time.Now begins at midnight UTC of
+// 2000-01-01 (admin.Sleep(time.Until(…)) goes elsewhere), and passes only when everything in the bubble waits, then
+// at once. Handlers, retries, timeouts and schedules all live by it. Whatever
+// the test uses inside has to be made inside; what waits for a network does not let the time pass.
+//
+// # The admin
+//
+// It does what an admin does for one application: it fires declared jobs by their
+// schedules, queues runs by their blocking strategy, grants, times out, retries, snoozes,
+// stores steps, and runs callbacks. It keeps its state in memory, has no
+// calendars, ignores jitter and misfires, and reads cron expressions of 5 and 6 fields; for Quartz's
+// L, W and # use Fire.
+package executortest

@@ -1,0 +1,214 @@
+package executortest
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// Admin is the admin of one test. Its methods are for the test's goroutine and
+// for handlers; they fail the test when they are used wrongly.
+type Admin struct {
+	t testing.TB
+
+	mu        sync.Mutex // guards what follows, and the Runs
+	instances []*instance
+	jobs      map[string]*job
+	runs      []*Run
+	calls     map[string]*Run // by handler and idempotency key
+	nextID    int64
+	stopped   bool
+}
+
+// Test runs test by a fake clock. When it returns, all executors are stopped.
+func Test(t *testing.T, test func(t *testing.T, admin *Admin)) {
+	synctest.Test(t, func(t *testing.T) {
+		admin := &Admin{t: t, jobs: map[string]*job{}}
+		t.Cleanup(admin.Stop)
+		test(t, admin)
+	})
+}
+
+// Executor makes an executor that belongs to this admin, and one more instance
+// with each call. Register handlers with it; the first call of another method of Admin
+// starts it. change may set fields of its configuration.
+func (a *Admin) Executor(change ...func(*executor.Config)) *executor.Executor {
+	a.t.Helper()
+	config := executor.Config{
+		Name: "test", Addresses: []string{"in-process:1"}, Token: "cjt_test",
+		JournalDir: a.t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	ex, err := executor.New(config)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := &instance{admin: a, ex: ex, number: len(a.instances) + 1, slots: config.Slots}
+	a.instances = append(a.instances, i)
+	bridge.Connect(ex, i)
+	return ex
+}
+
+// Start starts the executors that do not run yet, and with them the
+// schedules of their jobs. Calling it is only needed when a test has nothing
+// to call and waits for schedules.
+func (a *Admin) Start() {
+	a.t.Helper()
+	a.mu.Lock()
+	var begin []*instance
+	for _, i := range a.instances {
+		if !i.started {
+			i.started = true
+			begin = append(begin, i)
+		}
+	}
+	a.mu.Unlock()
+	for _, i := range begin {
+		ctx, cancel := context.WithCancel(context.Background())
+		i.cancel, i.done = cancel, make(chan error, 1)
+		go func() { i.done <- i.ex.Run(ctx) }()
+		select {
+		case <-i.ex.Ready():
+		case err := <-i.done:
+			i.done <- nil
+			a.t.Fatal(err)
+		}
+	}
+}
+
+// Stop stops the executors as a SIGTERM does, which lets running handlers
+// finish, and returns when they have stopped. Test calls it at the end.
+func (a *Admin) Stop() {
+	a.mu.Lock()
+	a.stopped = true
+	for _, j := range a.jobs {
+		j.stop()
+	}
+	all := append([]*instance(nil), a.instances...)
+	a.mu.Unlock()
+	for _, i := range all {
+		if i.cancel != nil {
+			i.cancel()
+		}
+	}
+	for _, i := range all {
+		if i.done == nil {
+			continue
+		}
+		if err := <-i.done; err != nil {
+			a.t.Error(err)
+		}
+		i.done <- nil // Stop may be called again
+	}
+}
+
+// Call runs a job, or a handler, with input and returns when the run has
+// ended, retries included. The name is that of a declared job, whose settings
+// and input apply, or else of a handler, which then gets one attempt. A nil input stands for
+// the job's own.
+func (a *Admin) Call(name string, input any) *Run {
+	a.t.Helper()
+	return a.Begin(name, input).Wait()
+}
+
+// CallAs is Call by somebody: what the handler sees as Task.RequestedBy.
+func (a *Admin) CallAs(who, name string, input any) *Run {
+	a.t.Helper()
+	return a.begin(who, name, input).Wait()
+}
+
+// Begin is Call without waiting for the end.
+func (a *Admin) Begin(name string, input any) *Run {
+	a.t.Helper()
+	return a.begin("", name, input)
+}
+
+func (a *Admin) begin(who, name string, input any) *Run {
+	a.t.Helper()
+	a.Start()
+	var raw []byte
+	if input != nil {
+		var err error
+		if raw, err = json.Marshal(input); err != nil {
+			a.t.Fatalf("input of %s: %v", name, err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.add(a.jobLocked(name), time.Now(), "api", who, raw)
+}
+
+// Fire runs a declared job as its schedule does at the instant at, which only
+// is what the handler sees as its fire time. It returns when the run has ended.
+func (a *Admin) Fire(job string, at time.Time) *Run {
+	a.t.Helper()
+	a.Start()
+	a.mu.Lock()
+	r := a.add(a.jobLocked(job), at, "schedule", "", nil)
+	a.mu.Unlock()
+	return r.Wait()
+}
+
+// Runs lists the runs of a job, or of a handler without one, oldest first;
+// "" lists all.
+func (a *Admin) Runs(name string) []*Run {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []*Run
+	for _, r := range a.runs {
+		if name == "" || r.job.name == name {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Sleep lets d pass, and then waits as Wait does: it is what a test needs that
+// looks at what handlers have done meanwhile.
+func (a *Admin) Sleep(d time.Duration) {
+	// Whatever begins later takes this lock, and so comes after what the test
+	// has read and written: the race detector knows it too.
+	a.mu.Lock()
+	timer := time.After(d)
+	a.mu.Unlock()
+	<-timer
+	a.Wait()
+}
+
+// Wait returns when nothing is under way at the present instant: what runs
+// now waits for a later one. What handlers have written until then may be read.
+func (a *Admin) Wait() { synctest.Wait() }
+
+// jobLocked finds what a name stands for.
+func (a *Admin) jobLocked(name string) *job {
+	a.t.Helper()
+	if j := a.jobs[name]; j != nil {
+		return j
+	}
+	for _, i := range a.instances {
+		if i.handlers[name] != nil {
+			return &job{admin: a, name: name, handler: name, decl: &proto.JobDeclaration{
+				Name: name, MaxAttempts: 1, Blocking: string(executor.Parallel),
+			}}
+		}
+	}
+	a.t.Fatalf("executortest: neither a job nor a handler is called %q", name)
+	return nil
+}
+
+func (a *Admin) newIDLocked() int64 {
+	a.nextID++
+	return a.nextID
+}

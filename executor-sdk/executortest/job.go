@@ -1,0 +1,231 @@
+package executortest
+
+import (
+	"encoding/json"
+	"time"
+
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// job is a declared job, or a handler that is called without one.
+type job struct {
+	admin   *Admin
+	name    string
+	handler string
+	decl    *proto.JobDeclaration
+	next    nextFunc    // nil: no schedule
+	timer   *time.Timer // to the next fire; guarded by admin.mu
+}
+
+func (j *job) stop() {
+	if j.timer != nil {
+		j.timer.Stop()
+	}
+}
+
+// declare makes the job of a declaration and starts its schedule. mu is held.
+func (a *Admin) declare(h *proto.Handler, d *proto.JobDeclaration) {
+	j := &job{admin: a, name: d.GetName(), handler: h.GetName(), decl: d}
+	a.jobs[j.name] = j
+	var err error
+	if j.next, err = schedule(d, time.Now()); err != nil {
+		a.t.Errorf("executortest: job %q: %v", j.name, err)
+		return
+	}
+	j.plan(time.Now())
+}
+
+// plan sets the timer to the first fire after t. mu is held.
+func (j *job) plan(t time.Time) {
+	if j.next == nil || j.admin.stopped {
+		return
+	}
+	at := j.next(t)
+	if at.IsZero() {
+		return
+	}
+	j.timer = time.AfterFunc(time.Until(at), func() {
+		j.admin.mu.Lock()
+		defer j.admin.mu.Unlock()
+		if j.admin.stopped {
+			return
+		}
+		j.admin.add(j, at, "schedule", "", nil)
+		if j.decl.GetDelayMs() == 0 { // else the end of the run plans the next one
+			j.plan(at)
+		}
+	})
+}
+
+// add makes a run. mu is held.
+func (a *Admin) add(j *job, at time.Time, cause, who string, input []byte) *Run {
+	if input == nil {
+		input = j.decl.GetInput()
+	}
+	r := &Run{
+		admin: a, id: a.newIDLocked(), job: j, fireAt: at, cause: cause, who: who, input: input,
+		ended: make(chan struct{}), state: Waiting, steps: map[string][]byte{},
+		last: map[int64]int64{}, logged: make(chan struct{}),
+	}
+	a.runs = append(a.runs, r)
+	a.block(r)
+	a.dispatchLocked()
+	return r
+}
+
+// block applies the strategies that act on arrival.
+func (a *Admin) block(r *Run) {
+	for _, other := range a.runs {
+		if other == r || other.job != r.job || other.state.Ended() {
+			continue
+		}
+		switch executor.BlockingStrategy(r.job.decl.GetBlocking()) {
+		case executor.DiscardLater:
+			r.end(Discarded)
+			return
+		case executor.CoverEarly:
+			other.cancel("superseded", "a newer run replaces it")
+		}
+	}
+}
+
+// room reports whether the job's blocking strategy lets r begin.
+func (a *Admin) room(r *Run) bool {
+	limit := 1
+	if r.job.decl.GetBlocking() == string(executor.Parallel) {
+		limit = int(r.job.decl.GetParallelism())
+	}
+	busy := 0
+	for _, other := range a.runs {
+		if other != r && other.job == r.job && (other.state == Offered || other.state == Running) {
+			busy++
+		}
+	}
+	return limit == 0 || busy < limit
+}
+
+// dispatchLocked offers what may begin now. mu is held.
+func (a *Admin) dispatchLocked() { a.dispatchAvoiding(nil) }
+
+func (a *Admin) dispatchAvoiding(avoid *instance) {
+	for _, r := range a.runs {
+		if r.state == RetryWait && !time.Now().Before(r.notBefore) {
+			r.state = Waiting
+		}
+		if r.state != Waiting || !a.room(r) {
+			continue
+		}
+		if i := a.choose(r, avoid); i != nil {
+			i.offer(r)
+		}
+	}
+}
+
+// choose takes the instance that had the fewest runs so far, and avoid last.
+func (a *Admin) choose(r *Run, avoid *instance) *instance {
+	var best *instance
+	least := 0
+	for _, i := range a.instances {
+		if i.deliver == nil || i.draining || i.handlers[r.job.handler] == nil {
+			continue
+		}
+		had := 0
+		for _, other := range a.runs {
+			if other.instance == i {
+				had++
+			}
+		}
+		if i == avoid {
+			had += len(a.runs)
+		}
+		if best == nil || had < least {
+			best, least = i, had
+		}
+	}
+	return best
+}
+
+func (i *instance) offer(r *Run) {
+	h, d := i.handlers[r.job.handler], r.job.decl
+	r.state, r.instance, r.oneStep = Offered, i, h.GetIdempotent()
+	r.fence++
+	r.attempt++
+	i.deliver(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{Offers: &proto.OfferBatch{Offers: []*proto.Offer{{
+		ExecutionId: r.id, Fence: r.fence, JobId: 1, JobName: r.job.name, Handler: r.job.handler,
+		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: d.GetMaxAttempts(), Input: r.input,
+		TimeoutMs: d.GetTimeoutMs(), Granted: r.oneStep, Cause: r.cause, RequestedBy: r.who, TenantId: 1,
+	}}}}})
+}
+
+// finish takes the result of the newest attempt. mu is held.
+func (r *Run) finish(result *proto.Result) {
+	if r.state.Ended() {
+		return
+	}
+	r.result = result
+	r.attempts = append(r.attempts, result)
+	wait := time.Duration(r.job.decl.GetRetryDelayMs()) * time.Millisecond
+	if ms := result.GetRetryAfterMs(); ms > 0 {
+		wait = time.Duration(ms) * time.Millisecond
+	}
+	left := r.attempt < int(r.job.decl.GetMaxAttempts())
+	switch kind := result.GetErrorKind(); {
+	case result.GetOutcome() == proto.Outcome_OUTCOME_SUCCEEDED:
+		r.end(Succeeded)
+	case result.GetOutcome() == proto.Outcome_OUTCOME_CANCELLED:
+		r.end(Cancelled)
+	case result.GetOutcome() == proto.Outcome_OUTCOME_NEVER_STARTED:
+		r.attempt--
+		r.again(0)
+	case kind == string(executor.KindSnoozed):
+		r.attempt--
+		r.again(wait)
+	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != "output_too_large":
+		r.again(wait)
+	case result.GetOutcome() == proto.Outcome_OUTCOME_TIMED_OUT:
+		r.end(TimedOut)
+	default:
+		r.end(Failed)
+	}
+}
+
+// again offers the run once more after d.
+func (r *Run) again(d time.Duration) {
+	r.state, r.instance, r.notBefore = RetryWait, nil, time.Now().Add(d)
+	time.AfterFunc(d, func() {
+		r.admin.mu.Lock()
+		defer r.admin.mu.Unlock()
+		r.admin.dispatchLocked()
+	})
+}
+
+// end makes the run final, starts its callback, and plans a fixed delay.
+func (r *Run) end(s State) {
+	r.state, r.instance = s, nil
+	close(r.ended)
+	a, d := r.admin, r.job.decl
+	callback := d.GetOnFailure()
+	switch s {
+	case Succeeded:
+		callback = d.GetOnSuccess()
+	case Cancelled, Discarded:
+		callback = ""
+	}
+	if callback != "" {
+		input, err := json.Marshal(executor.Ended{
+			RunID: r.id, Job: r.job.name, Handler: r.job.handler, FireTime: r.fireAt.UTC(), Attempt: r.attempt, State: string(s),
+			ErrorKind: r.result.GetErrorKind(), Error: r.result.GetError(), Input: r.input, Output: r.result.GetOutput(),
+		})
+		if err != nil {
+			a.t.Errorf("executortest: input of callback %q: %v", callback, err)
+			return
+		}
+		a.add(&job{admin: a, name: callback, handler: callback, decl: &proto.JobDeclaration{
+			Name: callback, MaxAttempts: 10, RetryDelayMs: 5000, Blocking: string(executor.Parallel),
+		}}, time.Now(), "parent", "", input)
+	}
+	if d.GetDelayMs() > 0 && r.cause == "schedule" {
+		r.job.plan(time.Now())
+	}
+}

@@ -1,0 +1,189 @@
+package executortest
+
+import (
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// State is where a run stands, in the admin's words.
+type State string
+
+// The states.
+const (
+	Waiting   State = "due"
+	Offered   State = "offered"
+	Running   State = "running"
+	RetryWait State = "retry_wait"
+	Succeeded State = "succeeded"
+	Failed    State = "failed"
+	TimedOut  State = "timed_out"
+	Cancelled State = "cancelled"
+	Discarded State = "discarded"
+)
+
+// Ended reports whether the run will not change any more.
+func (s State) Ended() bool {
+	switch s {
+	case Succeeded, Failed, TimedOut, Cancelled, Discarded:
+		return true
+	}
+	return false
+}
+
+// Line is a line of a run's log.
+type Line struct {
+	At      time.Time
+	Level   slog.Level
+	Message string
+	Attrs   map[string]any
+}
+
+func lineOf(l *proto.LogLine) Line {
+	out := Line{At: time.UnixMilli(l.GetAtMs()), Level: slog.Level(l.GetLevel()), Message: l.GetMessage()}
+	_ = json.Unmarshal(l.GetAttrs(), &out.Attrs) // empty, or written by the SDK
+	return out
+}
+
+// Run is one run of a job or handler.
+type Run struct {
+	// Fixed after construction.
+	admin  *Admin
+	id     int64
+	job    *job
+	fireAt time.Time
+	cause  string
+	who    string
+	input  []byte
+	ended  chan struct{} // closed by end
+
+	// Guarded by admin.mu.
+	state     State
+	fence     int64
+	attempt   int
+	oneStep   bool
+	notBefore time.Time
+	instance  *instance
+	result    *proto.Result // of the last attempt
+	attempts  []*proto.Result
+	steps     map[string][]byte
+	progress  *proto.Progress
+	lines     []Line
+	last      map[int64]int64 // fence → number of the last line that has arrived
+	logged    chan struct{}   // closed and replaced when lines arrive
+}
+
+// Wait returns when the run has ended. Time passes meanwhile.
+func (r *Run) Wait() *Run {
+	<-r.ended
+	return r
+}
+
+// Cancel ends the run as a person does who presses cancel, and does not wait.
+func (r *Run) Cancel() {
+	r.admin.mu.Lock()
+	defer r.admin.mu.Unlock()
+	r.cancel("killed", "cancelled by the test")
+}
+
+func (r *Run) cancel(reason, message string) {
+	switch {
+	case r.state.Ended():
+	case r.instance != nil:
+		r.instance.deliver(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{
+			Cancels: []*proto.Cancel{{ExecutionId: r.id, Fence: r.fence, Reason: reason, Message: message}},
+		}}})
+	default:
+		r.end(Cancelled)
+	}
+}
+
+// TakeOver does what happens when the instance of a running attempt is not
+// heard of any more: its context ends with ErrLeaseLost, and another attempt begins at
+// once, on another instance if there is one.
+func (r *Run) TakeOver() {
+	a := r.admin
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.instance == nil {
+		return
+	}
+	before := r.instance
+	r.cancel("lease_lost", "taken over by the test")
+	r.state, r.instance = Waiting, nil
+	r.fence++ // what the old attempt still says is stale
+	a.dispatchAvoiding(before)
+}
+
+// State is where the run stands now.
+func (r *Run) State() State {
+	r.admin.mu.Lock()
+	defer r.admin.mu.Unlock()
+	return r.state
+}
+
+// FireTime is the instant that the run was planned for.
+func (r *Run) FireTime() time.Time { return r.fireAt }
+
+// Attempts is how many attempts were made, snoozed ones included.
+func (r *Run) Attempts() int {
+	r.admin.mu.Lock()
+	defer r.admin.mu.Unlock()
+	return len(r.attempts)
+}
+
+// Err is what the last attempt said when it failed, or "".
+func (r *Run) Err() string {
+	r.admin.mu.Lock()
+	defer r.admin.mu.Unlock()
+	return r.result.GetError()
+}
+
+// ErrKind is the kind of that failure, as in executor.Kind, or "".
+func (r *Run) ErrKind() string {
+	r.admin.mu.Lock()
+	defer r.admin.mu.Unlock()
+	return r.result.GetErrorKind()
+}
+
+// Output puts what the run gave into the value that out points to. It fails
+// the test unless the run succeeded.
+func (r *Run) Output(out any) {
+	t := r.admin.t
+	t.Helper()
+	r.admin.mu.Lock()
+	state, result := r.state, r.result
+	r.admin.mu.Unlock()
+	if state != Succeeded {
+		t.Fatalf("run of %s is %s: %s\n%s", r.job.name, state, result.GetError(), result.GetStack())
+	}
+	if err := json.Unmarshal(result.GetOutput(), out); err != nil {
+		t.Fatalf("output of %s: %v", r.job.name, err)
+	}
+}
+
+// Log returns the lines that the run has logged, of all attempts. Those of
+// attempts that have ended arrive a little later; Log waits for them.
+func (r *Run) Log() []Line {
+	for {
+		r.admin.mu.Lock()
+		lines, logged, complete := append([]Line(nil), r.lines...), r.logged, true
+		for _, attempt := range r.attempts {
+			complete = complete && r.last[attempt.GetFence()] >= attempt.GetLogLines()
+		}
+		r.admin.mu.Unlock()
+		if complete {
+			return lines
+		}
+		<-logged
+	}
+}
+
+// Progress is what the handler told last of how far it is.
+func (r *Run) Progress() (percent float64, message string) {
+	r.admin.mu.Lock()
+	defer r.admin.mu.Unlock()
+	return float64(r.progress.GetPermille()) / 10, r.progress.GetMessage()
+}

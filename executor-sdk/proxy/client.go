@@ -1,0 +1,213 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Config says where the admin is and who asks. Zero fields are taken from the
+// environment variables named beside them.
+type Config struct {
+	// URL of an admin node, or several separated by commas: the next one is
+	// asked when one does not answer. CARILLON_URL
+	URL string
+	// Key is an API key ("ck_…") that may call. CARILLON_API_KEY
+	Key string
+	// HTTP sends the requests; default: http.DefaultClient. It must not have a
+	// timeout below a minute: waiting for a run is one long request.
+	HTTP *http.Client
+	// AllowPlain permits http:// to other hosts than this one: the key then
+	// crosses the network in the clear.
+	AllowPlain bool
+}
+
+// Client calls handlers. It is safe for concurrent use.
+type Client struct {
+	bases []string
+	key   string
+	http  *http.Client
+	first atomic.Int64 // index of the base that answered last
+}
+
+// New checks config. It does not connect.
+func New(config Config) (*Client, error) {
+	if config.URL == "" {
+		config.URL = os.Getenv("CARILLON_URL")
+	}
+	if config.Key == "" {
+		config.Key = os.Getenv("CARILLON_API_KEY")
+	}
+	if config.Key == "" {
+		return nil, errors.New("proxy config: no API key: set Config.Key or CARILLON_API_KEY")
+	}
+	c := &Client{key: strings.TrimSpace(config.Key), http: config.HTTP}
+	if c.http == nil {
+		c.http = http.DefaultClient
+	}
+	for text := range strings.SplitSeq(config.URL, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("proxy config: %q is no URL like https://carillon.internal", text)
+		}
+		if u.Scheme == "http" && !config.AllowPlain && !isLoopback(u.Hostname()) {
+			return nil, fmt.Errorf("proxy config: %q would send the API key in the clear: use https, or set AllowPlain", text)
+		}
+		c.bases = append(c.bases, strings.TrimRight(u.String(), "/"))
+	}
+	if len(c.bases) == 0 {
+		return nil, errors.New("proxy config: no admin: set Config.URL or CARILLON_URL, for example http://127.0.0.1:8080")
+	}
+	return c, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// answer is the API's Call.
+type answer struct {
+	ID        string          `json:"id"`
+	Executor  string          `json:"executor"`
+	Handler   string          `json:"handler"`
+	State     string          `json:"state"`
+	Done      bool            `json:"done"`
+	Reason    string          `json:"reason"`
+	ErrorKind string          `json:"errorKind"`
+	Error     string          `json:"error"`
+	Output    json.RawMessage `json:"output"`
+	Attempt   int             `json:"attempt"`
+	Progress  *struct {
+		Percent float64 `json:"percent"`
+		Message string  `json:"message"`
+	} `json:"progress"`
+}
+
+// How long and how often a request is tried.
+const (
+	maxAnswer  = 2 << 20 // bytes
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 3 * time.Second
+	// giveUp is how long a request is tried whose context has no end.
+	giveUp = time.Minute
+)
+
+// do sends a request until it is answered. It may be sent several times: every
+// request of this package means the same when it is repeated.
+func (c *Client) do(ctx context.Context, method, path, key string, body any) (*answer, error) {
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("encode input: %w", err)
+		}
+	}
+	began := time.Now()
+	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
+		base := c.first.Load()
+		out, again, err := c.once(ctx, c.bases[base%int64(len(c.bases))], method, path, key, raw)
+		if err == nil || again < 0 {
+			return out, err
+		}
+		c.first.CompareAndSwap(base, base+1)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if time.Since(began) > giveUp {
+			return nil, err
+		}
+		timer := time.NewTimer(max(again, pause/2+rand.N(pause/2)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}
+
+// once sends one request. again is negative when trying again makes no sense,
+// else the least time to wait before.
+func (c *Client) once(ctx context.Context, base, method, path, key string, body []byte) (_ *answer, again time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, base+"/api/v1"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, -1, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.key)
+	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read answer: %w", err)
+	}
+	if response.StatusCode >= 300 {
+		return nil, retryIn(response), refusalOf(response, text)
+	}
+	var out answer
+	if len(text) > maxAnswer {
+		return nil, -1, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, -1, fmt.Errorf("read answer: %w", err)
+	}
+	return &out, -1, nil
+}
+
+// retryIn is negative for answers that will not change.
+func retryIn(r *http.Response) time.Duration {
+	switch r.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
+		return time.Duration(min(max(seconds, 0), 30)) * time.Second
+	}
+	return -1
+}
+
+// RefusedError is an answer of the admin that there is no run: the key may not
+// call, nobody registered the handler, the input is no JSON.
+type RefusedError struct {
+	Status int
+	// Code is stable: unauthenticated, permission_denied, not_found, unknown_handler, …
+	Code, Detail string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the admin refuses the call (%d %s): %s", e.Status, e.Code, e.Detail)
+}
+
+func refusalOf(r *http.Response, text []byte) error {
+	e := &RefusedError{Status: r.StatusCode}
+	var problem struct{ Code, Detail string }
+	if json.Unmarshal(text, &problem) == nil {
+		e.Code, e.Detail = problem.Code, problem.Detail
+	} else {
+		e.Detail = http.StatusText(r.StatusCode)
+	}
+	return e
+}

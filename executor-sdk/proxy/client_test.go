@@ -1,0 +1,117 @@
+package proxy_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+)
+
+func TestConfig(t *testing.T) {
+	t.Setenv("CARILLON_URL", "")
+	t.Setenv("CARILLON_API_KEY", "")
+	for want, config := range map[string]proxy.Config{
+		"no API key":   {URL: "https://x"},
+		"no admin":     {Key: "ck_1"},
+		"is no URL":    {Key: "ck_1", URL: "carillon:8080"},
+		"in the clear": {Key: "ck_1", URL: "https://a, http://carillon.internal"},
+	} {
+		_, err := proxy.New(config)
+		require.ErrorContains(t, err, want)
+	}
+	for _, url := range []string{"http://127.0.0.1:8080", "http://localhost:8080/", "http://[::1]:1", "https://a,https://b"} {
+		_, err := proxy.New(proxy.Config{Key: "ck_1", URL: url})
+		require.NoError(t, err)
+	}
+	_, err := proxy.New(proxy.Config{Key: "ck_1", URL: "http://carillon.internal", AllowPlain: true})
+	require.NoError(t, err)
+	t.Setenv("CARILLON_URL", "https://a")
+	t.Setenv("CARILLON_API_KEY", "ck_1")
+	_, err = proxy.New(proxy.Config{})
+	require.NoError(t, err)
+}
+
+// Nodes that stop and answers that get lost cost time, not the call; and the
+// key is the same in all tries.
+func TestACallSurvivesNodesThatFail(t *testing.T) {
+	var requests, keys atomic.Int32
+	var key atomic.Value
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer ck_1" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if r.Method == http.MethodPost {
+			if old := key.Swap(r.Header.Get("Idempotency-Key")); old != nil && old != r.Header.Get("Idempotency-Key") {
+				keys.Add(1)
+			}
+		}
+		switch requests.Add(1) {
+		case 1:
+			panic(http.ErrAbortHandler) // after the run was made, before the answer
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 3:
+			body, _ := io.ReadAll(r.Body)
+			var in map[string]any
+			if json.Unmarshal(body, &in) != nil || in["executor"] != "shop" || in["handler"] != "close-day" {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"id":"5","state":"due"}`)
+		case 4:
+			_, _ = io.WriteString(w, `{"id":"5","state":"running"}`)
+		default:
+			_, _ = io.WriteString(w, `{"id":"5","state":"succeeded","done":true,"output":{"orders":3}}`)
+		}
+	}))
+	defer good.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	client, err := proxy.New(proxy.Config{URL: gone.URL + "," + good.URL, Key: "ck_1"})
+	require.NoError(t, err)
+	report, err := proxy.Call[Report](t.Context(), client, "shop", "close-day", CloseDay{"x"})
+	require.NoError(t, err)
+	require.Equal(t, Report{3}, report)
+	require.Zero(t, keys.Load())
+	require.NotEmpty(t, key.Load())
+}
+
+func TestARefusalIsNotRepeated(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"code":"permission_denied","detail":"your role does not allow this"}`)
+	}))
+	defer server.Close()
+	client, err := proxy.New(proxy.Config{URL: server.URL, Key: "ck_1"})
+	require.NoError(t, err)
+	_, err = proxy.Start[Report](t.Context(), client, "shop", "close-day", nil)
+	refused, ok := errors.AsType[*proxy.RefusedError](err)
+	require.True(t, ok, err)
+	require.Equal(t, &proxy.RefusedError{Status: 403, Code: "permission_denied", Detail: "your role does not allow this"}, refused)
+	require.EqualValues(t, 1, requests.Load())
+	require.NotContains(t, err.Error(), "ck_1")
+}
+
+func TestTheContextEndsAStubbornSearch(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	client, err := proxy.New(proxy.Config{URL: gone.URL, Key: "ck_1"})
+	require.NoError(t, err)
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	_, err = proxy.Call[Report](ctx, client, "shop", "close-day", nil)
+	require.ErrorIs(t, err, why)
+}
