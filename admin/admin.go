@@ -46,6 +46,7 @@ type Admin struct {
 	completer  *completer.Completer
 	sweeper    *maintenance.Sweeper
 	follower   *follower
+	declarer   *declarer
 	alerting   *alerting.Service
 	auth       *auth.Service
 	members    *membership
@@ -202,13 +203,14 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log}
+	a.declarer = &declarer{
+		catalogue: a.store, applied: applied{keep: reconcileEvery}, jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
+		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
+	}
 	a.gateway = gateway.New(gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
-		Declarer: &declarer{
-			jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
-			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
-		},
+		Declarer: a.declarer, Flapping: a.flapping,
 	})
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
@@ -223,6 +225,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Chores: []maintenance.Chore{
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
 		},
 	})
 	a.metrics.gauge("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })

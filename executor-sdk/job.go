@@ -36,6 +36,8 @@ type job struct {
 	routing              RoutingStrategy
 	misfire              MisfirePolicy
 	owner                string
+	ownedBy              Ownership
+	removal              RemovalPolicy
 	onSuccess, onFailure string
 }
 
@@ -73,6 +75,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		RetryDelayMs: j.retryDelay.Milliseconds(), TimeoutMs: j.timeout.Milliseconds(),
 		Blocking: string(j.blocking), Routing: string(j.routing), Misfire: string(j.misfire),
 		Parallelism: int32(j.parallelism), Priority: int32(j.priority),
+		Ownership: string(j.ownedBy), Removal: string(j.removal),
 		OwnerEmail: j.owner, OnSuccess: j.onSuccess, OnFailure: j.onFailure,
 		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),

@@ -84,7 +84,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 		},
 	})
 	p.fleet = session.NewFleet(session.Options{
-		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
+		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name, Instance: p.instance,
 		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
 	})
 	p.logs = logship.New(logship.Options{
@@ -155,7 +155,7 @@ func (p *process) Register() *proto.Register {
 	owed, complete := p.runner.Inherited()
 	inventory, all := p.runner.Inventory()
 	return &proto.Register{
-		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version,
+		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version, Generation: p.config.Generation,
 		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
 		Handlers: p.catalogue, Inventory: inventory, InventoryComplete: all,
 		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, Draining: draining,

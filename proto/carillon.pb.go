@@ -264,7 +264,10 @@ type ClientHello struct {
 	// For LOGS: the session id granted on the CONTROL connection of the same boot.
 	SessionId int64 `protobuf:"varint,7,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Name and version of the client library, for example "carillon-go/0.1.0".
-	Client        string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
+	Client string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
+	// As in Register: who comes and goes all the time is told by it to wait,
+	// before anything is looked up. Empty in older SDKs.
+	InstanceName  string `protobuf:"bytes,23,opt,name=instance_name,json=instanceName,proto3" json:"instance_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -355,6 +358,13 @@ func (x *ClientHello) GetClient() string {
 	return ""
 }
 
+func (x *ClientHello) GetInstanceName() string {
+	if x != nil {
+		return x.InstanceName
+	}
+	return ""
+}
+
 // ServerHello answers ClientHello. With error set the connection ends.
 type ServerHello struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -436,7 +446,7 @@ func (x *ServerHello) GetError() *Error {
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable code, see SPEC.md: bad_token, token_expired, version_unsupported, wrong_executor,
-	// malformed, too_large, not_registered, draining, limit_reached, unavailable, superseded.
+	// malformed, too_large, not_registered, draining, limit_reached, unavailable, superseded, flapping.
 	Code    string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Milliseconds to wait before trying again; 0 = as the client's backoff says, -1 = do not retry.
@@ -783,8 +793,11 @@ type Register struct {
 	// inventory leaves out nothing that this boot was promised or has not
 	// settled: what the admin calls under way beside it, this process does not have.
 	InventoryComplete bool `protobuf:"varint,14,opt,name=inventory_complete,json=inventoryComplete,proto3" json:"inventory_complete,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Orders the versions of the application where it says so: of two that run at
+	// once, the one with the higher generation is the newer. 0 = not said.
+	Generation    int64 `protobuf:"varint,23,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Register) Reset() {
@@ -915,6 +928,13 @@ func (x *Register) GetInventoryComplete() bool {
 	return false
 }
 
+func (x *Register) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 type Handler struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1040,8 +1060,14 @@ type JobDeclaration struct {
 	MisfireMaxRuns     int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
 	Parallelism        int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
 	Priority           int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Who decides about the job: code, console, propose; empty = the code, until
+	// somebody edits the job in the console.
+	Ownership string `protobuf:"bytes,50,opt,name=ownership,proto3" json:"ownership,omitempty"`
+	// What becomes of it when no version declares it any more: keep, pause,
+	// delete; empty = pause with ownership "code", else keep.
+	Removal       string `protobuf:"bytes,51,opt,name=removal,proto3" json:"removal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobDeclaration) Reset() {
@@ -1303,6 +1329,20 @@ func (x *JobDeclaration) GetPriority() int32 {
 		return x.Priority
 	}
 	return 0
+}
+
+func (x *JobDeclaration) GetOwnership() string {
+	if x != nil {
+		return x.Ownership
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetRemoval() string {
+	if x != nil {
+		return x.Removal
+	}
+	return ""
 }
 
 // InventoryItem tells what the journal knows of one attempt.
@@ -3419,7 +3459,7 @@ var File_carillon_proto protoreflect.FileDescriptor
 
 const file_carillon_proto_rawDesc = "" +
 	"\n" +
-	"\x0ecarillon.proto\x12\vcarillon.v1\"\x8a\x02\n" +
+	"\x0ecarillon.proto\x12\vcarillon.v1\"\xaf\x02\n" +
 	"\vClientHello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -3432,7 +3472,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\apurpose\x18\x06 \x01(\x0e2\x14.carillon.v1.PurposeR\apurpose\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\a \x01(\x03R\tsessionId\x12\x16\n" +
-	"\x06client\x18\b \x01(\tR\x06client\"\xa8\x01\n" +
+	"\x06client\x18\b \x01(\tR\x06client\x12#\n" +
+	"\rinstance_name\x18\x17 \x01(\tR\finstanceName\"\xa8\x01\n" +
 	"\vServerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
 	"\n" +
@@ -3460,7 +3501,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05drain\x18\x04 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x12*\n" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
 	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdictsB\x06\n" +
-	"\x04body\"\xdd\x04\n" +
+	"\x04body\"\xfd\x04\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
@@ -3477,7 +3518,10 @@ const file_carillon_proto_rawDesc = "" +
 	"\bdraining\x18\v \x01(\bR\bdraining\x12.\n" +
 	"\x04owed\x18\f \x03(\v2\x1a.carillon.v1.InventoryItemR\x04owed\x12#\n" +
 	"\rowed_complete\x18\r \x01(\bR\fowedComplete\x12-\n" +
-	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x1a9\n" +
+	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x17 \x01(\x03R\n" +
+	"generation\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
@@ -3489,7 +3533,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xfb\a\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xb3\b\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3531,7 +3575,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\x11misfire_window_ms\x18\x1e \x01(\x03R\x0fmisfireWindowMs\x12(\n" +
 	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
 	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
-	"\bpriority\x18) \x01(\x05R\bpriority\"\x92\x01\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\x12\x1c\n" +
+	"\townership\x182 \x01(\tR\townership\x12\x18\n" +
+	"\aremoval\x183 \x01(\tR\aremoval\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +

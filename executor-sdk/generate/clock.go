@@ -49,6 +49,8 @@ type Clock struct {
 	Routing     string          `json:"routing,omitempty"`
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
+	OwnedBy     string          `json:"ownedBy,omitempty"`
+	WhenRemoved string          `json:"whenRemoved,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	OnSuccess   string          `json:"onSuccess,omitempty"`
 	OnFailure   string          `json:"onFailure,omitempty"`
@@ -63,13 +65,15 @@ var (
 	gaps       = []string{"run_at_gap_end", "skip"}
 	overlaps   = []string{"once", "both"}
 	dayRules   = []string{"not_holidays", "workdays", "all"}
+	ownerships = []string{"code", "console", "propose"}
+	removals   = []string{"keep", "pause", "delete"}
 	timerKeys  = []string{"name", "description"}
 	clockFlags = []string{"idempotent"}
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
 		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "misfire",
-		"owner", "idempotent", "on-success", "on-failure",
+		"owner", "owned-by", "when-removed", "idempotent", "on-success", "on-failure",
 	}
 )
 
@@ -180,6 +184,10 @@ func (c *clockReader) set(o option) {
 		c.clock.Misfire = c.word(o, misfires)
 	case "owner":
 		c.clock.Owner = c.address(o)
+	case "owned-by":
+		c.clock.OwnedBy = c.word(o, ownerships)
+	case "when-removed":
+		c.clock.WhenRemoved = c.word(o, removals)
 	case "idempotent":
 		c.clock.Idempotent = true
 	case "on-success":

@@ -91,6 +91,8 @@ func TestProblems(t *testing.T) {
 			`a.go:11:34: priority="101" is out of range; write a whole number from -100 to 100`},
 		{"parallelism alone", around("//carillon:clock name=a blocking=serial parallelism=3", goodMethod),
 			"a.go:11:41: parallelism has a meaning only beside blocking=parallel"},
+		{"bad ownership", around("//carillon:clock name=a owned-by=cod", goodMethod), `owned-by="cod" is not known`},
+		{"bad removal", around("//carillon:clock name=a when-removed=burn", goodMethod), `when-removed="burn" is not known`},
 		{"bad owner", around("//carillon:clock name=a owner=shop", goodMethod), `owner="shop" is no mail address`},
 		{"cron and every", around(`//carillon:clock name=a cron="0 0 2 * * *" every=3s`, goodMethod), "cron and every exclude each other"},
 		{"cron fields", around(`//carillon:clock name=a cron="0 0 2 *"`, goodMethod),

@@ -156,6 +156,8 @@ func (w *goWriter) options(c Clock) []string {
 	constant("Routing", c.Routing, routingNames)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)
+	constant("OwnedBy", c.OwnedBy, ownershipNames)
+	constant("WhenRemoved", c.WhenRemoved, removalNames)
 	if c.Idempotent {
 		out = append(out, "executor.Idempotent()")
 	}
@@ -202,12 +204,14 @@ var (
 	dialectNames = map[string]string{
 		"auto": "DialectAuto", "standard": "DialectStandard", "seconds": "DialectSeconds", "quartz": "DialectQuartz",
 	}
-	blockingNames = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
-	routingNames  = map[string]string{"first": "First", "round_robin": "RoundRobin", "random": "Random"}
-	misfireNames  = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
-	gapNames      = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
-	overlapNames  = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
-	dayNames      = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
+	blockingNames  = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
+	routingNames   = map[string]string{"first": "First", "round_robin": "RoundRobin", "random": "Random"}
+	ownershipNames = map[string]string{"code": "ByCode", "console": "ByConsole", "propose": "ProposeOnly"}
+	removalNames   = map[string]string{"keep": "KeepRemoved", "pause": "PauseRemoved", "delete": "DeleteRemoved"}
+	misfireNames   = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
+	gapNames       = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
+	overlapNames   = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
+	dayNames       = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
 )
 
 // goDuration writes d as people would: 5*time.Minute.

@@ -8,6 +8,7 @@ const (
 	timing   = "admin/internal/timing"
 	ical     = "admin/internal/ical"
 	explain  = "admin/internal/explain"
+	fit      = "admin/internal/fit"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
@@ -82,7 +83,8 @@ func rooms() []Room {
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
-		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain}, whySide},
+		{fit, nil, "it holds values against schemas and knows nothing of either's meaning"},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, fit}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,

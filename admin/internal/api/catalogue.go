@@ -10,22 +10,31 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
+// lenient says what of a request is believed although the catalogue does not
+// have it: a job may be made before its application is deployed.
+type lenient struct{ handler, input bool }
+
 // checkHandler refuses a handler that the executor's instances never
-// registered. An executor without any catalogue is believed: its application
-// may come later.
-func (a *API) checkHandler(ctx context.Context, tenant domain.TenantID, executor domain.Executor, name string) error {
+// registered, and an input that does not fit it. An executor without any
+// catalogue is believed: its application may come later. A job that fires needs
+// an input that fits; one that runs when asked may get it then.
+func (a *API) checkHandler(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec, allow lenient) error {
 	known, err := a.deps.Store.ListHandlers(ctx, tenant, executor.ID)
 	if err != nil {
 		return err
 	}
+	name := spec.Handler
 	names := make([]string, 0, len(known))
 	for _, h := range known {
 		if h.Name == name {
-			return nil
+			if allow.input || spec.Input == nil && spec.Schedule.Kind == domain.ScheduleNone {
+				return nil
+			}
+			return checkInput(&h, spec.Input, "")
 		}
 		names = append(names, h.Name)
 	}
-	if len(names) == 0 {
+	if len(names) == 0 || allow.handler {
 		return nil
 	}
 	message := fmt.Sprintf("no instance of the executor %q has registered a handler %q", executor.Name, name)

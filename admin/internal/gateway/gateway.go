@@ -37,10 +37,10 @@ type Sink interface {
 	Doubted(s *Session)
 }
 
-// Declarer takes job declarations and returns a notice for each one that it
-// did not take.
+// Declarer takes what builds declare, once an instance is registered, and
+// returns a notice for each declaration that it did not take.
 type Declarer interface {
-	Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []*proto.Handler) []*proto.Notice
+	Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, build string) []*proto.Notice
 }
 
 // LogSink stores log chunks. It returns when they are stored.
@@ -61,6 +61,10 @@ type Options struct {
 	Logs      LogSink
 	NewID     func() int64
 	Logger    *slog.Logger
+	// Flapping is told of an instance name whose processes come and go; nil:
+	// nobody is. It is called by the session's goroutine, at most once per name
+	// and flapSilence.
+	Flapping func(Flapping)
 	// MaxPending bounds connections that have not authenticated yet; 0 = 256.
 	MaxPending int
 	// MaxSessions bounds sessions of this node; 0 = 20,000.
@@ -75,6 +79,7 @@ type Gateway struct {
 
 	registry registry
 	renewals renewals
+	flaps    *flaps
 	conns    sync.WaitGroup
 	pending  chan struct{} // one token per unauthenticated connection
 	entering chan struct{} // one token per executor that asks the database to let it in
@@ -96,7 +101,7 @@ func New(opt Options) *Gateway {
 	}
 	return &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
-		registry: newRegistry(), renewals: newRenewals(),
+		registry: newRegistry(), renewals: newRenewals(), flaps: newFlaps(),
 		pending: make(chan struct{}, opt.MaxPending), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
 	}
 }

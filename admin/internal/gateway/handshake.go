@@ -105,6 +105,9 @@ func (g *Gateway) authenticate(ctx context.Context, hello *proto.ClientHello) (*
 	case hello.Purpose != proto.Purpose_PURPOSE_CONTROL && hello.Purpose != proto.Purpose_PURPOSE_LOGS:
 		return nil, domain.Errorf(domain.CodeInvalid, "purpose must be control or logs")
 	}
+	if err := g.refuseFlapping(hello, hello.InstanceName); err != nil {
+		return nil, err
+	}
 	leave, err := g.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -154,6 +157,12 @@ func helloCode(err error) (code string, retryAfter int64) {
 		return "malformed", -1
 	case codeVersion:
 		return "version_unsupported", -1
+	case codeFlapping:
+		var hold *holdError
+		if errors.As(err, &hold) {
+			return "flapping", max(1, hold.wait.Milliseconds())
+		}
+		return "flapping", 0
 	case codeNotRegistered:
 		return "not_registered", 0
 	case domain.CodeRateLimited:

@@ -17,4 +17,6 @@ type Retention interface {
 	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteAlertsBefore removes alert events and their deliveries.
 	DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteInstancesBefore removes instances that had gone before the instant.
+	DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 }

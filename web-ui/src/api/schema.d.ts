@@ -382,6 +382,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executors/{id}/handlers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an executor's handlers
+         * @description Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.
+         */
+        get: operations["list-handlers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors/{id}/instances": {
         parameters: {
             query?: never;
@@ -477,6 +497,83 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/job-proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what applications propose for jobs
+         * @description Only what waits for a decision, the oldest first.
+         */
+        get: operations["list-proposals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-proposals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One proposal and what it changes */
+        get: operations["get-proposal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-proposals/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the job what the code proposes
+         * @description Labels and alerts stay as they are.
+         */
+        post: operations["accept-proposal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-proposals/{id}/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Leave the job as it is
+         * @description The same is not proposed again; something else is.
+         */
+        post: operations["decline-proposal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -512,7 +609,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a job
-         * @description Its runs stay readable.
+         * @description Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.
          */
         delete: operations["delete-job"];
         options?: never;
@@ -1245,6 +1342,14 @@ export interface components {
             /** @description Why; the handler sees it */
             reason?: string;
         };
+        Change: {
+            /** @example schedule.expr */
+            field: string;
+            /** @description null: not set */
+            from: unknown;
+            /** @description null: not set */
+            to: unknown;
+        };
         Cluster: {
             clock: components["schemas"]["ClusterClock"];
             database: components["schemas"]["ClusterDatabase"];
@@ -1482,6 +1587,30 @@ export interface components {
             fatal: boolean;
             message: string;
         };
+        DecideProposalInputBody: {
+            /** @description What was looked at; another proposal is not decided then. Default: whatever there is */
+            hash?: string;
+        };
+        Declared: {
+            /** @description Whose code declares it */
+            executor: components["schemas"]["Ref"];
+            /** @description No version that is present declares it any more */
+            gone: boolean;
+            /** @description Edits of anything but labels and alerts are refused */
+            locked: boolean;
+            /**
+             * @description until_edited: the code, until somebody edits the job here
+             * @enum {string}
+             */
+            ownership: "until_edited" | "code" | "console" | "propose";
+            /**
+             * @description What happens when no version declares it any more
+             * @enum {string}
+             */
+            removal: "default" | "keep" | "pause" | "delete";
+            /** @description Of the application, whose declaration was taken last */
+            version: string;
+        };
         Delivery: {
             /** Format: int64 */
             attempts: number;
@@ -1494,7 +1623,7 @@ export interface components {
             id: string;
             jobId: string | null;
             /** @enum {string} */
-            kind: "run_failed" | "run_timed_out" | "run_lost" | "no_executor" | "test";
+            kind: "run_failed" | "run_timed_out" | "run_lost" | "no_executor" | "test" | "executor_flapping";
             lastError: string;
             runId: string | null;
             /** @enum {string} */
@@ -1646,6 +1775,27 @@ export interface components {
             name: string;
             /** @description JSON schema, or null */
             outputSchema: unknown;
+            /** @description Builds of the application that have it, the newest first */
+            versions: components["schemas"]["HandlerVersion"][];
+        };
+        HandlerVersion: {
+            /** @description Digest of what it registers */
+            build: string;
+            /** Format: date-time */
+            firstSeenAt: string;
+            /**
+             * Format: int64
+             * @description As the application says
+             */
+            generation?: number;
+            /** @description It is present: an instance lives, or left less than a minute ago */
+            inForce: boolean;
+            /** Format: int64 */
+            instancesOnline: number;
+            /** Format: date-time */
+            lastSeenAt: string;
+            /** @description The application's; may be empty */
+            version: string;
         };
         ImportCalendar: {
             /**
@@ -1660,10 +1810,15 @@ export interface components {
         };
         Instance: {
             bootId: string;
+            /** @description Digest of what it registered, as in the versions of handlers; empty = not known */
+            build: string;
             /** Format: date-time */
             connectedAt: string;
             /** Format: int64 */
             connectedNodes: number;
+            /** Format: date-time */
+            goneAt: string | null;
+            goneReason?: string;
             handlers: string[];
             host: string;
             id: string;
@@ -1702,6 +1857,8 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
+            /** @description What the code of an application has to do with it; null: nothing */
+            declared: components["schemas"]["Declared"];
             description: string;
             /** @description How long a due run waits for an instance */
             dispatchTimeout: string;
@@ -1748,7 +1905,10 @@ export interface components {
             /** @enum {string} */
             routing: "first" | "round_robin" | "random";
             schedule: components["schemas"]["Schedule"];
-            /** @enum {string} */
+            /**
+             * @description Who wrote the newest revision
+             * @enum {string}
+             */
             source: "console" | "code";
             /** @enum {string} */
             state: "enabled" | "paused";
@@ -2060,6 +2220,11 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
+        PageHandler: {
+            items: components["schemas"]["Handler"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
         PageInstance: {
             items: components["schemas"]["Instance"][];
             /** @description Give it as cursor to get what follows; null on the last page */
@@ -2082,6 +2247,11 @@ export interface components {
         };
         PageNode: {
             items: components["schemas"]["Node"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageProposal: {
+            items: components["schemas"]["Proposal"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -2144,7 +2314,7 @@ export interface components {
              * @description What is wrong, for machines; never changes its meaning
              * @enum {string}
              */
-            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
+            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
             /** @description With revision_mismatch: the job as it is now */
             current?: components["schemas"]["Job"];
             /** @description What is wrong, for people */
@@ -2171,6 +2341,8 @@ export interface components {
             /** @example body.schedule.expr */
             location: string;
             message: string;
+            /** @description JSON pointer into the input, with unfit_input */
+            pointer?: string;
             /**
              * Format: int64
              * @description Byte offset of the fault inside a cron expression or the JSON text
@@ -2178,6 +2350,28 @@ export interface components {
             position?: number;
             /** @description The value, if it is short and no secret */
             value?: unknown;
+        };
+        Proposal: {
+            /** @description What differs from the job as it is; empty for a new one */
+            changes: components["schemas"]["Change"][];
+            /** Format: date-time */
+            decidedAt: string | null;
+            decidedBy: string;
+            executor: components["schemas"]["Ref"];
+            /** @description Of what is proposed; give it back with the decision */
+            hash: string;
+            id: string;
+            /** @description null: there is none yet, accepting makes it */
+            job: components["schemas"]["Ref"];
+            /** @description Of the job */
+            name: string;
+            proposed: components["schemas"]["JobSpec"];
+            /** Format: date-time */
+            proposedAt: string;
+            /** @enum {string} */
+            state: "pending" | "declined";
+            /** @description Of the application that proposes */
+            version: string;
         };
         Ref: {
             id: string;
@@ -4915,6 +5109,95 @@ export interface operations {
             };
         };
     };
+    "list-handlers": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageHandler"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-instances": {
         parameters: {
             query?: {
@@ -5478,6 +5761,401 @@ export interface operations {
             };
         };
     };
+    "list-proposals": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+                executorId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageProposal"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proposal"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecideProposalInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "decline-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecideProposalInputBody"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-jobs": {
         parameters: {
             query?: {
@@ -5573,6 +6251,8 @@ export interface operations {
             query?: {
                 /** @description Accept a handler that no instance has registered yet */
                 allowUnknownHandler?: boolean;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
             };
             header?: never;
             path?: never;
@@ -5777,6 +6457,8 @@ export interface operations {
             query?: {
                 /** @description Accept a handler that no instance has registered yet */
                 allowUnknownHandler?: boolean;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
             };
             header?: {
                 /** @description The revision that was edited, in quotes, as in ETag; * for any */
@@ -5951,6 +6633,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6675,6 +7366,8 @@ export interface operations {
             query?: {
                 /** @description Wait this long for the end, at most 5m; default: answer at once */
                 wait?: string;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
             };
             header?: {
                 /** @description The same key on the same job gives the same run */
@@ -7639,7 +8332,10 @@ export interface operations {
     };
     "retry-run": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
+            };
             header?: never;
             path: {
                 id: string;

@@ -31,6 +31,9 @@ type Run struct {
 	LatenessMS  *int64     `json:"latenessMs"`
 	DurationMS  *int64     `json:"durationMs"`
 	Error       string     `json:"error"`
+	// Lingers: it has ended, but its handler still runs and keeps the slot.
+	Lingers    bool       `json:"lingers"`
+	ReturnedAt *time.Time `json:"returnedAt"`
 
 	// Only of a single run.
 	Input    json.RawMessage `json:"input"`

@@ -32,6 +32,8 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Routing(executor.Random),
 		executor.Misfire(executor.OnceNowMisfire),
 		executor.Owner("shop@example.com"),
+		executor.OwnedBy(executor.ByCode),
+		executor.WhenRemoved(executor.DeleteRemoved),
 		executor.Idempotent(),
 	)
 	executor.Handle(ex, "close-hour", t.Close,
