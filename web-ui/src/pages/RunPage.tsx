@@ -32,7 +32,7 @@ export function RunPage() {
 
 function Content({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const explain = useQuery(queries.explainRun(run.id, run.state))
+  const explain = useQuery(queries.explainRun(run.id, run.state, run.lingers))
   return (
     <Page
       title={t('runs.detail.title', { id: run.id })}
@@ -50,12 +50,13 @@ function Content({ run }: { run: RunDetail }) {
       }
       heading={
         <span className="row">
-          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} fireAt={run.fireAt} big />
+          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} fireAt={run.fireAt} lingers={run.lingers} big />
         </span>
       }
       actions={<RunActions run={run} />}
     >
       <div className="stack">
+        {run.lingers && <Alert type="warning" showIcon title={t('runs.detail.lingersTitle')} description={t('runs.detail.lingersHelp')} />}
         <RunFacts run={run} explanation={explain.data} />
         <RunErrors run={run} />
         <LogView run={run} />
@@ -138,6 +139,11 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             {run.jobRevision}
           </Link>
         </Fact>
+        {run.returnedAt && (
+          <Fact label={t('runs.detail.returnedAt')}>
+            <AbsoluteTime at={run.returnedAt} ms />
+          </Fact>
+        )}
         {run.message && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
