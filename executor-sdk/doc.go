@@ -34,4 +34,7 @@
 // TaskFrom tells about the run, Logger writes to its log, which people read in
 // the web UI while it grows, and LogHandler captures slog.InfoContext and its
 // kin. Permanent and RetryAfter shape what a failure means.
+//
+// Use puts interceptors around all handlers: measuring, tracing, checking who
+// may run what.
 package executor

@@ -55,6 +55,12 @@ func (e *retryAfterError) Unwrap() error { return e.err }
 
 // classify turns what a handler returned into the words of the wire.
 func classify(err error) (kind string, after time.Duration) {
+	if _, ok := errors.AsType[*PanicError](err); ok {
+		return runner.KindPanic, 0
+	}
+	if _, ok := errors.AsType[*badInputError](err); ok {
+		return runner.KindBadInput, 0
+	}
 	if _, ok := errors.AsType[*permanentError](err); ok {
 		return runner.KindPermanent, 0
 	}

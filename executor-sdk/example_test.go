@@ -210,6 +210,23 @@ func ExampleRetryAfter() {
 	// Output: failed retryable the warehouse is closed
 }
 
+func ExampleExecutor_Use() {
+	admin, ex := newDemo()
+	ex.Use(func(ctx context.Context, next executor.Next) error {
+		err := next(ctx)
+		executor.Logger(ctx).Info("ended", "handler", executor.TaskFrom(ctx).Handler, "kind", executor.KindOf(err))
+		return err
+	})
+	executor.HandleFunc(ex, "clean-up", func(ctx context.Context) error {
+		return nil
+	})
+
+	admin.run(ex, "clean-up", "")
+	// Output:
+	// log: INFO ended {"handler":"clean-up","kind":"succeeded"}
+	// succeeded
+}
+
 // A cancelled context says why in context.Cause.
 func Example_cancel() {
 	admin, ex := newDemo()

@@ -22,6 +22,8 @@ type Executor struct {
 	handlers map[string]*handler // fixed once Run was called
 	order    []*handler          // as registered; fixed once Run was called
 	jobNames map[string]string   // declared job → its handler
+
+	interceptors []Interceptor // outermost first; fixed once Run was called
 }
 
 // New checks config, completed from the environment, and returns an executor

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
@@ -13,6 +12,7 @@ import (
 // run is the attempt that a handler's context belongs to. It is immutable.
 type run struct {
 	task  Task
+	input []byte
 	log   *logship.Writer
 	level slog.Leveler
 }
@@ -26,29 +26,23 @@ func runFrom(ctx context.Context) *run {
 
 // invoke runs the handler of an offer, in the attempt's own goroutine.
 func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
-	r := &run{task: taskOf(o), level: p.config.LogLevel,
+	r := &run{task: taskOf(o), input: o.GetInput(), level: p.config.LogLevel,
 		log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt())}
 	defer r.log.Close() // also when the handler ends its goroutine
-	back := call(context.WithValue(ctx, runKey{}, r), p.handlers[o.GetHandler()], o.GetInput())
+	back := p.call(context.WithValue(ctx, runKey{}, r), p.handlers[o.GetHandler()], o.GetInput())
 	back.LogLines = r.log.Close()
 	return back
 }
 
-func call(ctx context.Context, h *handler, input []byte) (back runner.Return) {
-	defer func() {
-		if p := recover(); p != nil {
-			back = runner.Panicked(p)
-		}
-	}()
-	output, err := h.call(ctx, input)
-	if err == nil {
-		return runner.Return{Output: output}
-	}
-	back.Error = err.Error()
-	if _, ok := errors.AsType[*badInputError](err); ok {
-		back.Kind = runner.KindBadInput
-		return back
-	}
-	back.Kind, back.RetryAfter = classify(err)
-	return back
+// call goes through the interceptors to the handler.
+func (p *process) call(ctx context.Context, h *handler, input []byte) runner.Return {
+	var output []byte
+	next := chain(p.interceptors, func(ctx context.Context) error {
+		return guarded(func() (err error) {
+			output, err = h.call(ctx, input)
+			return err
+		})
+	})
+	err := guarded(func() error { return next(ctx) })
+	return asReturn(output, err)
 }

@@ -34,20 +34,21 @@ const maxCatalogue = 700 << 10
 // implements session.Events.
 type process struct {
 	// Fixed after construction.
-	config    Config
-	handlers  map[string]*handler
-	catalogue []*proto.Handler
-	boot      string
-	instance  string
-	host      string
-	startedAt time.Time
-	logger    *slog.Logger
-	journal   *journal.Journal
-	runner    *runner.Runner
-	logs      *logship.Shipper
-	fleet     *session.Fleet
-	meter     load.Meter
-	onReady   func()
+	config       Config
+	handlers     map[string]*handler
+	interceptors []Interceptor
+	catalogue    []*proto.Handler
+	boot         string
+	instance     string
+	host         string
+	startedAt    time.Time
+	logger       *slog.Logger
+	journal      *journal.Journal
+	runner       *runner.Runner
+	logs         *logship.Shipper
+	fleet        *session.Fleet
+	meter        load.Meter
+	onReady      func()
 
 	mu         sync.Mutex // guards what follows
 	superseded []string   // dead boots that no admin node was told of
@@ -57,7 +58,7 @@ type process struct {
 // parent of all handlers' contexts.
 func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p := &process{
-		config: ex.config, handlers: ex.handlers, boot: newBoot(), startedAt: time.Now(),
+		config: ex.config, handlers: ex.handlers, interceptors: ex.interceptors, boot: newBoot(), startedAt: time.Now(),
 		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
 	}
 	for _, h := range ex.order {

@@ -34,6 +34,8 @@ type Task struct {
 	Note string
 	// Traceparent is the W3C trace context of the trigger, or empty.
 	Traceparent string
+	// Script is what an agent runs; nil for the handlers of applications.
+	Script *Script
 }
 
 // Key is the run's idempotency key: the same for every attempt of the run and
@@ -65,5 +67,6 @@ func taskOf(o *proto.Offer) Task {
 		ShardTotal:  int(o.GetShardTotal()),
 		Note:        o.GetNote(),
 		Traceparent: o.GetTraceparent(),
+		Script:      scriptOf(o),
 	}
 }

@@ -25,6 +25,9 @@ const (
 	// MaxInput bounds a run's input, MaxOutput its output, both in bytes of JSON.
 	MaxInput  = 256 << 10
 	MaxOutput = 256 << 10
+	// MaxScript bounds the content of one script, in bytes. It travels with every
+	// offer, and a full instance's worth of offers has to fit a session's queue.
+	MaxScript = 64 << 10
 	// MaxErrorText bounds Result.error and Result.stack, each in bytes.
 	MaxErrorText = 16 << 10
 	// MaxLogLine bounds the message and the attributes of one log line together, in bytes.

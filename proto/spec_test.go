@@ -1,6 +1,7 @@
 package proto_test
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 	text := spec(t)
 	for name, value := range map[string]any{
 		"MaxHello": proto.MaxHello, "MaxFrame": proto.MaxFrame, "MaxInput": proto.MaxInput,
-		"MaxOutput": proto.MaxOutput, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
+		"MaxOutput": proto.MaxOutput, "MaxScript": proto.MaxScript, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
 		"MaxBatch": proto.MaxBatch, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
 		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
@@ -50,13 +51,7 @@ func TestSpecExampleOfAHello(t *testing.T) {
 		BootId: "000102030405060708090a0b0c0d0e0f", Purpose: proto.Purpose_PURPOSE_CONTROL, Client: "spec/1",
 	}, proto.MaxHello)
 	require.NoError(t, err)
-	var rows []string
-	for len(data) > 0 {
-		n := min(16, len(data))
-		rows = append(rows, hexDump(data[:n]))
-		data = data[n:]
-	}
-	example := strings.Join(rows, "\n")
+	example := hexRows(data)
 	require.True(t, strings.Contains(spec(t), example), "SPEC.md lacks the example:\n%s", example)
 }
 
@@ -67,6 +62,23 @@ func TestSpecExampleOfAnAnswer(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	require.True(t, strings.Contains(spec(t), hexDump(data)), "SPEC.md lacks %s", hexDump(data))
+}
+
+// The specification's example of what is signed is what the code signs.
+func TestSpecExampleOfASignedScript(t *testing.T) {
+	sum := sha256.Sum256([]byte("echo hi\n"))
+	message := proto.ScriptMessage(1, 2, 3, "shell", sum[:])
+	require.True(t, strings.Contains(spec(t), hexRows(message)), "SPEC.md lacks the example:\n%s", hexRows(message))
+}
+
+func hexRows(data []byte) string {
+	var rows []string
+	for len(data) > 0 {
+		n := min(16, len(data))
+		rows = append(rows, hexDump(data[:n]))
+		data = data[n:]
+	}
+	return strings.Join(rows, "\n")
 }
 
 func hexDump(data []byte) string {

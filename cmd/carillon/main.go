@@ -10,19 +10,25 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/agent"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command"
 )
 
 // version is set by the build.
 var version = "dev"
 
-func main() { os.Exit(run()) }
+func main() {
+	if code, is := agent.Child(os.Args); is {
+		os.Exit(code)
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := command.NewRoot(version)
-	root.AddCommand(newServerCommand(), newDemoCommand(), newMigrateCommand(), newVerifyCommand(), newBenchCommand())
+	root.AddCommand(newServerCommand(), newAgentCommand(), newDemoCommand(), newMigrateCommand(), newVerifyCommand(), newBenchCommand())
 	root.AddCommand(command.New(version).Commands()...)
 	return command.Execute(ctx, root, os.Stderr)
 }

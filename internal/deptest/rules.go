@@ -35,6 +35,7 @@ const (
 	pending        = "admin/internal/scheduler/pending"
 	expand         = verify + "/expand"
 	accounts       = verify + "/account"
+	agent          = "cmd/carillon/internal/agent"
 )
 
 const (
@@ -102,7 +103,8 @@ func rooms() []Room {
 			gateway, verify, lab, "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify}, whyCmd},
+		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify, agent}, whyCmd},
+		{agent, []string{"executor-sdk"}, "it is an application of the SDK like any other: it knows no more of the server"},
 
 		{expand, nil, "the second cron: it must not see the first one"},
 		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
@@ -132,7 +134,7 @@ func libraries() []Library {
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
 		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
 		{"github.com/wneessen/go-mail", []string{mailChannel}, "mail belongs to its channel"},
-		{"code.dny.dev/ssrf", []string{webhookChannel}, "calls to users' addresses belong to their channel"},
+		{"code.dny.dev/ssrf", []string{webhookChannel, agent}, "calls to users' addresses belong to their channel, and to agents"},
 		{"github.com/spf13/cobra", []string{"cmd"}, whyCmd},
 		{"github.com/knadh/koanf", []string{"cmd"}, whyCmd},
 		{"github.com/jedib0t/go-pretty", []string{"cmd"}, "the terminal belongs to cmd"},

@@ -52,6 +52,8 @@ type fakeFleet struct {
 	gone   map[domain.InstanceID]bool
 	held   []domain.Held
 	broken atomic.Bool
+	// failures is how many renewals fail before one does not.
+	failures atomic.Int64
 
 	registered time.Time // fixed before anybody joins
 }
@@ -69,7 +71,7 @@ func (f *fakeFleet) RegisterInstance(_ context.Context, p store.RegisterInstance
 }
 
 func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceRenewal, _ time.Duration) (time.Time, []domain.InstanceID, error) {
-	if f.broken.Load() {
+	if f.broken.Load() || f.failures.Add(-1) >= 0 {
 		return time.Time{}, nil, domain.Errorf(domain.CodeUnavailable, "no database")
 	}
 	f.mu.Lock()

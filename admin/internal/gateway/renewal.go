@@ -15,6 +15,11 @@ import (
 // lease from the moment it sent a heartbeat that was acknowledged as renewed.
 const renewEvery = 500 * time.Millisecond
 
+// renewPatience is how long a heartbeat is tried to be written before its
+// instance hears that it was not: a node that says so loses the results of its
+// attempts to other nodes, which a database that restarts is not worth.
+const renewPatience = 1200 * time.Millisecond
+
 // renewals collects heartbeats until the next write.
 type renewals struct {
 	mu      sync.Mutex
@@ -24,14 +29,31 @@ type renewals struct {
 type heard struct {
 	session *Session
 	beat    *proto.Heartbeat
+	at      time.Time
 }
 
 func newRenewals() renewals { return renewals{pending: map[domain.InstanceID]heard{}} }
 
 func (r *renewals) add(s *Session, b *proto.Heartbeat) {
 	r.mu.Lock()
-	r.pending[s.Instance] = heard{s, b}
+	r.pending[s.Instance] = heard{s, b, time.Now()}
 	r.mu.Unlock()
+}
+
+// again keeps what was not written for the next time, but for heartbeats that
+// were tried for long enough, or that newer ones have overtaken: it returns those.
+func (r *renewals) again(batch map[domain.InstanceID]heard, now time.Time) map[domain.InstanceID]heard {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	over := map[domain.InstanceID]heard{}
+	for id, h := range batch {
+		if _, newer := r.pending[id]; newer || now.Sub(h.at) > renewPatience {
+			over[id] = h
+		} else {
+			r.pending[id] = h
+		}
+	}
+	return over
 }
 
 func (r *renewals) take() map[domain.InstanceID]heard {
@@ -80,6 +102,9 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	now, renewed, err := g.opt.Fleet.RenewInstances(ctx, items, proto.LeaseTTL)
+	if err != nil {
+		batch = g.renewals.again(batch, time.Now())
+	}
 	ok := make(map[domain.InstanceID]bool, len(renewed))
 	for _, id := range renewed {
 		ok[id] = true

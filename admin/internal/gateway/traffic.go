@@ -58,7 +58,7 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 	for len(offers) > 0 {
 		n, size := 0, 0
 		for n < len(offers) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
-			size += len(offers[n].Input) + 512
+			size += len(offers[n].Input) + len(offers[n].GetScript().GetContent()) + 512
 			n++
 		}
 		s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{

@@ -157,7 +157,7 @@ func (s *Store) CancelBackfill(ctx context.Context, tenant domain.TenantID, id d
 // lock says to skip it.
 func (t *txn) lockBackfill(id domain.BackfillID, lock string) (*backfillRow, time.Time, error) {
 	var found, at int64
-	err := t.tx.QueryRowContext(t.ctx, "SELECT id, "+t.d.clock()+" FROM backfills WHERE id = ?"+lock, int64(id)).Scan(&found, &at)
+	err := t.raw.QueryRowContext(t.ctx, "SELECT id, "+t.d.clock()+" FROM backfills WHERE id = ?"+lock, int64(id)).Scan(&found, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, time.Time{}, nil
 	} else if err != nil {

@@ -91,7 +91,7 @@ func (t *txn) insertCalendarVersion(row *calendarRow, spec *domain.CalendarSpec)
 // lockCalendar locks a living calendar. Whoever links a job to it holds it for
 // sharing until its own commit.
 func (t *txn) lockCalendar(tenant domain.TenantID, id domain.CalendarID, lock string) (row calendarRow, now int64, err error) {
-	r := t.tx.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, version, created_at, created_by, "+t.d.clock()+
+	r := t.raw.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, version, created_at, created_by, "+t.d.clock()+
 		" FROM calendars WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Version, &row.CreatedAt, &row.CreatedBy, &now)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && row.State == calendarDeleted {

@@ -116,7 +116,7 @@ func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsPara
 }
 
 func (t *txn) calendarVersion(tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
-	err = t.tx.QueryRowContext(t.ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
+	err = t.raw.QueryRowContext(t.ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

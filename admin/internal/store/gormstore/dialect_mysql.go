@@ -50,7 +50,7 @@ func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
 func (d mysqlDialect) connect(t *txn, bootID string) error {
 	var got sql.NullInt64
 	name := sessionLock("?")
-	return t.tx.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
+	return t.raw.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
 }
 
 func (mysqlDialect) connected(bootID string) string {

@@ -79,7 +79,7 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, erro
 		b.WriteString(c.name + " = ?")
 	}
 	b.WriteString(u.guard)
-	statement, err := t.tx.PrepareContext(ctx, b.String())
+	statement, err := t.raw.PrepareContext(ctx, b.String())
 	if err != nil {
 		return 0, err
 	}

@@ -73,7 +73,7 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 // fillFromJob checks that the job lives and copies what the caller left out.
 func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
 	var state, part, executor, revision, at int64
-	row := t.tx.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
+	row := t.raw.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
 		" FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id WHERE tr.job_id = ? AND tr.tenant_id = ?"+t.d.forShare(),
 		int64(e.JobID), int64(e.TenantID))
 	if err := row.Scan(&state, &part, &executor, &revision, &at); err == sql.ErrNoRows || err == nil && domain.JobState(state) == domain.JobDeleted {

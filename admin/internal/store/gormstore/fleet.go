@@ -49,7 +49,7 @@ func (s *Store) CreateExecutor(ctx context.Context, e domain.Executor) error {
 // executorName checks that an executor exists in the tenant.
 func (t *txn) executorName(tenant domain.TenantID, id domain.ExecutorID) (string, error) {
 	var name string
-	err := t.tx.QueryRowContext(t.ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
+	err := t.raw.QueryRowContext(t.ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("executor", id)
 	}

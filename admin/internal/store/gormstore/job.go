@@ -152,7 +152,7 @@ func (t *txn) insertRevision(row *jobRow, spec *domain.JobSpec) error {
 func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
 	var at int64
 	trigger = &triggerRow{}
-	err = t.tx.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
+	err = t.raw.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
 		int64(id), int64(tenant)).Scan(triggerTable.targets(trigger, &at)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, job, now, notFound("job", id)

@@ -68,7 +68,7 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 		return err
 	}
 	var id int64
-	err := t.tx.QueryRowContext(t.ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
+	err := t.raw.QueryRowContext(t.ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return notFound("tenant", k.Tenant)
 	}

@@ -285,7 +285,7 @@ func (s *Store) leaseTx(ctx context.Context, step string, fn func(*txn) error) e
 		return translate(step, fmt.Errorf("begin: %w", err))
 	}
 	defer func() { _ = tx.Rollback() }() // of no effect after a commit
-	if err := fn(&txn{ctx: ctx, s: s, d: s.d, q: tx, tx: tx}); err != nil {
+	if err := fn(&txn{ctx: ctx, s: s, d: s.d, q: tx, raw: tx}); err != nil {
 		return translate(step, err)
 	}
 	if err := s.commit(tx); err != nil {

@@ -327,7 +327,7 @@ func (s *Store) AcceptHistory(ctx context.Context) (accepted domain.History, err
 func (t *txn) history() (found, doubted domain.History, err error) {
 	var epoch, doubt string
 	var mark int64
-	if err = t.tx.QueryRowContext(t.ctx, "SELECT "+historyColumns()).Scan(&epoch, &doubt, &mark); err != nil {
+	if err = t.raw.QueryRowContext(t.ctx, "SELECT "+historyColumns()).Scan(&epoch, &doubt, &mark); err != nil {
 		return found, doubted, fmt.Errorf("read history: %w", err)
 	}
 	return historyOf(epoch, doubt, mark)

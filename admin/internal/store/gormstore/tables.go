@@ -129,7 +129,7 @@ func allDefault[R any](c column[R], rows []*R) bool {
 }
 
 func (tb *table[R]) insertEach(t *txn, used []column[R], rows []*R) error {
-	statement, err := t.tx.PrepareContext(t.ctx, tb.insertStatement(used, 1))
+	statement, err := t.raw.PrepareContext(t.ctx, tb.insertStatement(used, 1))
 	if err != nil {
 		return err
 	}

@@ -30,10 +30,10 @@ type txn struct {
 	ctx context.Context
 	s   *Store
 	d   dialect
-	q   statements // tx, or what refuses statements (alone.go)
-	tx  *sql.Tx
-	db  *gorm.DB // gorm on tx
-	// alone is set, and tx and db are not, while one statement is to do (alone.go).
+	q   statements // raw, or what refuses statements (alone.go)
+	raw *sql.Tx
+	db  *gorm.DB // gorm on raw
+	// alone is set, and raw and db are not, while one statement is to do (alone.go).
 	alone *alone
 	// rearmed: the next fire time of a fixed delay was set.
 	rearmed bool
@@ -147,7 +147,7 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 			_ = tx.Rollback() // the error of fn tells more
 		}
 	}()
-	t := &txn{ctx: ctx, s: s, d: s.d, q: tx, tx: tx, db: g}
+	t := &txn{ctx: ctx, s: s, d: s.d, q: tx, raw: tx, db: g}
 	if err := fn(t); err != nil {
 		return err
 	}
