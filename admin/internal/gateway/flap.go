@@ -137,9 +137,13 @@ type holdError struct {
 
 func (e *holdError) Unwrap() error { return e.error }
 
-// lived notes how long the instance's session has lasted.
+// lived notes how long a session has lasted, registered or not: the database
+// was asked about it either way.
 func (g *Gateway) lived(s *Session, p *peer, since time.Time) {
 	now := time.Now()
+	if s.Name == "" {
+		return
+	}
 	if !g.flaps.ended(flapKeyOf(p.hello, s.Name), s.BootID, now.Sub(since), now) {
 		return
 	}

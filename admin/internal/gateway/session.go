@@ -92,6 +92,7 @@ func muxConfig() *yamux.Config {
 // serveSession runs one authenticated connection until it ends.
 func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
 	s := newSession(p)
+	defer g.lived(s, p, s.began)
 	mux, err := yamux.Server(proto.WholeFrames(deadlineConn{conn, s.hear}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
@@ -107,7 +108,6 @@ func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) erro
 	if err != nil {
 		return err
 	}
-	defer g.lived(s, p, time.Now())
 	return g.runSession(ctx, s, p, streams{control, command, reader}, registered, unheld)
 }
 
@@ -120,7 +120,7 @@ type streams struct {
 func newSession(p *peer) *Session {
 	now := time.Now()
 	return &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName,
 		inflight: map[attemptKey]flight{}, idempotent: map[string]bool{}, lastBeat: now,
 		began: now, pulse: pulse{heard: now}, stir: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
@@ -172,6 +172,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		return nil, nil, fail("malformed", message)
 	}
 	if err := g.refuseFlapping(p.hello, reg.InstanceName); err != nil { // of an SDK whose hello does not name it
+		s.Name = "" // it has not lived
 		code, retry := helloCode(err)
 		return nil, nil, refuse(code, err.Error(), retry)
 	}
