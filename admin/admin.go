@@ -25,6 +25,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -49,6 +50,9 @@ type Admin struct {
 	declarer   *declarer
 	alerting   *alerting.Service
 	auth       *auth.Service
+	box        *secret.Box
+	authority  *auth.Authority // nil: executors get no certificates
+	denials    *auth.Denials
 	members    *membership
 	metrics    *metrics
 	http       *http.Server
@@ -177,8 +181,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if a.auth, err = auth.New(ctx, auth.Options{Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log}); err != nil {
 		return err
 	}
-	executorTLS, err := loadTLS(a.config.ExecutorTLSCertFile, a.config.ExecutorTLSKeyFile)
-	if err != nil {
+	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
 	schedules, err := timing.NewCache(scheduleCache)
@@ -207,11 +210,15 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		catalogue: a.store, applied: applied{keep: reconcileEvery}, jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 	}
-	a.gateway = gateway.New(gateway.Options{
-		NodeID: a.members.self.Name, ClusterID: clusterID, TLS: executorTLS,
+	port := gateway.Options{
+		NodeID: a.members.self.Name, ClusterID: clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
 		Declarer: a.declarer, Flapping: a.flapping,
-	})
+	}
+	if err := a.executorPort(&port); err != nil {
+		return err
+	}
+	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: a.store, Fleet: fleet{a.gateway}, Later: a.timer.Add,
@@ -251,6 +258,8 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return n
 	})
 	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
+	a.metrics.gauge("carillon_connections_turned_away", "Connections to the executors' port that were closed at once since the start: too many, in all or from one address.",
+		func() int { return int(a.gateway.TurnedAway()) })
 	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	return nil
 }

@@ -44,6 +44,15 @@ type Config struct {
 	// TLS for the UI and API, and for executors; empty = plain.
 	TLSCertFile, TLSKeyFile                 string
 	ExecutorTLSCertFile, ExecutorTLSKeyFile string
+	// ExecutorCertificates is "off" (default), "optional" or "required": whether
+	// executors get certificates from the cluster's own authority, and whether a
+	// session needs one. It needs TLS for executors.
+	ExecutorCertificates string
+	// ExecutorLimits bound what executors can take of this node.
+	ExecutorLimits ExecutorLimits
+	// ExecutorRecycle is the most that an executor's session lasts before it is
+	// replaced by a fresh one; default 24 h, at least a minute.
+	ExecutorRecycle time.Duration
 	// InsecureBind allows plain listeners on addresses other than loopback.
 	InsecureBind bool
 	// AdminPassword is the first administrator's password; default: a random
@@ -69,6 +78,41 @@ type Config struct {
 	Logger *slog.Logger
 	// Version is shown in the UI and to executors' operators.
 	Version string
+}
+
+// ExecutorLimits bound connections of executors to one node; 0 = default.
+type ExecutorLimits struct {
+	Sessions          int // default 20,000
+	SessionsPerTenant int // default 10,000
+	// PerAddress bounds all connections from one IPv4 address or IPv6 network of
+	// 64 bits; default 12,000.
+	PerAddress int
+}
+
+// Values of Config.ExecutorCertificates.
+const (
+	CertificatesOff      = "off"
+	CertificatesOptional = "optional"
+	CertificatesRequired = "required"
+)
+
+func (c Config) checkExecutors() error {
+	switch c.ExecutorCertificates {
+	case CertificatesOff:
+	case CertificatesOptional, CertificatesRequired:
+		if c.ExecutorTLSCertFile == "" {
+			return errors.New("executor certificates: they need TLS for executors; give its certificate and key")
+		}
+	default:
+		return fmt.Errorf("executor certificates: %q is none of off, optional, required", c.ExecutorCertificates)
+	}
+	if c.ExecutorRecycle < 0 || c.ExecutorRecycle > 0 && c.ExecutorRecycle < time.Minute {
+		return fmt.Errorf("executor recycling: %s is less than a minute", c.ExecutorRecycle)
+	}
+	if l := c.ExecutorLimits; l.Sessions < 0 || l.SessionsPerTenant < 0 || l.PerAddress < 0 {
+		return errors.New("executor limits: must not be negative")
+	}
+	return nil
 }
 
 // MailConfig says how mails are sent. An empty Host means that mail alerts
@@ -126,6 +170,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.ExecutorAddress, "127.0.0.1:7070")
 	setDefault(&c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db"))
 	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
+	setDefault(&c.ExecutorCertificates, CertificatesOff)
 	setDefault(&c.Version, "dev")
 	if c.RunRetention == 0 {
 		c.RunRetention = 90 * 24 * time.Hour
@@ -145,6 +190,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
 		return c, errors.New("tls: certificate and key have to be given together")
+	}
+	if err := c.checkExecutors(); err != nil {
+		return c, err
 	}
 	if err := c.checkBind("UI and API", c.HTTPAddress, c.TLSCertFile != ""); err != nil {
 		return c, err

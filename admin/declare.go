@@ -219,6 +219,9 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
 		Alert:   domain.Alert{OnFailure: true, IncludeNoExecutor: true},
 	}
+	if err := declaredRouting(&spec, decl); err != nil {
+		return spec, err
+	}
 	spec.Misfire.Threshold = time.Duration(decl.MisfireThresholdMs) * time.Millisecond
 	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond
 	spec.Misfire.MaxRuns = int(decl.MisfireMaxRuns)
@@ -234,6 +237,21 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		return spec, err
 	}
 	return spec, d.check(spec.Schedule)
+}
+
+// declaredRouting reads which instances get the runs, and how often they are sent.
+func declaredRouting(spec *domain.JobSpec, decl *proto.JobDeclaration) (err error) {
+	spec.RoutingKey = decl.RoutingKey
+	spec.SendRetry = domain.SendRetry{
+		MaxSends: int(decl.MaxSends), Backoff: float64(decl.SendBackoffPermille) / 1000, Delay: time.Duration(decl.SendDelayMs) * time.Millisecond,
+	}
+	if spec.Require, err = domain.ParseSelector(decl.RequireLabels); err != nil {
+		return domain.Invalid("job.requireLabels", "%s", err.Error())
+	}
+	if spec.Prefer, err = domain.ParseSelector(decl.PreferLabels); err != nil {
+		return domain.Invalid("job.preferLabels", "%s", err.Error())
+	}
+	return nil
 }
 
 func first(values ...string) string {

@@ -45,3 +45,20 @@ func TestDeclaredSchedules(t *testing.T) {
 		})
 	}
 }
+
+func TestDeclaredRouting(t *testing.T) {
+	var spec domain.JobSpec
+	require.NoError(t, declaredRouting(&spec, &proto.JobDeclaration{
+		RoutingKey: "/day", RequireLabels: "zone=eu", PreferLabels: "!spot", MaxSends: 3, SendDelayMs: 1500, SendBackoffPermille: 2000,
+	}))
+	require.Equal(t, "/day", spec.RoutingKey)
+	require.True(t, spec.Require.Matches(map[string]string{"zone": "eu"}))
+	require.False(t, spec.Prefer.Matches(map[string]string{"spot": ""}))
+	require.Equal(t, domain.SendRetry{MaxSends: 3, Delay: 1500 * time.Millisecond, Backoff: 2}, spec.SendRetry)
+
+	spec = domain.JobSpec{}
+	require.NoError(t, declaredRouting(&spec, &proto.JobDeclaration{}))
+	require.Zero(t, spec, "an older SDK says nothing of it")
+	require.ErrorContains(t, declaredRouting(&spec, &proto.JobDeclaration{RequireLabels: "a b"}), "job.requireLabels")
+	require.ErrorContains(t, declaredRouting(&spec, &proto.JobDeclaration{PreferLabels: ","}), "job.preferLabels")
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -17,14 +16,7 @@ import (
 
 // buildFront constructs what people see: API, UI and alerts.
 func (a *Admin) buildFront(ctx context.Context) error {
-	box, err := secret.Load(os.Getenv(secret.EnvKey), a.config.SealingKeyFile)
-	if err != nil {
-		return err
-	}
-	if err := box.Claim(ctx, a.store); err != nil {
-		return err
-	}
-	senders, err := a.senders(box)
+	senders, err := a.senders(a.box)
 	if err != nil {
 		return err
 	}
@@ -34,7 +26,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
-		Store: a.store, Auth: a.auth, Secrets: box, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		Store: a.store, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		UI:        a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,

@@ -14,6 +14,7 @@ import (
 // How long each step of stopping may take.
 const (
 	stopRequests = 5 * time.Second
+	stopHandOver = 2 * time.Second
 	stopFlush    = 10 * time.Second
 )
 
@@ -34,6 +35,10 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	service.Go(func() error { a.watchHolds(serviceCtx); return nil })
 	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
+	service.Go(func() error { a.denials.Run(serviceCtx); return nil })
+	if a.authority != nil {
+		service.Go(func() error { a.authority.Run(serviceCtx); return nil })
+	}
 	queuesCtx, stopQueues := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopQueues()
 	flushed := a.runQueues(queuesCtx)
@@ -57,6 +62,9 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	a.gateway.Drain(0)
+	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopHandOver)
+	a.gateway.Settle(handOver)
+	cancel()
 	stopService()
 	err = errors.Join(err, service.Wait())
 	stopQueues()

@@ -22,6 +22,13 @@ type target struct{ s *gateway.Session }
 
 func (t target) InstanceID() domain.InstanceID { return t.s.Instance }
 func (t target) Free() int                     { return t.s.Free() }
+func (t target) Traits() dispatch.Traits {
+	return dispatch.Traits{Name: t.s.Name, Labels: t.s.Labels}
+}
+func (t target) Load() dispatch.Load {
+	slots, cpu, memory := t.s.Load()
+	return dispatch.Load{Slots: slots, CPU: cpu, Memory: memory}
+}
 func (t target) Idempotent(handler string) bool {
 	return t.s.Idempotent(handler)
 }
@@ -86,8 +93,13 @@ type fleet struct{ g *gateway.Gateway }
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
 	sessions := f.g.Sessions(tenant, executor, handler)
 	out := make([]dispatch.Target, len(sessions))
+	room := false
 	for i, s := range sessions {
 		out[i] = target{s}
+		room = room || s.Free() > 0
+	}
+	if !room {
+		f.g.Want(executor) // some of it may be parked at other nodes
 	}
 	return out
 }
@@ -128,7 +140,11 @@ func (k *sink) Left(s *gateway.Session) {
 		offered[domain.ExecutionID(id)] = fence
 	}
 	k.dispatch.Left(s.Tenant, s.Instance, offered)
+	k.dispatch.Moved(s.Executor)
 }
+
+// Draining lets those who waited for this instance alone look for another one.
+func (k *sink) Draining(s *gateway.Session) { k.dispatch.Moved(s.Executor) }
 
 func (k *sink) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
 	return k.dispatch.SettleInventory(ctx, p)

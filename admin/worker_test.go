@@ -32,6 +32,12 @@ func TestMain(m *testing.M) {
 		runWorker(raw)
 		return
 	}
+	if dir := os.Getenv(victimEnv); dir != "" {
+		if err := runVictim(dir); err != nil {
+			panic(err)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -76,6 +76,13 @@ type Config struct {
 	// stays taken until it returns. Default 10 s.
 	KillGrace time.Duration
 
+	// IdleAfter is for clusters of many executors: with nothing to do for so
+	// long, the executor keeps its session to one admin node and closes the
+	// others. When another node has a run for it they come back within about four
+	// seconds, by which the first run after a pause may be later. At least 10 s;
+	// default 0 = all sessions stay. CARILLON_EXECUTOR_IDLE_AFTER
+	IdleAfter time.Duration
+
 	// ExitIfIgnored ends the process, with the code ExitIgnored, when a handler
 	// still runs this long after its context was cancelled because the lease
 	// was lost: from then on another process may run the same, and nothing
@@ -172,8 +179,14 @@ func (c *Config) validate() error {
 	if c.KillGrace < 0 || c.LogBuffer < 0 || c.ExitIfIgnored < 0 {
 		wrong("Config.KillGrace, Config.LogBuffer and Config.ExitIfIgnored must not be negative")
 	}
+	if c.IdleAfter != 0 && c.IdleAfter < minIdleAfter {
+		wrong("Config.IdleAfter must be 0 or at least %s", minIdleAfter)
+	}
 	return errors.Join(all...)
 }
+
+// minIdleAfter keeps sessions from coming and going with every run.
+const minIdleAfter = 10 * time.Second
 
 // checkName holds for names of executors, instances, handlers, jobs and labels.
 func checkName(name string) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The environment variables that fill zero fields of Config.
@@ -17,6 +18,7 @@ const (
 	envLabels     = "CARILLON_EXECUTOR_LABELS"
 	envSlots      = "CARILLON_EXECUTOR_SLOTS"
 	envJournal    = "CARILLON_EXECUTOR_JOURNAL"
+	envIdle       = "CARILLON_EXECUTOR_IDLE_AFTER"
 	envTLS        = "CARILLON_EXECUTOR_TLS"
 	envTLSCA      = "CARILLON_EXECUTOR_TLS_CA"
 	envTLSCert    = "CARILLON_EXECUTOR_TLS_CERT"
@@ -52,6 +54,13 @@ func (c *Config) fromEnv(getenv func(string) string) error {
 			return fmt.Errorf("%s=%q: want a whole number from 1", envGeneration, v)
 		}
 		c.Generation = n
+	}
+	if v := strings.TrimSpace(getenv(envIdle)); c.IdleAfter == 0 && v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return fmt.Errorf("%s=%q: want a duration such as 10m", envIdle, v)
+		}
+		c.IdleAfter = d
 	}
 	if v := getenv(envLabels); c.Labels == nil && v != "" {
 		c.Labels = map[string]string{}

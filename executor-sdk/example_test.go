@@ -124,6 +124,19 @@ func ExampleCron() {
 	// Output: succeeded {"orders":0,"cents":0}
 }
 
+// All runs of one day go to the same instance in Europe, and to the next one
+// when that does not take them.
+func ExampleRouting() {
+	admin, ex := newDemo()
+	executor.Handle(ex, "close-day", closeDay,
+		executor.Routing(executor.ConsistentHash), executor.HashBy("/day"),
+		executor.RequireLabels("zone=eu, !spot"), executor.PreferLabels("cache"),
+		executor.SendRetries(5), executor.SendDelay(time.Second))
+
+	admin.run(ex, "close-day", `{"day": "2026-11-20", "shops": [1]}`)
+	// Output: succeeded {"orders":1,"cents":0}
+}
+
 func ExampleIdempotent() {
 	admin, ex := newDemo()
 	executor.HandleFunc(ex, "refresh-prices", func(ctx context.Context) error {

@@ -92,6 +92,25 @@ func TestHandleDeclaresSchedules(t *testing.T) {
 	}
 }
 
+func TestHandleDeclaresRouting(t *testing.T) {
+	ex := newTest(t)
+	Handle(ex, "close-day", closeDayFunc,
+		Job("hash", Routing(ConsistentHash), HashBy("/day"), RequireLabels("zone=eu, !spot"), PreferLabels("cache"), SendRetries(0), SendDelay(time.Second)),
+		Job("plain", Routing(LeastLoaded)))
+	jobs := ex.handlers["close-day"].message().GetJobs()
+	requireMessage(t, &proto.JobDeclaration{
+		Name: "hash", MaxAttempts: 1, Routing: "consistent_hash", RoutingKey: "/day", RequireLabels: "zone=eu, !spot", PreferLabels: "cache",
+		MaxSends: 1, SendDelayMs: 1000, SendBackoffPermille: 2000,
+	}, jobs[0])
+	requireMessage(t, &proto.JobDeclaration{Name: "plain", MaxAttempts: 1, Routing: "least_loaded"}, jobs[1])
+	for name, opts := range map[string][]JobOption{
+		"key alone": {Routing(Random), HashBy("/day")}, "negative": {SendRetries(-1)}, "many": {SendRetries(1000)},
+		"negative delay": {SendDelay(-1)}, "fine delay": {SendDelay(time.Microsecond)},
+	} {
+		require.Panics(t, func() { Handle(newTest(t), "x", closeDayFunc, Job("y", opts...)) }, name)
+	}
+}
+
 func TestHandleWithoutJobOptionsDeclaresNone(t *testing.T) {
 	ex := newTest(t)
 	Handle(ex, "close-day", closeDayFunc, Description("closes the day"))

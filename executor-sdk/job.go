@@ -34,6 +34,12 @@ type job struct {
 	parallelism          int
 	priority             int
 	routing              RoutingStrategy
+	routingKey           string
+	requireLabels        string
+	preferLabels         string
+	maxSends             int
+	hasSends             bool
+	sendDelay            time.Duration
 	misfire              MisfirePolicy
 	owner                string
 	ownedBy              Ownership
@@ -60,10 +66,16 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		return nil, errors.New("Parallelism must not be negative")
 	case j.parallelism > 0 && j.blocking != Parallel:
 		return nil, errors.New("Parallelism needs Blocking(Parallel)")
+	case j.hasSends && (j.maxSends < 1 || j.maxSends > 1000):
+		return nil, errors.New("SendRetries must be from 0 to 999")
+	case j.sendDelay < 0:
+		return nil, errors.New("SendDelay must not be negative")
+	case j.routingKey != "" && j.routing != ConsistentHash:
+		return nil, errors.New("HashBy needs Routing(ConsistentHash)")
 	case j.priority < -100 || j.priority > 100:
 		return nil, errors.New("Priority must be from -100 to 100")
 	}
-	for _, d := range []time.Duration{j.every, j.delay, j.jitter, j.late, j.window, j.retryDelay, j.timeout} {
+	for _, d := range []time.Duration{j.every, j.delay, j.jitter, j.late, j.window, j.retryDelay, j.timeout, j.sendDelay} {
 		if d%time.Millisecond != 0 {
 			return nil, fmt.Errorf("%s is no whole number of milliseconds", d)
 		}
@@ -81,6 +93,11 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),
 		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
 		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),
+	}
+	d.RoutingKey, d.RequireLabels, d.PreferLabels = j.routingKey, j.requireLabels, j.preferLabels
+	d.MaxSends, d.SendDelayMs = int32(j.maxSends), j.sendDelay.Milliseconds()
+	if j.sendDelay > 0 {
+		d.SendBackoffPermille = 2000
 	}
 	for _, at := range j.instants {
 		d.InstantsMs = append(d.InstantsMs, unixMilli(at))

@@ -120,18 +120,58 @@ func Parallelism(n int) JobOption { return jobOption(func(j *job) { j.parallelis
 // first: each point counts as one second of waiting. Default 0.
 func Priority(n int) JobOption { return jobOption(func(j *job) { j.priority = n }) }
 
-// Routing says which instance gets a run. Default RoundRobin.
+// Routing says which instance gets a run, of those that serve the handler, have
+// the labels that are required, and answer. Default RoundRobin.
 func Routing(s RoutingStrategy) JobOption { return jobOption(func(j *job) { j.routing = s }) }
 
 // RoutingStrategy is how the instance of a run is chosen.
 type RoutingStrategy string
 
-// The routing strategies.
+// The routing strategies. The order of the instances is that in which they
+// registered; first means the oldest process.
 const (
-	First      RoutingStrategy = "first"
-	RoundRobin RoutingStrategy = "round_robin"
-	Random     RoutingStrategy = "random"
+	RoundRobin          RoutingStrategy = "round_robin"           // each in turn
+	Random              RoutingStrategy = "random"                // any that has room
+	ConsistentHash      RoutingStrategy = "consistent_hash"       // one key, one instance: see HashBy
+	LeastLoaded         RoutingStrategy = "least_loaded"          // fewest of its slots, or CPU, in use
+	LeastFrequentlyUsed RoutingStrategy = "least_frequently_used" // fewest of the job's last 100 runs
+	LeastRecentlyUsed   RoutingStrategy = "least_recently_used"   // used by the job the longest time ago
+	First               RoutingStrategy = "first"                 // the first one; waits while it is full
+	Last                RoutingStrategy = "last"                  // the last one; waits while it is full
+	Failover            RoutingStrategy = "failover"              // the first one, and the next when a send leads to nothing
+	BusyOver            RoutingStrategy = "busy_over"             // the first one that has room
 )
+
+// HashBy says where Routing(ConsistentHash) finds its key in the input, as a
+// JSON pointer such as "/customer/id". Default, and for inputs that have nothing
+// there: the job is the key.
+func HashBy(pointer string) JobOption { return jobOption(func(j *job) { j.routingKey = pointer }) }
+
+// RequireLabels says what the labels of an instance (Config.Labels) have to meet
+// to get runs of the job: terms that all have to hold, such as
+// "zone=eu, tier in (gold, silver), env!=prod, gpu, !spot". Default: any do.
+func RequireLabels(selector string) JobOption {
+	return jobOption(func(j *job) { j.requireLabels = selector })
+}
+
+// PreferLabels is RequireLabels for what they should meet: other instances get
+// runs when none of those has room.
+func PreferLabels(selector string) JobOption {
+	return jobOption(func(j *job) { j.preferLabels = selector })
+}
+
+// SendRetries is how many more times a run is sent when a send led to nothing:
+// the instance refused it, did not answer, or was cut off before it had. This
+// costs no attempt, and the next send goes to another instance where there is
+// one. Default: as many as fit into the job's dispatch timeout.
+func SendRetries(n int) JobOption {
+	return jobOption(func(j *job) { j.maxSends, j.hasSends = n+1, true })
+}
+
+// SendDelay is the pause before a run is sent again; each further one is twice as
+// long, up to a minute. Default: none for an instance that is gone, and 0.1 s to
+// 2 s after a refusal.
+func SendDelay(d time.Duration) JobOption { return jobOption(func(j *job) { j.sendDelay = d }) }
 
 // Misfire says what happens to a fire time that passed while nothing could
 // fire. Default SkipMisfire.

@@ -86,7 +86,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	})
 	p.fleet = session.NewFleet(session.Options{
 		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name, Instance: p.instance,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
 	})
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
@@ -167,9 +167,11 @@ func (p *process) Register() *proto.Register {
 func (p *process) Load() *proto.Heartbeat {
 	used, draining := p.runner.Load()
 	cpu, memory := p.meter.Read()
+	cpuLimit, memoryLimit := load.Limits()
 	return &proto.Heartbeat{
 		Running: int32(used), Slots: int32(p.config.Slots),
 		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
+		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit,
 	}
 }
 

@@ -60,8 +60,7 @@ func (p *process) run(ctx context.Context) error {
 	stopFleet := start(p.fleet.Run)
 
 	<-ctx.Done()
-	p.drain()
-	p.fleet.Leave()
+	p.fleet.Leave(p.drain())
 	stopFleet()
 	stopLogs()
 	stopRunner()
@@ -69,8 +68,9 @@ func (p *process) run(ctx context.Context) error {
 	return journalErr
 }
 
-// drain finishes what runs and hands over what is owed.
-func (p *process) drain() {
+// drain finishes what runs and hands over what is owed. clean: nothing is left
+// of either.
+func (p *process) drain() (clean bool) {
 	grace := max(p.config.DrainTimeout, 0)
 	p.logger.Info("stopping: no new runs are taken", "drain_timeout", grace)
 	quiet := p.runner.Drain()
@@ -98,9 +98,10 @@ func (p *process) drain() {
 	if running, owed := p.runner.Left(); running > 0 || owed > 0 {
 		p.logger.Warn("stopped with work left: results stay in the journal, handlers that ignore their context go on",
 			"results", owed, "handlers", running)
-		return
+		return false
 	}
 	p.logger.Info("stopped: everything is handed over")
+	return true
 }
 
 // within waits for done, for at most d, and tells whether it came.

@@ -34,6 +34,8 @@ const (
 	Purpose_PURPOSE_CONTROL Purpose = 1
 	// Plain frames, no multiplexer: LogBatch out, LogAck in.
 	Purpose_PURPOSE_LOGS Purpose = 2
+	// One question, csr, and its answer, certificate; then the connection ends.
+	Purpose_PURPOSE_ENROLL Purpose = 3
 )
 
 // Enum value maps for Purpose.
@@ -42,11 +44,13 @@ var (
 		0: "PURPOSE_UNSPECIFIED",
 		1: "PURPOSE_CONTROL",
 		2: "PURPOSE_LOGS",
+		3: "PURPOSE_ENROLL",
 	}
 	Purpose_value = map[string]int32{
 		"PURPOSE_UNSPECIFIED": 0,
 		"PURPOSE_CONTROL":     1,
 		"PURPOSE_LOGS":        2,
+		"PURPOSE_ENROLL":      3,
 	}
 )
 
@@ -253,7 +257,8 @@ type ClientHello struct {
 	// Lowest and highest protocol version the executor speaks.
 	MinVersion uint32 `protobuf:"varint,1,opt,name=min_version,json=minVersion,proto3" json:"min_version,omitempty"`
 	MaxVersion uint32 `protobuf:"varint,2,opt,name=max_version,json=maxVersion,proto3" json:"max_version,omitempty"`
-	// Join token, "cjt_…". Scoped to one tenant and one executor.
+	// Join token, "cjt_…". Scoped to one tenant and one executor. Empty when the
+	// TLS connection shows a certificate that this admin has issued.
 	JoinToken string `protobuf:"bytes,3,opt,name=join_token,json=joinToken,proto3" json:"join_token,omitempty"`
 	// Executor name; must be one that the token allows.
 	Executor string `protobuf:"bytes,4,opt,name=executor,proto3" json:"executor,omitempty"`
@@ -265,6 +270,8 @@ type ClientHello struct {
 	SessionId int64 `protobuf:"varint,7,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Name and version of the client library, for example "carillon-go/0.1.0".
 	Client string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
+	// For ENROLL: a PKCS #10 request (DER) for a certificate; its subject is not read.
+	Csr []byte `protobuf:"bytes,9,opt,name=csr,proto3" json:"csr,omitempty"`
 	// As in Register: who comes and goes all the time is told by it to wait,
 	// before anything is looked up. Empty in older SDKs.
 	InstanceName  string `protobuf:"bytes,23,opt,name=instance_name,json=instanceName,proto3" json:"instance_name,omitempty"`
@@ -358,6 +365,13 @@ func (x *ClientHello) GetClient() string {
 	return ""
 }
 
+func (x *ClientHello) GetCsr() []byte {
+	if x != nil {
+		return x.Csr
+	}
+	return nil
+}
+
 func (x *ClientHello) GetInstanceName() string {
 	if x != nil {
 		return x.InstanceName
@@ -371,9 +385,13 @@ type ServerHello struct {
 	Version   uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	SessionId int64                  `protobuf:"varint,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Admin node that answers.
-	NodeId        string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	ClusterId     string `protobuf:"bytes,4,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	NodeId    string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	ClusterId string `protobuf:"bytes,4,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Error     *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// For ENROLL: the certificate (DER).
+	Certificate []byte `protobuf:"bytes,6,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	// The admin issues certificates, and this connection shows none.
+	Enroll        bool `protobuf:"varint,7,opt,name=enroll,proto3" json:"enroll,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -443,10 +461,25 @@ func (x *ServerHello) GetError() *Error {
 	return nil
 }
 
+func (x *ServerHello) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *ServerHello) GetEnroll() bool {
+	if x != nil {
+		return x.Enroll
+	}
+	return false
+}
+
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable code, see SPEC.md: bad_token, token_expired, version_unsupported, wrong_executor,
-	// malformed, too_large, not_registered, draining, limit_reached, unavailable, superseded, flapping.
+	// malformed, too_large, not_registered, draining, limit_reached, unavailable, superseded,
+	// certificate_required, bad_certificate, denied, recycled, flapping.
 	Code    string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Milliseconds to wait before trying again; 0 = as the client's backoff says, -1 = do not retry.
@@ -514,6 +547,7 @@ type ControlToAdmin struct {
 	//	*ControlToAdmin_Heartbeat
 	//	*ControlToAdmin_Drain
 	//	*ControlToAdmin_Inventory
+	//	*ControlToAdmin_Leave
 	Body          isControlToAdmin_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -592,6 +626,15 @@ func (x *ControlToAdmin) GetInventory() *Inventory {
 	return nil
 }
 
+func (x *ControlToAdmin) GetLeave() *Leave {
+	if x != nil {
+		if x, ok := x.Body.(*ControlToAdmin_Leave); ok {
+			return x.Leave
+		}
+	}
+	return nil
+}
+
 type isControlToAdmin_Body interface {
 	isControlToAdmin_Body()
 }
@@ -612,6 +655,10 @@ type ControlToAdmin_Inventory struct {
 	Inventory *Inventory `protobuf:"bytes,4,opt,name=inventory,proto3,oneof"`
 }
 
+type ControlToAdmin_Leave struct {
+	Leave *Leave `protobuf:"bytes,5,opt,name=leave,proto3,oneof"`
+}
+
 func (*ControlToAdmin_Register) isControlToAdmin_Body() {}
 
 func (*ControlToAdmin_Heartbeat) isControlToAdmin_Body() {}
@@ -619,6 +666,8 @@ func (*ControlToAdmin_Heartbeat) isControlToAdmin_Body() {}
 func (*ControlToAdmin_Drain) isControlToAdmin_Body() {}
 
 func (*ControlToAdmin_Inventory) isControlToAdmin_Body() {}
+
+func (*ControlToAdmin_Leave) isControlToAdmin_Body() {}
 
 type ControlToExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -630,6 +679,7 @@ type ControlToExecutor struct {
 	//	*ControlToExecutor_Drain
 	//	*ControlToExecutor_Error
 	//	*ControlToExecutor_Verdicts
+	//	*ControlToExecutor_Wake
 	Body          isControlToExecutor_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -726,6 +776,15 @@ func (x *ControlToExecutor) GetVerdicts() *Verdicts {
 	return nil
 }
 
+func (x *ControlToExecutor) GetWake() *Wake {
+	if x != nil {
+		if x, ok := x.Body.(*ControlToExecutor_Wake); ok {
+			return x.Wake
+		}
+	}
+	return nil
+}
+
 type isControlToExecutor_Body interface {
 	isControlToExecutor_Body()
 }
@@ -754,6 +813,10 @@ type ControlToExecutor_Verdicts struct {
 	Verdicts *Verdicts `protobuf:"bytes,6,opt,name=verdicts,proto3,oneof"`
 }
 
+type ControlToExecutor_Wake struct {
+	Wake *Wake `protobuf:"bytes,7,opt,name=wake,proto3,oneof"`
+}
+
 func (*ControlToExecutor_Registered) isControlToExecutor_Body() {}
 
 func (*ControlToExecutor_HeartbeatAck) isControlToExecutor_Body() {}
@@ -765,6 +828,8 @@ func (*ControlToExecutor_Drain) isControlToExecutor_Body() {}
 func (*ControlToExecutor_Error) isControlToExecutor_Body() {}
 
 func (*ControlToExecutor_Verdicts) isControlToExecutor_Body() {}
+
+func (*ControlToExecutor_Wake) isControlToExecutor_Body() {}
 
 type Register struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -1043,29 +1108,35 @@ type JobDeclaration struct {
 	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
 	// job runs only when asked. With window_from, every_ms is the pace inside the
 	// window of each day.
-	DelayMs            int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
-	AtMs               int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
-	InstantsMs         []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
-	WindowFrom         string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
-	WindowTo           string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
-	StartAtMs          int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
-	EndAtMs            int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
-	JitterMs           int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	DstGap             string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
-	DstOverlap         string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
-	Calendars          []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
-	CalendarDays       string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
-	MisfireThresholdMs int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
-	MisfireWindowMs    int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
-	MisfireMaxRuns     int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
-	Parallelism        int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"` // runs at once with blocking "parallel"; 0 = no limit
-	Priority           int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`       // -100 to 100
+	DelayMs             int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs                int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs          []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom          string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo            string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs           int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs             int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs            int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap              string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap          string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars           []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays        string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs  int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs     int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns      int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism         int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
+	Priority            int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
+	RoutingKey          string   `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
+	RequireLabels       string   `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
+	PreferLabels        string   `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
+	MaxSends            int32    `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
+	SendDelayMs         int64    `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
+	SendBackoffPermille int32    `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
 	// Who decides about the job: code, console, propose; empty = the code, until
 	// somebody edits the job in the console.
-	Ownership string `protobuf:"bytes,50,opt,name=ownership,proto3" json:"ownership,omitempty"`
+	Ownership string `protobuf:"bytes,70,opt,name=ownership,proto3" json:"ownership,omitempty"`
 	// What becomes of it when no version declares it any more: keep, pause,
 	// delete; empty = pause with ownership "code", else keep.
-	Removal       string `protobuf:"bytes,51,opt,name=removal,proto3" json:"removal,omitempty"`
+	Removal       string `protobuf:"bytes,71,opt,name=removal,proto3" json:"removal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1327,6 +1398,48 @@ func (x *JobDeclaration) GetParallelism() int32 {
 func (x *JobDeclaration) GetPriority() int32 {
 	if x != nil {
 		return x.Priority
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetRoutingKey() string {
+	if x != nil {
+		return x.RoutingKey
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetRequireLabels() string {
+	if x != nil {
+		return x.RequireLabels
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetPreferLabels() string {
+	if x != nil {
+		return x.PreferLabels
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetMaxSends() int32 {
+	if x != nil {
+		return x.MaxSends
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetSendDelayMs() int64 {
+	if x != nil {
+		return x.SendDelayMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetSendBackoffPermille() int32 {
+	if x != nil {
+		return x.SendBackoffPermille
 	}
 	return 0
 }
@@ -1813,11 +1926,17 @@ type Heartbeat struct {
 	Running int32                  `protobuf:"varint,2,opt,name=running,proto3" json:"running,omitempty"`
 	Slots   int32                  `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
 	// Process CPU in thousandths of one core; resident memory in bytes.
-	CpuMilli      int32 `protobuf:"varint,4,opt,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
-	MemoryBytes   int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Draining      bool  `protobuf:"varint,6,opt,name=draining,proto3" json:"draining,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CpuMilli    int32 `protobuf:"varint,4,opt,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
+	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Draining    bool  `protobuf:"varint,6,opt,name=draining,proto3" json:"draining,omitempty"`
+	// Idle: this is the only session that the instance keeps, until it is told to wake.
+	Parked bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	// What the process may use of both; 0 = it does not know, or without a limit.
+	// The routing strategy least_loaded goes by the shares.
+	CpuLimitMilli    int32 `protobuf:"varint,10,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
+	MemoryLimitBytes int64 `protobuf:"varint,11,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Heartbeat) Reset() {
@@ -1890,6 +2009,27 @@ func (x *Heartbeat) GetDraining() bool {
 		return x.Draining
 	}
 	return false
+}
+
+func (x *Heartbeat) GetParked() bool {
+	if x != nil {
+		return x.Parked
+	}
+	return false
+}
+
+func (x *Heartbeat) GetCpuLimitMilli() int32 {
+	if x != nil {
+		return x.CpuLimitMilli
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetMemoryLimitBytes() int64 {
+	if x != nil {
+		return x.MemoryLimitBytes
+	}
+	return 0
 }
 
 type HeartbeatAck struct {
@@ -2006,6 +2146,81 @@ func (x *Drain) GetGraceMs() int64 {
 	return 0
 }
 
+// Leave is the last word of a process that ends: it runs nothing, and every
+// result of its boot was acknowledged.
+type Leave struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Leave) Reset() {
+	*x = Leave{}
+	mi := &file_carillon_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Leave) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Leave) ProtoMessage() {}
+
+func (x *Leave) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Leave.ProtoReflect.Descriptor instead.
+func (*Leave) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{19}
+}
+
+// Wake asks a parked instance for its sessions to all nodes.
+type Wake struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wake) Reset() {
+	*x = Wake{}
+	mi := &file_carillon_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wake) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wake) ProtoMessage() {}
+
+func (x *Wake) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wake.ProtoReflect.Descriptor instead.
+func (*Wake) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{20}
+}
+
 type CommandToExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -2021,7 +2236,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2248,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2261,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -2134,7 +2349,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2361,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2374,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -2227,7 +2442,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2454,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2467,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -2295,7 +2510,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2522,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2535,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -2478,7 +2693,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2705,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2718,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Script) GetId() int64 {
@@ -2578,7 +2793,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2805,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2818,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2628,7 +2843,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2855,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2868,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -2700,7 +2915,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2927,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2940,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -2747,7 +2962,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2974,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2987,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -2805,7 +3020,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +3032,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +3045,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -2853,7 +3068,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3080,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3093,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -2918,7 +3133,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3145,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3158,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -2978,7 +3193,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3205,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3218,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3106,7 +3321,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3333,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3346,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3155,7 +3370,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3167,7 +3382,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3180,7 +3395,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3220,7 +3435,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3447,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3460,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3268,7 +3483,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3495,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3508,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3335,7 +3550,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3562,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3575,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3392,7 +3607,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3619,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3632,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3469,7 +3684,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3696,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3709,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3535,7 +3750,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3762,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3775,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3581,7 +3796,7 @@ var File_carillon_proto protoreflect.FileDescriptor
 
 const file_carillon_proto_rawDesc = "" +
 	"\n" +
-	"\x0ecarillon.proto\x12\vcarillon.v1\"\xaf\x02\n" +
+	"\x0ecarillon.proto\x12\vcarillon.v1\"\xc1\x02\n" +
 	"\vClientHello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -3594,8 +3809,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\apurpose\x18\x06 \x01(\x0e2\x14.carillon.v1.PurposeR\apurpose\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\a \x01(\x03R\tsessionId\x12\x16\n" +
-	"\x06client\x18\b \x01(\tR\x06client\x12#\n" +
-	"\rinstance_name\x18\x17 \x01(\tR\finstanceName\"\xa8\x01\n" +
+	"\x06client\x18\b \x01(\tR\x06client\x12\x10\n" +
+	"\x03csr\x18\t \x01(\fR\x03csr\x12#\n" +
+	"\rinstance_name\x18\x17 \x01(\tR\finstanceName\"\xe2\x01\n" +
 	"\vServerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
 	"\n" +
@@ -3603,17 +3819,20 @@ const file_carillon_proto_rawDesc = "" +
 	"\anode_id\x18\x03 \x01(\tR\x06nodeId\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x04 \x01(\tR\tclusterId\x12(\n" +
-	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorR\x05error\"[\n" +
+	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorR\x05error\x12 \n" +
+	"\vcertificate\x18\x06 \x01(\fR\vcertificate\x12\x16\n" +
+	"\x06enroll\x18\a \x01(\bR\x06enroll\"[\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12$\n" +
-	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\"\xe9\x01\n" +
+	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\"\x95\x02\n" +
 	"\x0eControlToAdmin\x123\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.carillon.v1.RegisterH\x00R\bregister\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.carillon.v1.HeartbeatH\x00R\theartbeat\x12*\n" +
 	"\x05drain\x18\x03 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x126\n" +
-	"\tinventory\x18\x04 \x01(\v2\x16.carillon.v1.InventoryH\x00R\tinventoryB\x06\n" +
-	"\x04body\"\xd4\x02\n" +
+	"\tinventory\x18\x04 \x01(\v2\x16.carillon.v1.InventoryH\x00R\tinventory\x12*\n" +
+	"\x05leave\x18\x05 \x01(\v2\x12.carillon.v1.LeaveH\x00R\x05leaveB\x06\n" +
+	"\x04body\"\xfd\x02\n" +
 	"\x11ControlToExecutor\x129\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.carillon.v1.RegisteredH\x00R\n" +
@@ -3622,7 +3841,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05nodes\x18\x03 \x01(\v2\x15.carillon.v1.NodeListH\x00R\x05nodes\x12*\n" +
 	"\x05drain\x18\x04 \x01(\v2\x12.carillon.v1.DrainH\x00R\x05drain\x12*\n" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
-	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdictsB\x06\n" +
+	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdicts\x12'\n" +
+	"\x04wake\x18\a \x01(\v2\x11.carillon.v1.WakeH\x00R\x04wakeB\x06\n" +
 	"\x04body\"\xfd\x04\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
@@ -3655,7 +3875,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xb3\b\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\x95\n" +
+	"\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -3697,9 +3918,16 @@ const file_carillon_proto_rawDesc = "" +
 	"\x11misfire_window_ms\x18\x1e \x01(\x03R\x0fmisfireWindowMs\x12(\n" +
 	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
 	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
-	"\bpriority\x18) \x01(\x05R\bpriority\x12\x1c\n" +
-	"\townership\x182 \x01(\tR\townership\x12\x18\n" +
-	"\aremoval\x183 \x01(\tR\aremoval\"\x92\x01\n" +
+	"\bpriority\x18) \x01(\x05R\bpriority\x12\x1f\n" +
+	"\vrouting_key\x182 \x01(\tR\n" +
+	"routingKey\x12%\n" +
+	"\x0erequire_labels\x183 \x01(\tR\rrequireLabels\x12#\n" +
+	"\rprefer_labels\x184 \x01(\tR\fpreferLabels\x12\x1b\n" +
+	"\tmax_sends\x185 \x01(\x05R\bmaxSends\x12\"\n" +
+	"\rsend_delay_ms\x186 \x01(\x03R\vsendDelayMs\x122\n" +
+	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x12\x1c\n" +
+	"\townership\x18F \x01(\tR\townership\x12\x18\n" +
+	"\aremoval\x18G \x01(\tR\aremoval\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
@@ -3731,21 +3959,27 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\v2\x11.carillon.v1.NodeR\x05nodes\"0\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xa9\x01\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x97\x02\n" +
 	"\tHeartbeat\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
 	"\x05slots\x18\x03 \x01(\x05R\x05slots\x12\x1b\n" +
 	"\tcpu_milli\x18\x04 \x01(\x05R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x05 \x01(\x03R\vmemoryBytes\x12\x1a\n" +
-	"\bdraining\x18\x06 \x01(\bR\bdraining\"\\\n" +
+	"\bdraining\x18\x06 \x01(\bR\bdraining\x12\x16\n" +
+	"\x06parked\x18\a \x01(\bR\x06parked\x12&\n" +
+	"\x0fcpu_limit_milli\x18\n" +
+	" \x01(\x05R\rcpuLimitMilli\x12,\n" +
+	"\x12memory_limit_bytes\x18\v \x01(\x03R\x10memoryLimitBytes\"\\\n" +
 	"\fHeartbeatAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x15\n" +
 	"\x06now_ms\x18\x02 \x01(\x03R\x05nowMs\x12#\n" +
 	"\rlease_renewed\x18\x03 \x01(\bR\fleaseRenewed\":\n" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
-	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\xea\x01\n" +
+	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\a\n" +
+	"\x05Leave\"\x06\n" +
+	"\x04Wake\"\xea\x01\n" +
 	"\x11CommandToExecutor\x121\n" +
 	"\x06offers\x18\x01 \x01(\v2\x17.carillon.v1.OfferBatchH\x00R\x06offers\x121\n" +
 	"\x06grants\x18\x02 \x01(\v2\x17.carillon.v1.GrantBatchH\x00R\x06grants\x121\n" +
@@ -3868,11 +4102,12 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05attrs\x18\x04 \x01(\fR\x05attrs\"D\n" +
 	"\x06LogAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12(\n" +
-	"\x05error\x18\x02 \x01(\v2\x12.carillon.v1.ErrorR\x05error*I\n" +
+	"\x05error\x18\x02 \x01(\v2\x12.carillon.v1.ErrorR\x05error*]\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPURPOSE_CONTROL\x10\x01\x12\x10\n" +
-	"\fPURPOSE_LOGS\x10\x02*\x97\x01\n" +
+	"\fPURPOSE_LOGS\x10\x02\x12\x12\n" +
+	"\x0ePURPOSE_ENROLL\x10\x03*\x97\x01\n" +
 	"\fAttemptPhase\x12\x1d\n" +
 	"\x19ATTEMPT_PHASE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ATTEMPT_PHASE_ACCEPTED\x10\x01\x12\x19\n" +
@@ -3906,7 +4141,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -3931,28 +4166,30 @@ var file_carillon_proto_goTypes = []any{
 	(*Heartbeat)(nil),         // 20: carillon.v1.Heartbeat
 	(*HeartbeatAck)(nil),      // 21: carillon.v1.HeartbeatAck
 	(*Drain)(nil),             // 22: carillon.v1.Drain
-	(*CommandToExecutor)(nil), // 23: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 24: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 25: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 26: carillon.v1.Offer
-	(*Script)(nil),            // 27: carillon.v1.Script
-	(*AnswerBatch)(nil),       // 28: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 29: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 30: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 31: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 32: carillon.v1.StartedBatch
-	(*Started)(nil),           // 33: carillon.v1.Started
-	(*ResultBatch)(nil),       // 34: carillon.v1.ResultBatch
-	(*Result)(nil),            // 35: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 36: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 37: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 38: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 39: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 40: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 41: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 42: carillon.v1.LogLine
-	(*LogAck)(nil),            // 43: carillon.v1.LogAck
-	nil,                       // 44: carillon.v1.Register.LabelsEntry
+	(*Leave)(nil),             // 23: carillon.v1.Leave
+	(*Wake)(nil),              // 24: carillon.v1.Wake
+	(*CommandToExecutor)(nil), // 25: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 26: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 27: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 28: carillon.v1.Offer
+	(*Script)(nil),            // 29: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 30: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 31: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 32: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 33: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 34: carillon.v1.StartedBatch
+	(*Started)(nil),           // 35: carillon.v1.Started
+	(*ResultBatch)(nil),       // 36: carillon.v1.ResultBatch
+	(*Result)(nil),            // 37: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 38: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 39: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 40: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 41: carillon.v1.Cancel
+	(*LogBatch)(nil),          // 42: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 43: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 44: carillon.v1.LogLine
+	(*LogAck)(nil),            // 45: carillon.v1.LogAck
+	nil,                       // 46: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
@@ -3961,49 +4198,51 @@ var file_carillon_proto_depIdxs = []int32{
 	20, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
 	22, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
 	14, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	13, // 6: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	21, // 7: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	18, // 8: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	22, // 9: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
-	6,  // 10: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	15, // 11: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	44, // 12: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
-	10, // 13: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	12, // 14: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	12, // 15: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
-	11, // 16: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	1,  // 17: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	16, // 18: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	18, // 19: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	17, // 20: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	12, // 21: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	16, // 22: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 23: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	19, // 24: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	25, // 25: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	30, // 26: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	36, // 27: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	38, // 28: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	28, // 29: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	32, // 30: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	34, // 31: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	26, // 32: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	27, // 33: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	29, // 34: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	31, // 35: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	33, // 36: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	35, // 37: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 38: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	37, // 39: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	39, // 40: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	41, // 41: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	42, // 42: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 43: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	23, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
+	13, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	21, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	18, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	22, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	6,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
+	15, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	24, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
+	46, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	10, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
+	12, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	12, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	11, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
+	1,  // 19: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	16, // 20: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	18, // 21: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	17, // 22: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	12, // 23: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	16, // 24: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 25: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	19, // 26: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	27, // 27: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	32, // 28: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	38, // 29: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	40, // 30: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	30, // 31: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	34, // 32: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	36, // 33: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	28, // 34: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	29, // 35: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	31, // 36: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	33, // 37: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	35, // 38: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	37, // 39: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 40: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	39, // 41: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	41, // 42: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	43, // 43: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	44, // 44: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	6,  // 45: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -4016,6 +4255,7 @@ func file_carillon_proto_init() {
 		(*ControlToAdmin_Heartbeat)(nil),
 		(*ControlToAdmin_Drain)(nil),
 		(*ControlToAdmin_Inventory)(nil),
+		(*ControlToAdmin_Leave)(nil),
 	}
 	file_carillon_proto_msgTypes[4].OneofWrappers = []any{
 		(*ControlToExecutor_Registered)(nil),
@@ -4024,14 +4264,15 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Drain)(nil),
 		(*ControlToExecutor_Error)(nil),
 		(*ControlToExecutor_Verdicts)(nil),
+		(*ControlToExecutor_Wake)(nil),
 	}
-	file_carillon_proto_msgTypes[19].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[21].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 	}
-	file_carillon_proto_msgTypes[20].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[22].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -4042,7 +4283,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

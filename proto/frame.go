@@ -67,9 +67,16 @@ type Reader struct {
 	buf []byte
 }
 
+// What a Reader keeps between frames: an admin node has two for each of its
+// sessions, most of which say little. Larger payloads are read past the buffer.
+const (
+	readAhead   = 1 << 10
+	keptPayload = 32 << 10
+)
+
 // NewReader returns a Reader that refuses payloads over max bytes.
 func NewReader(r io.Reader, max int) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, 16<<10), max: max}
+	return &Reader{r: bufio.NewReaderSize(r, readAhead), max: max}
 }
 
 // Next reads one frame into m. It returns io.EOF at a clean end of the
@@ -91,6 +98,9 @@ func (r *Reader) Next(m proto.Message) error {
 		r.buf = make([]byte, size)
 	}
 	payload := r.buf[:size]
+	if cap(r.buf) > keptPayload {
+		r.buf = nil // a rare large frame must not stay in memory
+	}
 	if _, err := io.ReadFull(r.r, payload); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return ErrTruncated

@@ -63,7 +63,6 @@ const (
 	// OfferTTL is how long the admin waits for the answer to an offer. It is
 	// shorter than AcceptTTL, so that no grant can be valid after the admin gave up.
 	OfferTTL = 3 * time.Second
-	// KeepAliveInterval and WriteTimeout configure yamux on both sides.
-	KeepAliveInterval = 5 * time.Second
-	WriteTimeout      = 5 * time.Second
+	// WriteTimeout bounds any single write, and the answer to a ping, on both sides.
+	WriteTimeout = 5 * time.Second
 )

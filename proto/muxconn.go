@@ -3,6 +3,7 @@ package proto
 import (
 	"encoding/binary"
 	"net"
+	"sync"
 )
 
 // WholeFrames wraps the connection under a multiplexer, which writes each
@@ -13,36 +14,32 @@ func WholeFrames(conn net.Conn) net.Conn { return &wholeFrames{Conn: conn} }
 
 type wholeFrames struct {
 	net.Conn
-	buf []byte // a header whose body comes with the next write
+	header MuxHeader // one whose body comes with the next write
+	held   bool
 }
 
-// The header of a yamux frame (version 0): version, type, flags (2 bytes),
-// stream (4), length (4), big endian. Only data frames, type 0, have a body.
-const (
-	muxHeaderSize = 12
-	muxLengthAt   = 8
-	// keptBuffer bounds what an idle connection keeps.
-	keptBuffer = 32 << 10
-)
+// joined is a frame of the usual size; most connections are idle, and keep none.
+var joined = sync.Pool{New: func() any { b := make([]byte, 0, 17<<10); return &b }}
 
+// announcesBody: only data frames have one.
 func announcesBody(p []byte) bool {
-	return len(p) == muxHeaderSize && p[0] == 0 && p[1] == 0 && binary.BigEndian.Uint32(p[muxLengthAt:]) > 0
+	return len(p) == MuxHeaderSize && p[0] == 0 && p[1] == MuxData && binary.BigEndian.Uint32(p[8:]) > 0
 }
 
 // Write keeps a header back until its body comes.
 func (c *wholeFrames) Write(p []byte) (int, error) {
-	if len(c.buf) == 0 {
+	if !c.held {
 		if announcesBody(p) {
-			c.buf = append(c.buf, p...)
-			return len(p), nil
+			c.held = true
+			return copy(c.header[:], p), nil
 		}
 		return c.Conn.Write(p)
 	}
-	whole := append(c.buf, p...)
-	if c.buf = whole[:0]; cap(whole) > keptBuffer {
-		c.buf = nil
-	}
-	if _, err := c.Conn.Write(whole); err != nil {
+	c.held = false
+	whole := joined.Get().(*[]byte)
+	defer joined.Put(whole)
+	*whole = append(append((*whole)[:0], c.header[:]...), p...)
+	if _, err := c.Conn.Write(*whole); err != nil {
 		return 0, err
 	}
 	return len(p), nil

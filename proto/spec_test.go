@@ -33,7 +33,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
 		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL,
-		"KeepAliveInterval": proto.KeepAliveInterval, "WriteTimeout": proto.WriteTimeout,
+		"WriteTimeout": proto.WriteTimeout,
 	} {
 		if d, ok := value.(time.Duration); ok {
 			value = d.Milliseconds()

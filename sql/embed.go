@@ -14,8 +14,8 @@
 // milliseconds, 0 = none (executions.wake_at alone uses NULL, so that ended
 // runs leave its index); flags are 0 or 1; names compare by bytes. Every table
 // has tenant_id but those that serve the cluster as a whole: cluster_values,
-// nodes, signing_keys, tenants and users (a user may belong to several
-// tenants through memberships).
+// nodes, signing_keys, executor_authorities, tenants and users (a user may
+// belong to several tenants through memberships).
 package schema
 
 import "embed"

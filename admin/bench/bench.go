@@ -83,6 +83,7 @@ func scenarios() []scenario {
 		{"steady", "1,000 fires per second", false, (*bench).steady},
 		{"idle", "many enabled jobs that do not fire", false, (*bench).idle},
 		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch},
+		{"sessions", "instances that are connected, idle, silent, cut off, and come back", false, (*bench).sessions},
 		{"timers", "what the scheduler's timer could be made of", false, (*bench).timers},
 		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},
 	}
@@ -228,6 +229,9 @@ func (r *Result) line() string {
 		if f := r.FloorRoundTrip; f != nil {
 			fmt.Fprintf(&b, " (floor %.0f, %.0f, %.0f)", f.P50, f.P99, f.Max)
 		}
+	}
+	if e := r.Elapsed; e != nil {
+		fmt.Fprintf(&b, "; took p50 %.0f p99 %.0f max %.0f ms", e.P50, e.P99, e.Max)
 	}
 	for _, t := range r.Timers {
 		fmt.Fprintf(&b, "; %s: insert %.0f cancel %.0f pop %.0f fire %.0f ns, %.0f B, late p50 %.2f p99 %.2f max %.2f ms",

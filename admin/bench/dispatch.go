@@ -54,7 +54,7 @@ func (b *bench) measureWire(ctx context.Context, frame int, r *Result) (err erro
 	if err != nil {
 		return fmt.Errorf("yamux alone: %w", err)
 	}
-	w, err := b.openWire(ctx)
+	w, err := b.openWire(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,17 @@ type wire struct {
 	served  chan error
 	session *gateway.Session
 	joined  chan *gateway.Session // one token
+	left    chan time.Time        // one token: when its session ended
 	results chan int              // results that came, per frame; drained by the only sender
 
 	ids    atomic.Int64
 	failed atomic.Pointer[string] // what the first run that did not succeed said
 }
 
-func (b *bench) openWire(ctx context.Context) (_ *wire, err error) {
-	w := &wire{joined: make(chan *gateway.Session, 1), results: make(chan int, underWay), served: make(chan error, 1)}
+// openWire starts both; the executor dials what through makes of the gateway's
+// address, if that is not nil.
+func (b *bench) openWire(ctx context.Context, through func(address string) (string, error)) (_ *wire, err error) {
+	w := &wire{joined: make(chan *gateway.Session, 1), left: make(chan time.Time, 1), results: make(chan int, underWay), served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
@@ -114,11 +117,17 @@ func (b *bench) openWire(ctx context.Context) (_ *wire, err error) {
 	if err != nil {
 		return nil, err
 	}
+	address := l.Addr().String()
+	if through != nil {
+		if address, err = through(address); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
 	g := gateway.New(gateway.Options{
 		NodeID: "bench", ClusterID: "bench", Auth: w, Fleet: w, Sink: w,
 		NewID: func() int64 { return w.ids.Add(1) }, Logger: slog.New(slog.DiscardHandler),
 	})
-	g.SetNodes([]domain.Node{{Name: "bench", ExecutorAddress: l.Addr().String()}})
+	g.SetNodes([]domain.Node{{Name: "bench", ExecutorAddress: address}})
 	serveCtx, stop := context.WithCancel(ctx)
 	w.stop = stop
 	go func() { w.served <- g.Serve(serveCtx, l) }() // close waits for it
@@ -128,7 +137,7 @@ func (b *bench) openWire(ctx context.Context) (_ *wire, err error) {
 	if _, err = w.lab.StartExecutor(lab.Command{
 		Name: "executor-1", Program: b.o.Binary, Env: []string{"CARILLON_EXECUTOR_TOKEN=cjt_bench"},
 		Args: []string{
-			"bench", "executor", "--name", "bench", "--addresses", l.Addr().String(),
+			"bench", "executor", "--name", "bench", "--addresses", address,
 			"--journal", filepath.Join(w.dir, "journal"), "--history", w.history(),
 		},
 	}); err != nil {
@@ -230,11 +239,18 @@ func (w *wire) Joined(s *gateway.Session) {
 	}
 }
 
+func (w *wire) Left(*gateway.Session) {
+	select {
+	case w.left <- time.Now():
+	default: // nobody waits for it
+	}
+}
+
 func (w *wire) Answered(*gateway.Session, []*proto.Answer) {}
 func (w *wire) Started(*gateway.Session, []*proto.Started) {}
-func (w *wire) Left(*gateway.Session)                      {}
 func (w *wire) Freed(*gateway.Session, int)                {}
 func (w *wire) Doubted(*gateway.Session)                   {}
+func (w *wire) Draining(*gateway.Session)                  {}
 
 // VerifyJoinToken lets in whoever comes: the gateway listens on loopback for
 // the time of a measurement, and nothing is behind it.

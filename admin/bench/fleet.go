@@ -30,6 +30,8 @@ type fleet struct {
 	ids      *domain.IDSource
 	tenant   domain.TenantID
 	executor domain.ExecutorID
+	// joinToken is what the executors join with
+	joinToken string
 	// processes in the order of the path; the database last, if it can be seen
 	processes []watched
 	profiles  []profiled
@@ -113,7 +115,7 @@ func (f *fleet) startExecutors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.tenant = tenant.ID
+	f.tenant, f.joinToken = tenant.ID, token
 	for i := range executorsPerFleet {
 		name := fmt.Sprintf("executor-%d", i+1)
 		p, err := f.lab.StartExecutor(lab.Command{

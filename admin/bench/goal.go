@@ -42,6 +42,8 @@ func (r *Report) GoalOf(one *Result) (Goal, bool) {
 		return Goal{"p50 200 µs", "", level(one.RoundTrip.P50 <= 200)}, true
 	case one.Scenario == "dispatch" && one.Throughput != nil:
 		return Goal{"50,000/s", "150,000/s", level(one.Throughput.PerSecond >= 50_000, one.Throughput.PerSecond >= 150_000)}, true
+	case one.Scenario == "sessions":
+		return one.sessionsGoal()
 	case one.Scenario == "scale" && one.Rows >= 10_000_000:
 		return r.rowsGoal(one)
 	}
@@ -83,6 +85,22 @@ func (r *Result) idleGoal() (Goal, bool) {
 		return Goal{"5 %, 150 MiB", "", level(admin.Core <= 5 && admin.RSS <= 150<<20)}, true
 	case 1_000_000:
 		return Goal{"15 %, 500 MiB", "", level(admin.Core <= 15 && admin.RSS <= 500<<20)}, true
+	}
+	return Goal{}, false
+}
+
+// sessionsGoal is for 5,000 instances.
+func (r *Result) sessionsGoal() (Goal, bool) {
+	switch {
+	case r.Variant == variantHalfOpen && r.Elapsed != nil:
+		return Goal{"8 s", "", level(r.Elapsed.Max <= 8000)}, true
+	case r.Variant == variantReset && r.Elapsed != nil:
+		return Goal{"at once (100 ms)", "", level(r.Elapsed.Max <= 100)}, true
+	case r.Elapsed != nil:
+		return Goal{"all in 15 s", "", level(r.Elapsed.Count > connectedSessions && r.Elapsed.Max <= 15_000)}, r.Elapsed.Count > connectedSessions
+	case len(r.Processes) > 0 && r.Variant == fmt.Sprintf("%d idle instances", connectedSessions):
+		admin := r.admin()
+		return Goal{"5 %, 250 MiB", "", level(admin.Core <= 5 && admin.RSS <= 250<<20)}, true
 	}
 	return Goal{}, false
 }

@@ -57,11 +57,13 @@ type Result struct {
 	FloorLateness *Spread `json:"floorLatenessMs,omitempty"`
 	// RoundTrip is from the sending of a command to its result, without a
 	// database; FloorRoundTrip is that of yamux alone.
-	RoundTrip      *Spread   `json:"roundTripMicros,omitempty"`
-	FloorRoundTrip *Spread   `json:"floorRoundTripMicros,omitempty"`
-	Processes      []Process `json:"processes,omitempty"`
-	Timers         []Timer   `json:"timers,omitempty"`
-	Notes          []string  `json:"notes,omitempty"`
+	RoundTrip      *Spread `json:"roundTripMicros,omitempty"`
+	FloorRoundTrip *Spread `json:"floorRoundTripMicros,omitempty"`
+	// Elapsed is how long each of what the variant names took, in milliseconds.
+	Elapsed   *Spread   `json:"elapsedMs,omitempty"`
+	Processes []Process `json:"processes,omitempty"`
+	Timers    []Timer   `json:"timers,omitempty"`
+	Notes     []string  `json:"notes,omitempty"`
 	// Failed says why there are no figures, or why they are not to be trusted.
 	Failed string `json:"failed,omitempty"`
 }

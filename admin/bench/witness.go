@@ -119,11 +119,17 @@ type ExecutorOptions struct {
 	Journal   string // folder
 	History   string // folder of witness files
 	Token     string
+	// Crowd is how many instances that do nothing are started instead; 0 = one
+	// that works.
+	Crowd int
 }
 
 // RunExecutor is an executor whose handlers write down that they were started
 // and return at once. It runs until ctx ends.
 func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
+	if o.Crowd > 0 {
+		return runCrowd(ctx, o)
+	}
 	w, err := openWitness(o.History, "witness")
 	if err != nil {
 		return err

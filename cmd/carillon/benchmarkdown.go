@@ -136,7 +136,8 @@ var tableWords = map[string]words{
 		columns: []string{"场景", "数据库", "实测", "基线：仅执行相同 SQL", "占基线", "目标", "挑战目标"},
 		quick:   "快速运行：测量窗口较短", failed: "失败", missed: "%[2]d 次中遗漏 %[1]d、重复 %[3]d", memory: "管理节点占单核 %.0f %%、%d MiB",
 		timers: "插入 %.0f ns、触发 %.0f ns",
-		variants: strings.NewReplacer("throughput", "吞吐", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
+		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
+			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
 			"at most once", "至多一次", "idempotent", "幂等", " on one second", " 个任务同一秒", "fires/s", "次/秒", "enabled jobs", "个启用的任务",
 			"admin nodes:", "管理节点数", "finished runs", "条已结束的运行记录", "pending", "个等待", "wheel", "时间轮", "heap", "四叉堆", "runtime", "运行时定时器"),
 	},
@@ -229,6 +230,8 @@ func measuredOf(r *bench.Result, w words) string {
 		all = append(all, fmt.Sprintf("**%s/s**", thousands(int(r.Throughput.PerSecond))))
 	} else if r.Lateness != nil {
 		all = append(all, "**"+spread(r.Lateness)+" ms**")
+	} else if r.Elapsed != nil {
+		all = append(all, "**"+spread(r.Elapsed)+" ms**")
 	}
 	if r.Fires != nil {
 		all = append(all, fmt.Sprintf(w.missed, r.Fires.Missed, r.Fires.Expected, r.Fires.Doubled))

@@ -75,6 +75,7 @@ var benchColumns = []output.Column[bench.Result]{
 	{Title: "MISSED", Right: true, Value: fires(func(f *bench.Fires) int { return f.Missed })},
 	{Title: "DOUBLED", Right: true, Value: fires(func(f *bench.Fires) int { return f.Doubled })},
 	{Title: "LATE p50/p99/max ms", Right: true, Value: func(r bench.Result) string { return spread(r.Lateness) }},
+	{Title: "TOOK p50/p99/max ms", Right: true, Value: func(r bench.Result) string { return spread(r.Elapsed) }},
 	{Title: "FLOOR ms", Right: true, Value: func(r bench.Result) string { return spread(r.FloorLateness) }},
 	{Title: "CPU % OF A CORE, MiB", Value: processes},
 }

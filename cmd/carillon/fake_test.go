@@ -339,6 +339,15 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, "{"+token+`,"secret":"cjt_fresh"}`)
 	})
+	const denial = `{"id":"31","kind":"instance","subject":"b00","instance":"pod-1","reason":"stolen","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}`
+	s.route(mux, "POST /executors/{id}/denials", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		w.WriteHeader(201)
+		fmt.Fprint(w, denial)
+	})
+	s.route(mux, "GET /executors/{id}/denials", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[`+denial+`],"nextCursor":null}`)
+	})
+	s.route(mux, "DELETE /executors/{id}/denials/{denial}", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) { w.WriteHeader(204) })
 	s.route(mux, "GET /executors/{id}/join-tokens", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{`+token+`}],"nextCursor":null}`)
 	})

@@ -202,6 +202,16 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, "12\n", term.run("executor", "token", "list", "shop", "-o", "name").stdout)
 	require.Equal(t, 0, term.run("executor", "token", "revoke", "shop", "12").code)
 	require.Equal(t, 3, term.run("executor", "token", "revoke", "shop", "13").code)
+
+	r = term.run("executor", "deny", "shop", "41", "--reason", "stolen")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout+r.stderr, "Denied instance b00")
+	require.Equal(t, map[string]any{"instanceId": "41", "reason": "stolen"}, server.lastBody("POST /executors/{id}/denials"))
+	require.Equal(t, 0, term.run("executor", "deny", "shop", "--serial", "5e").code)
+	require.Equal(t, "5e", server.lastBody("POST /executors/{id}/denials")["serial"])
+	require.Equal(t, 2, term.run("executor", "deny", "shop").code)
+	require.Equal(t, "31\n", term.run("executor", "denials", "shop", "-o", "name").stdout)
+	require.Equal(t, 0, term.run("executor", "allow", "shop", "31").code)
 }
 
 func TestLimits(t *testing.T) {

@@ -74,6 +74,11 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("tls-key", "", "its key")
 	f.String("executors-tls-cert", "", "certificate of the executors' port")
 	f.String("executors-tls-key", "", "its key")
+	f.String("executor-certificates", "off", "certificates for executors from the cluster's own authority, over TLS: off, optional or required")
+	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
+	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
+	f.Int("executors-max-per-address", 0, "connections to the executors' port from one address (default 12000)")
+	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
@@ -118,6 +123,10 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
 		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
+		ExecutorCertificates: k.String("executor-certificates"), ExecutorRecycle: k.Duration("executors-recycle"),
+		ExecutorLimits: admin.ExecutorLimits{
+			Sessions: k.Int("executors-max"), SessionsPerTenant: k.Int("executors-max-per-tenant"), PerAddress: k.Int("executors-max-per-address"),
+		},
 		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"),
 		// A secret is no flag: flags are seen by every user of the machine.
 		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),

@@ -47,6 +47,11 @@ type Clock struct {
 	Parallelism int             `json:"parallelism,omitempty"`
 	Priority    int             `json:"priority,omitempty"`
 	Routing     string          `json:"routing,omitempty"`
+	RoutingKey  string          `json:"routingKey,omitempty"`
+	Require     string          `json:"requireLabels,omitempty"`
+	Prefer      string          `json:"preferLabels,omitempty"`
+	SendRetries *int            `json:"sendRetries,omitempty"` // nil: the marker does not say
+	SendDelay   string          `json:"sendDelay,omitempty"`   // Go duration
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
 	OwnedBy     string          `json:"ownedBy,omitempty"`
@@ -58,9 +63,12 @@ type Clock struct {
 
 // The words that the enumerated keys accept. The SDK has a constant for each.
 var (
-	dialects   = []string{"auto", "standard", "seconds", "quartz"}
-	blockings  = []string{"serial", "discard_later", "cover_early", "parallel"}
-	routings   = []string{"first", "round_robin", "random"}
+	dialects  = []string{"auto", "standard", "seconds", "quartz"}
+	blockings = []string{"serial", "discard_later", "cover_early", "parallel"}
+	routings  = []string{
+		"round_robin", "random", "consistent_hash", "least_loaded", "least_frequently_used", "least_recently_used",
+		"first", "last", "failover", "busy_over",
+	}
 	misfires   = []string{"skip", "once_now", "all"}
 	gaps       = []string{"run_at_gap_end", "skip"}
 	overlaps   = []string{"once", "both"}
@@ -72,7 +80,8 @@ var (
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
-		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "misfire",
+		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "routing-key",
+		"require-labels", "prefer-labels", "send-retries", "send-delay", "misfire",
 		"owner", "owned-by", "when-removed", "idempotent", "on-success", "on-failure",
 	}
 )
@@ -85,6 +94,7 @@ const (
 	// maxParallelism only keeps out what cannot be meant.
 	maxParallelism = 100_000
 	maxPriority    = 100
+	maxSends       = 1000
 )
 
 // readTimer fills a group from its marker.
@@ -180,6 +190,17 @@ func (c *clockReader) set(o option) {
 		c.clock.Priority = c.number(o, -maxPriority, maxPriority)
 	case "routing":
 		c.clock.Routing = c.word(o, routings)
+	case "routing-key":
+		c.clock.RoutingKey = o.value
+	case "require-labels":
+		c.clock.Require = o.value
+	case "prefer-labels":
+		c.clock.Prefer = o.value
+	case "send-retries":
+		n := c.number(o, 0, maxSends-1)
+		c.clock.SendRetries = &n
+	case "send-delay":
+		c.clock.SendDelay = c.duration(o)
 	case "misfire":
 		c.clock.Misfire = c.word(o, misfires)
 	case "owner":
@@ -207,6 +228,9 @@ func (c *clockReader) checkTogether() {
 	c.checkSchedule()
 	if o, ok := c.at["parallelism"]; ok && c.clock.Blocking != "parallel" {
 		c.r.add(o.pos, "add blocking=parallel or remove it", "parallelism has a meaning only beside blocking=parallel")
+	}
+	if o, ok := c.at["routing-key"]; ok && c.clock.Routing != "consistent_hash" {
+		c.r.add(o.pos, "add routing=consistent_hash or remove it", "routing-key has a meaning only beside routing=consistent_hash")
 	}
 	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == 0 {
 		if _, given := c.at["retries"]; !given {

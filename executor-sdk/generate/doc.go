@@ -23,8 +23,8 @@
 // timer: name (default: the type's name in kebab case), description.
 //
 // clock: name (required), description, cron, dialect, every, zone, input,
-// retries, retry-delay, timeout, blocking, parallelism, priority, routing,
-// misfire, owner, on-success, on-failure and the flag idempotent. A value is bare, "quoted" or `quoted` as
+// retries, retry-delay, timeout, blocking, parallelism, priority, routing, routing-key,
+// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, on-success, on-failure and the flag idempotent. A value is bare, "quoted" or `quoted` as
 // in Go. One method may carry several clocks with different names.
 //
 // # Callbacks

@@ -79,6 +79,8 @@ func TestProblems(t *testing.T) {
 		{"bad dialect", around(`//carillon:clock name=a cron="0 0 2 * * *" dialect=unix`, goodMethod),
 			`dialect="unix" is not known; use one of auto, standard, seconds, quartz`},
 		{"bad routing", around("//carillon:clock name=a routing=round-robin", goodMethod), `did you mean "round_robin"?`},
+		{"routing key alone", around("//carillon:clock name=a routing=random routing-key=/a", goodMethod), "only beside routing=consistent_hash"},
+		{"many sends", around("//carillon:clock name=a send-retries=1000", goodMethod), `send-retries="1000" is out of range`},
 		{"bad misfire", around("//carillon:clock name=a every=1s misfire=once", goodMethod), `misfire="once" is not known`},
 		{"bad zone", around(`//carillon:clock name=a cron="0 0 2 * * *" zone=Asia/Shanghia`, goodMethod),
 			`zone="Asia/Shanghia" is not known; use an IANA name`},

@@ -154,6 +154,13 @@ func (w *goWriter) options(c Clock) []string {
 	number("Parallelism", c.Parallelism)
 	number("Priority", c.Priority)
 	constant("Routing", c.Routing, routingNames)
+	text("HashBy", c.RoutingKey)
+	text("RequireLabels", c.Require)
+	text("PreferLabels", c.Prefer)
+	if c.SendRetries != nil {
+		out = append(out, fmt.Sprintf("executor.SendRetries(%d)", *c.SendRetries))
+	}
+	duration("SendDelay", c.SendDelay)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)
 	constant("OwnedBy", c.OwnedBy, ownershipNames)
@@ -204,14 +211,18 @@ var (
 	dialectNames = map[string]string{
 		"auto": "DialectAuto", "standard": "DialectStandard", "seconds": "DialectSeconds", "quartz": "DialectQuartz",
 	}
-	blockingNames  = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
-	routingNames   = map[string]string{"first": "First", "round_robin": "RoundRobin", "random": "Random"}
-	ownershipNames = map[string]string{"code": "ByCode", "console": "ByConsole", "propose": "ProposeOnly"}
-	removalNames   = map[string]string{"keep": "KeepRemoved", "pause": "PauseRemoved", "delete": "DeleteRemoved"}
+	blockingNames = map[string]string{"serial": "Serial", "discard_later": "DiscardLater", "cover_early": "CoverEarly", "parallel": "Parallel"}
+	routingNames  = map[string]string{
+		"round_robin": "RoundRobin", "random": "Random", "consistent_hash": "ConsistentHash", "least_loaded": "LeastLoaded",
+		"least_frequently_used": "LeastFrequentlyUsed", "least_recently_used": "LeastRecentlyUsed",
+		"first": "First", "last": "Last", "failover": "Failover", "busy_over": "BusyOver",
+	}
 	misfireNames   = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
 	gapNames       = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
 	overlapNames   = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
 	dayNames       = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
+	ownershipNames = map[string]string{"code": "ByCode", "console": "ByConsole", "propose": "ProposeOnly"}
+	removalNames   = map[string]string{"keep": "KeepRemoved", "pause": "PauseRemoved", "delete": "DeleteRemoved"}
 )
 
 // goDuration writes d as people would: 5*time.Minute.

@@ -9,13 +9,33 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/faults/netns"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
+
+// silence is a way in which an executor and an admin node hear nothing of each
+// other, without an end of any connection.
+type silence struct {
+	kind       string
+	begin, end func(net *netns.Net, k, b int) error
+}
 
 // f13 cuts an executor from everything: no byte comes or goes, and no end of a
 // connection is told. Its handlers have to be cancelled before others take
 // their runs over.
 func f13(ctx context.Context, s *stage) error {
+	return s.silent(ctx, silence{"blackhole", (*netns.Net).Pull, (*netns.Net).Plug})
+}
+
+// f14 is f13 in one direction only: what an executor says does not arrive, or
+// what is said to it.
+func f14(ctx context.Context, s *stage) error {
+	return s.silent(ctx,
+		silence{"nothing it says arrives", (*netns.Net).Mute, (*netns.Net).Hear},
+		silence{"it hears nothing", (*netns.Net).Deafen, (*netns.Net).Hear})
+}
+
+func (s *stage) silent(ctx context.Context, kinds ...silence) error {
 	net, err := s.openOnBridges(ctx, 2, 2)
 	if err != nil {
 		return err
@@ -25,18 +45,21 @@ func f13(ctx context.Context, s *stage) error {
 	}
 	var gone []float64
 	var cuts []cut
-	for i := range s.rounds(4, 1) {
-		k := i % 2
+	for i := range s.rounds(4, len(kinds)) {
+		k, one := i%2, kinds[i%len(kinds)]
+		if len(kinds) > 1 {
+			k = i / 2 % 2
+		}
 		c := cut{from: verify.At(time.Now())}
-		err := s.fault("blackhole", s.executors[k].name, func() error {
-			err := errors.Join(net.Pull(k, 0), net.Pull(k, 1))
+		err := s.fault(one.kind, s.executors[k].name, func() error {
+			err := errors.Join(one.begin(net, k, 0), one.begin(net, k, 1))
 			if err == nil {
 				var took time.Duration
 				took, err = s.untilOffline(ctx, s.executors[k].name)
 				gone = append(gone, float64(took.Milliseconds()))
 			}
 			err = errors.Join(err, waitUntil(ctx, c.from.Std().Add(40*time.Second)))
-			return errors.Join(err, net.Plug(k, 0), net.Plug(k, 1))
+			return errors.Join(err, one.end(net, k, 0), one.end(net, k, 1))
 		})
 		if err != nil {
 			return err

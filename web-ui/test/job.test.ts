@@ -31,6 +31,20 @@ describe('job form', () => {
     expect(writeOfFields(fieldsOf({ ...write, schedule })).schedule).toEqual(schedule)
   })
 
+  it('keeps how an instance is chosen', () => {
+    const routed: JobWrite = {
+      ...write,
+      routing: 'consistent_hash',
+      routingKey: '/customer/id',
+      requireLabels: 'zone=eu, !spot',
+      preferLabels: 'gpu',
+      sendRetry: { maxSends: 5, delay: '1s', backoff: 2, maxDelay: '30s' },
+    }
+    expect(writeOfFields(fieldsOf(routed))).toEqual(routed)
+    // A key that is not shown any more is not sent either: only consistent hash has one.
+    expect(writeOfFields({ ...fieldsOf(routed), routing: 'random' }).routingKey).toBe('')
+  })
+
   it('reads wall times in the zone of the schedule', () => {
     const fields = fieldsOf(write)
     expect(fields.schedule.startAt?.format('YYYY-MM-DD HH:mm')).toBe('2026-12-01 08:00')

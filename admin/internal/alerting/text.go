@@ -67,6 +67,12 @@ func (n *Notice) Summary(l Language) string {
 	}
 	switch n.Event.Kind {
 	case domain.AlertRunFailed:
+		if n.Execution != nil && n.Execution.Reason == domain.ReasonSendFailed {
+			return text{
+				"No instance took the run, however often it was sent. It will not be tried again.",
+				"多次派发均无实例接收本次执行，不会再重试。",
+			}.in(l)
+		}
 		if attempts > 1 {
 			return fmt.Sprintf(text{
 				"The run failed for good, after %d attempts. It will not be tried again.",

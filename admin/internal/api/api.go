@@ -57,6 +57,9 @@ type Deps struct {
 	FollowCalendar func(ctx context.Context, id domain.CalendarID)
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
+	// Denied tells that there is a new denial, for the sessions that it names;
+	// may be nil.
+	Denied func()
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
@@ -107,6 +110,9 @@ func ServerTimeouts(s *http.Server) {
 
 // New builds the handler.
 func New(deps Deps) (*API, error) {
+	if deps.Denied == nil {
+		deps.Denied = func() {}
+	}
 	if deps.JobsChanged == nil {
 		deps.JobsChanged = func() {}
 	}
@@ -150,6 +156,7 @@ func (a *API) routes() {
 	a.registerExecutors()
 	a.registerHandlers()
 	a.registerJoinTokens()
+	a.registerDenials()
 	a.registerLimits()
 	a.registerJobs()
 	a.registerJobActions()

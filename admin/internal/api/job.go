@@ -30,10 +30,14 @@ type JobSpec struct {
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON; absent in lists"`
 	Schedule        Schedule          `json:"schedule"`
 	Misfire         Misfire           `json:"misfire"`
-	Routing         string            `json:"routing" enum:"first,round_robin,random"`
+	Routing         string            `json:"routing" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over"`
+	RoutingKey      string            `json:"routingKey" doc:"With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key"`
+	RequireLabels   string            `json:"requireLabels" doc:"What the labels of an instance have to meet; empty = any"`
+	PreferLabels    string            `json:"preferLabels" doc:"What they should meet: others are used when none of those has room"`
 	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel"`
 	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
 	Retry           Retry             `json:"retry"`
+	SendRetry       SendRetry         `json:"sendRetry" doc:"Sends that lead to nothing; they cost no attempt"`
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
@@ -78,6 +82,14 @@ type Retry struct {
 	Delay       string  `json:"delay"`
 	Backoff     float64 `json:"backoff" doc:"Multiplies the delay after each attempt"`
 	MaxDelay    string  `json:"maxDelay"`
+}
+
+// SendRetry says how often and when a run is sent again that no instance took.
+type SendRetry struct {
+	MaxSends int     `json:"maxSends" doc:"Sends that may lead to nothing, over all attempts; 0 = as many as the dispatch timeout allows"`
+	Delay    string  `json:"delay" doc:"Before the next send; 0s = as the instance's answer suggests, at most 2s"`
+	Backoff  float64 `json:"backoff" doc:"Multiplies the delay after each send"`
+	MaxDelay string  `json:"maxDelay"`
 }
 
 // Owner is who gets told.
@@ -157,7 +169,9 @@ func specOf(s *domain.JobSpec) JobSpec {
 		Name: s.Name, Description: s.Description, Labels: emptyMapIfNil(s.Labels), Handler: s.Handler,
 		Input: rawOrNull(s.Input), Schedule: scheduleOf(s.Schedule),
 		Misfire: misfireOf(s.Misfire),
-		Routing: string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Routing: string(s.Routing), RoutingKey: s.RoutingKey, RequireLabels: s.Require.Text, PreferLabels: s.Prefer.Text,
+		SendRetry: sendRetryOf(s.SendRetry),
+		Blocking:  string(s.Blocking), Parallelism: s.Parallelism,
 		Retry: Retry{
 			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: durationText(s.Retry.Delay),
 			Backoff: max(1, s.Retry.Backoff), MaxDelay: durationText(maxDelay),
@@ -169,6 +183,13 @@ func specOf(s *domain.JobSpec) JobSpec {
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
 		},
 	}
+}
+
+func sendRetryOf(r domain.SendRetry) SendRetry {
+	if r.MaxDelay <= 0 {
+		r.MaxDelay = domain.DefaultMaxSendDelay
+	}
+	return SendRetry{MaxSends: r.MaxSends, Delay: durationText(r.Delay), Backoff: max(1, r.Backoff), MaxDelay: durationText(r.MaxDelay)}
 }
 
 func jobOf(v store.JobView, online int) Job {

@@ -23,9 +23,11 @@ func fullJob(e domain.Executor) map[string]any {
 			"kind": "cron", "expr": "0 30 2 ? * MON-FRI", "dialect": "auto", "zone": "Europe/Berlin",
 			"startAt": "2026-01-01T00:00:00Z", "endAt": "2036-01-01T00:00:00+01:00", "at": nil,
 		},
-		"misfire": map[string]any{"policy": "once_now", "threshold": "90s"}, "routing": "first", "blocking": "parallel", "parallelism": 3,
-		"retry":   map[string]any{"maxAttempts": 4, "delay": "1m30s", "backoff": 2.5, "maxDelay": "1h"},
-		"timeout": "90m", "dispatchTimeout": "1h0m", "onLost": "fail", "priority": -7,
+		"misfire": map[string]any{"policy": "once_now", "threshold": "90s"}, "blocking": "parallel", "parallelism": 3,
+		"routing": "consistent_hash", "routingKey": "/customer/id", "requireLabels": " zone in (eu, us), !spot", "preferLabels": "gpu=a100",
+		"sendRetry": map[string]any{"maxSends": 5, "delay": "1s", "backoff": 2, "maxDelay": "30s"},
+		"retry":     map[string]any{"maxAttempts": 4, "delay": "1m30s", "backoff": 2.5, "maxDelay": "1h"},
+		"timeout":   "90m", "dispatchTimeout": "1h0m", "onLost": "fail", "priority": -7,
 		"owner": map[string]any{"name": "Ann", "email": "ann@example.com"},
 		"alert": map[string]any{
 			"onFailure": false, "includeNoExecutor": false, "emails": []string{"ops@example.com"},
@@ -71,6 +73,42 @@ func TestJobDefaults(t *testing.T) {
 	}).is(201).golden("job_defaults")
 	require.Equal(t, 1, w.changed, "the scheduler is told")
 	w.call("acme/editor", "POST", "/jobs", jobBody("plain", e)).problem(409, "conflict")
+}
+
+// TestRoutingSettings: what is wrong is told at its field, and what the API says
+// can be sent back.
+func TestRoutingSettings(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	for _, routing := range domain.Routings {
+		job := w.job("acme", string(routing), e, with("routing", string(routing)))
+		require.Equal(t, string(routing), job.Routing)
+		put := jobBody(string(routing), e, with("routing", job.Routing), with("requireLabels", job.RequireLabels),
+			with("sendRetry", map[string]any{"maxSends": job.SendRetry.MaxSends, "delay": job.SendRetry.Delay, "backoff": job.SendRetry.Backoff, "maxDelay": job.SendRetry.MaxDelay}))
+		again := into[Job](w.call("acme/editor", "PUT", "/jobs/"+job.ID, put, header{"If-Match": "*"}).is(200))
+		require.Equal(t, job.SendRetry, again.SendRetry)
+		stored, err := w.store.FindJob(t.Context(), w.tenants["acme"], mustID[domain.JobID](t, job.ID))
+		require.NoError(t, err)
+		require.Zero(t, stored.Spec.SendRetry, "defaults are stored as such")
+	}
+	for field, c := range map[string]struct {
+		change []func(map[string]any)
+		says   string
+	}{
+		"body.routing":            {[]func(map[string]any){with("routing", "best")}, "expected value to be one of"},
+		"body.routingKey":         {[]func(map[string]any){with("routing", "consistent_hash"), with("routingKey", "customer")}, "must be a JSON pointer into the input, such as /customer/id"},
+		"body.requireLabels":      {[]func(map[string]any){with("requireLabels", "zone=eu tier=x")}, `expected a comma between two terms at character 9 of "zone=eu tier=x"`},
+		"body.preferLabels":       {[]func(map[string]any){with("preferLabels", "zone in eu")}, "expected a list such as (a, b)"},
+		"body.sendRetry.maxSends": {[]func(map[string]any){with("sendRetry", map[string]any{"maxSends": 1001})}, "1000"},
+		"body.sendRetry.delay":    {[]func(map[string]any){with("sendRetry", map[string]any{"delay": "soon"})}, ""},
+	} {
+		p := w.call("acme/editor", "POST", "/jobs", jobBody("wrong", e, c.change...)).problem(422, "validation_failed")
+		require.Len(t, p.Errors, 1, field)
+		require.Equal(t, field, p.Errors[0].Location)
+		require.Contains(t, p.Errors[0].Message, c.says)
+	}
+	p := w.call("acme/editor", "POST", "/jobs", jobBody("wrong", e, with("routing", "random"), with("routingKey", "/a"))).problem(422, "validation_failed")
+	require.Equal(t, "needs the routing consistent_hash", p.Errors[0].Message)
 }
 
 func TestJobKindsOfSchedule(t *testing.T) {

@@ -21,10 +21,14 @@ type JobWrite struct {
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
 	Schedule        ScheduleWrite     `json:"schedule"`
 	Misfire         *MisfireWrite     `json:"misfire,omitempty"`
-	Routing         string            `json:"routing,omitempty" enum:"first,round_robin,random" doc:"Default round_robin"`
+	Routing         string            `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`
+	RoutingKey      string            `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
+	RequireLabels   string            `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
+	PreferLabels    string            `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
 	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default), drop the new one, stop the earlier one and take its place, or run beside it"`
 	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
 	Retry           *RetryWrite       `json:"retry,omitempty"`
+	SendRetry       *SendRetryWrite   `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
 	Timeout         string            `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
 	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
 	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
@@ -46,6 +50,15 @@ type RetryWrite struct {
 	Delay       string   `json:"delay,omitempty"`
 	Backoff     *float64 `json:"backoff,omitempty" minimum:"1" maximum:"100"`
 	MaxDelay    string   `json:"maxDelay,omitempty"`
+}
+
+// SendRetryWrite has defaults: as many sends as the dispatch timeout allows, at
+// the pace that the answers suggest.
+type SendRetryWrite struct {
+	MaxSends int      `json:"maxSends,omitempty" minimum:"0" maximum:"1000" doc:"Default 0: as many as the dispatch timeout allows"`
+	Delay    string   `json:"delay,omitempty" doc:"Default 0s: as the instance's answer suggests"`
+	Backoff  *float64 `json:"backoff,omitempty" minimum:"1" maximum:"100" doc:"Default 1"`
+	MaxDelay string   `json:"maxDelay,omitempty" doc:"Default 1m"`
 }
 
 // OwnerWrite is who gets told.
@@ -82,6 +95,10 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Routing:  orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
 		Blocking: orDefault(domain.Blocking(w.Blocking), domain.BlockSerial), Parallelism: w.Parallelism,
 		Retry:           w.Retry.read(r),
+		RoutingKey:      w.RoutingKey,
+		Require:         r.selector("body.requireLabels", w.RequireLabels),
+		Prefer:          r.selector("body.preferLabels", w.PreferLabels),
+		SendRetry:       w.SendRetry.read(r),
 		Timeout:         r.duration("body.timeout", w.Timeout, 0),
 		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
@@ -110,6 +127,29 @@ func (w *RetryWrite) read(r *reader) domain.Retry {
 	out.Delay = r.duration("body.retry.delay", w.Delay, defaultRetryDelay)
 	out.MaxDelay = r.duration("body.retry.maxDelay", w.MaxDelay, defaultRetryMaxDelay)
 	return out
+}
+
+func (w *SendRetryWrite) read(r *reader) domain.SendRetry {
+	if w == nil {
+		return domain.SendRetry{}
+	}
+	out := domain.SendRetry{MaxSends: w.MaxSends, Delay: r.duration("body.sendRetry.delay", w.Delay, 0)}
+	if w.Backoff != nil {
+		out.Backoff = *w.Backoff
+	}
+	out.MaxDelay = r.duration("body.sendRetry.maxDelay", w.MaxDelay, domain.DefaultMaxSendDelay)
+	if out == (domain.SendRetry{Backoff: 1, MaxDelay: domain.DefaultMaxSendDelay}) {
+		return domain.SendRetry{} // what is read back unchanged
+	}
+	return out
+}
+
+func (r *reader) selector(location, text string) domain.Selector {
+	s, err := domain.ParseSelector(text)
+	if err != nil {
+		r.fail(location, text, "%s", err.Error())
+	}
+	return s
 }
 
 func (w *AlertWrite) read(r *reader) domain.Alert {

@@ -26,6 +26,7 @@ func (w *world) objectsOf(tenant string) objects {
 	admin := tenant + "/admin"
 	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
+	denial := into[Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
 	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
@@ -37,7 +38,7 @@ func (w *world) objectsOf(tenant string) objects {
 		"/job-proposals/{id}": domain.JobID(proposal.ID).String(),
 		"/calendars/{id}":     calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(),
-		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
+		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
 }
 

@@ -26,7 +26,8 @@ type Run struct {
 	Message     string  `json:"message" doc:"The same for people"`
 	Attempt     int     `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
 	MaxAttempts int     `json:"maxAttempts"`
-	Fence       int64   `json:"fence"`
+	Fence       int64   `json:"fence" doc:"How often it was sent to an instance"`
+	FailedSends int     `json:"failedSends" doc:"Sends that led to nothing, over all attempts"`
 	Instance    *Ref    `json:"instance"`
 	Note        string  `json:"note"`
 	RequestedBy string  `json:"requestedBy"`
@@ -77,7 +78,7 @@ func runOf(v store.ExecutionView) Run {
 		ID: e.ID.String(), JobID: e.JobID.String(), JobName: v.JobName, JobRevision: e.Revision,
 		Executor: Ref{ID: e.Executor.String(), Name: v.ExecutorName}, Handler: v.Handler,
 		Cause: string(e.Cause), FireAt: instant(e.FireAt), State: e.State.String(), Reason: string(e.Reason), Message: e.Message,
-		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, Instance: instanceRef(e.Instance, v.InstanceName),
+		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, FailedSends: e.FailedSends(), Instance: instanceRef(e.Instance, v.InstanceName),
 		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: instantOrNull(e.PlannedAt), OfferedAt: instantOrNull(e.OfferedAt),
 		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
 		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,

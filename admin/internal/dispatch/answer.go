@@ -102,10 +102,11 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 		return
 	}
 	for _, r := range results {
-		if r.Status != store.OfferGone {
-			d.opt.Later(r.Execution)
-			d.Freed([]domain.Execution{r.Execution})
+		if r.Status == store.OfferGone {
+			continue
 		}
+		d.opt.Later(r.Execution)
+		d.Freed([]domain.Execution{r.Execution})
 	}
 }
 

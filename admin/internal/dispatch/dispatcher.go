@@ -16,6 +16,8 @@ import (
 // Target is an instance with a session on this node.
 type Target interface {
 	InstanceID() domain.InstanceID
+	Traits() Traits
+	Load() Load
 	// Free is the room left, as far as this node knows.
 	Free() int
 	Idempotent(handler string) bool
@@ -84,13 +86,13 @@ type Dispatcher struct {
 	answers *batch.Queue[Answer]
 	backs   *batch.Queue[store.GiveBack]
 	admits  *batch.Queue[domain.LimitKey]
-	turns   turns
+	uses    uses
 	waiting waitingRoom
 	owed    owed
 	outages outages
 	// These keep the log short while the database is away.
-	noSpec, noOffer, noAdmit trouble
-	stop                     <-chan struct{} // set by Run before its workers begin
+	noSpec, noOffer, noAdmit, noUses trouble
+	stop                             <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -110,7 +112,7 @@ func New(opt Options) *Dispatcher {
 	d := &Dispatcher{
 		opt: opt, log: opt.Logger.With("component", "dispatch"),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
-		noAdmit: trouble{step: "admit waiting executions"},
+		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
 	}
 	for i := range d.due {
 		d.due[i] = batch.NewOrdered(offerBatch, dueInTurn, d.offer)
@@ -168,6 +170,8 @@ type choice struct {
 	execution domain.Execution
 	target    Target
 	offer     store.Offer
+	routing   domain.Routing
+	last      domain.InstanceID // of the job before this choice
 }
 
 // offer is the flush of the due queue.
@@ -181,11 +185,47 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	ctx = context.WithoutCancel(ctx)
 	// The best of them get what room there is.
 	slices.SortStableFunc(due, func(a, b domain.Execution) int { return domain.ComparePrecedence(&a, &b) })
-	readable := true
+	unused := map[domain.ExecutorID]int{} // room that somebody else may have
+	due, specs := d.specsOf(ctx, due, unused)
+	d.recall(ctx, due, specs)
 	chosen := make([]choice, 0, len(due))
 	var waits []waiter
-	unused := map[domain.ExecutorID]int{} // room that somebody else may have
-	held := map[domain.JobID]*waiter{}    // nobody overtakes an earlier run of a serial job
+	var scratch []candidate
+	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
+	for i, e := range due {
+		spec := specs[i]
+		if first := held[e.JobID]; first != nil {
+			waits = append(waits, waiter{execution: e, spec: spec, online: first.online, message: first.message})
+			continue
+		}
+		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+		if isThere(&e, targets) {
+			unused[e.Executor]++
+			continue
+		}
+		var c choice
+		var wait *waiter
+		c, wait, scratch = d.choose(e, spec, targets, scratch)
+		if wait == nil {
+			chosen = append(chosen, c)
+			continue
+		}
+		waits = append(waits, *wait)
+		if spec.SlotLimit() > 0 {
+			held[e.JobID] = wait
+		}
+	}
+	d.makeOffers(ctx, chosen)
+	d.wait(ctx, waits)
+	d.rooms(unused)
+}
+
+// specsOf reads the settings of due executions, and postpones those whose
+// settings cannot be read.
+func (d *Dispatcher) specsOf(ctx context.Context, due []domain.Execution, unused map[domain.ExecutorID]int) ([]domain.Execution, []*domain.JobSpec) {
+	readable := true
+	specs := make([]*domain.JobSpec, 0, len(due))
+	kept := due[:0]
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
@@ -198,31 +238,12 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			d.postpone(&d.noSpec, err, e)
 			continue
 		}
-		if first := held[e.JobID]; first != nil {
-			waits = append(waits, waiter{execution: e, spec: spec, online: first.online})
-			continue
-		}
-		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
-		if isThere(&e, targets) {
-			unused[e.Executor]++
-			continue
-		}
-		c, wait := d.choose(e, spec, targets)
-		if wait == nil {
-			chosen = append(chosen, c)
-			continue
-		}
-		waits = append(waits, *wait)
-		if spec.SlotLimit() > 0 {
-			held[e.JobID] = wait
-		}
+		kept, specs = append(kept, e), append(specs, spec)
 	}
 	if readable {
 		d.noSpec.over(d.log)
 	}
-	d.makeOffers(ctx, chosen)
-	d.wait(ctx, waits)
-	d.rooms(unused)
+	return kept, specs
 }
 
 // isThere tells a copy that comes again (the waiting room and the sweep may both
@@ -230,51 +251,6 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 // giving its room back would free the room of the attempt.
 func isThere(e *domain.Execution, targets []Target) bool {
 	return slices.ContainsFunc(targets, func(t Target) bool { return t.Holds(e.ID, e.Fence+1) })
-}
-
-// choose picks a target and reserves room there.
-func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target) (choice, *waiter) {
-	free := make([]int, len(targets))
-	for i, t := range targets {
-		free[i] = t.Free()
-	}
-	turn, random := uint64(0), d.opt.Random()
-	if spec.Routing == domain.RouteRoundRobin {
-		turn = d.turns.take(e.JobID, random)
-	}
-	for wished := wish(&e, targets, free); ; wished = -1 {
-		at := wished
-		if at < 0 {
-			at = pick(spec.Routing, free, turn, random)
-		}
-		if at < 0 {
-			return choice{}, &waiter{execution: e, spec: spec, online: len(targets)}
-		}
-		t := targets[at]
-		if !t.Reserve(e.ID, e.Fence+1) {
-			free[at] = 0 // somebody else was quicker
-			continue
-		}
-		idempotent := t.Idempotent(spec.Handler)
-		return choice{execution: e, target: t, offer: store.Offer{
-			Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
-			Idempotent: idempotent, Granted: idempotent,
-		}}, nil
-	}
-}
-
-// wish returns the index of the instance that somebody asked for when the run
-// was created, if it has room; -1 otherwise. It counts for the first offer only.
-func wish(e *domain.Execution, targets []Target, free []int) int {
-	if e.Instance == 0 || e.Fence > 0 {
-		return -1
-	}
-	for i, t := range targets {
-		if t.InstanceID() == e.Instance && free[i] > 0 {
-			return i
-		}
-	}
-	return -1
 }
 
 // makeOffers commits the offers, then sends them.
@@ -310,6 +286,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
 			c.target.Release(c.execution.ID, reserved)
+			d.uses.undo(c.execution.JobID, c.routing, c.offer.Instance, c.last)
 			freed[c.execution.Executor]++
 			if r.Execution.Reason != domain.ReasonWaitLimit || len(d.opt.Store.LimitsOn(c.execution.TenantID, c.execution.Executor)) > 1 {
 				stayed = append(stayed, c.execution) // it may have left the queue of a limit

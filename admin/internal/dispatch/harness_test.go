@@ -101,6 +101,10 @@ func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) ([]domain.
 	return through(f, "RecordWaits", func() ([]domain.Execution, error) { return f.Store.RecordWaits(ctx, waits) })
 }
 
+func (f *faulty) RecentInstances(ctx context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
+	return through(f, "RecentInstances", func() (map[domain.JobID][]domain.InstanceID, error) { return f.Store.RecentInstances(ctx, p) })
+}
+
 func (f *faulty) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error) {
 	return through(f, "CountOnline", func() (int, error) { return f.Store.CountOnline(ctx, tenant, executor) })
 }
@@ -112,6 +116,8 @@ type instance struct {
 	idempotent bool
 	executor   domain.ExecutorID // 0 = all
 	handler    string            // "" = all
+	traits     Traits
+	load       Load
 	// onOffers and onGrants are called with what is sent, in order.
 	onOffers func([]store.OfferResult)
 	onGrants func([]Grant)
@@ -129,6 +135,8 @@ type attempt struct {
 }
 
 func (i *instance) InstanceID() domain.InstanceID { return i.id }
+func (i *instance) Traits() Traits                { return i.traits }
+func (i *instance) Load() Load                    { return i.load }
 func (i *instance) Idempotent(string) bool        { return i.idempotent }
 
 func (i *instance) Free() int {

@@ -17,19 +17,56 @@ import (
 type waiter struct {
 	execution domain.Execution
 	spec      *domain.JobSpec
-	online    int // instances with a session here that serve the handler
+	online    int    // instances with a session here that serve the handler and have the labels
+	message   string // why it waits, in words
 }
 
 // line is who waits for the same instances: those of an executor that serve a
-// handler. Another handler's instances may have room while these are full.
+// handler and have the labels that are required. Other instances may have room
+// while these are full.
 type line struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
 	handler  string
+	require  string
+	// pin is set where the strategy takes one instance only, with the labels
+	// that it should have.
+	pin    domain.Routing
+	prefer string
 }
 
 func (w waiter) line() line {
-	return line{w.execution.TenantID, w.execution.Executor, w.spec.Handler}
+	l := line{tenant: w.execution.TenantID, executor: w.execution.Executor, handler: w.spec.Handler, require: w.spec.Require.Text}
+	if pinned(&w.execution, w.spec) {
+		l.pin, l.prefer = w.spec.Routing, w.spec.Prefer.Text
+	}
+	return l
+}
+
+func (l line) compare(o line) int {
+	return cmp.Or(cmp.Compare(l.tenant, o.tenant), cmp.Compare(l.handler, o.handler),
+		cmp.Compare(l.require, o.require), cmp.Compare(l.pin, o.pin), cmp.Compare(l.prefer, o.prefer))
+}
+
+// room is how many more runs of the line the targets can take.
+func (l line) room(targets []Target) (free int) {
+	spec := domain.JobSpec{Routing: l.pin}
+	// The texts were parsed before: they come from settings that were read.
+	spec.Require, _ = domain.ParseSelector(l.require)
+	spec.Prefer, _ = domain.ParseSelector(l.prefer)
+	all := candidates(&domain.Execution{}, &spec, targets, nil)
+	if l.pin != "" {
+		rank(all, rankInput{routing: l.pin})
+		at := pick(all, true)
+		if at < 0 {
+			return 0
+		}
+		return all[at].free
+	}
+	for i := range all {
+		free += max(all[i].free, 0)
+	}
+	return free
 }
 
 // waitingRoom keeps waiters by line, by precedence, each once.
@@ -74,13 +111,11 @@ func (r *waitingRoom) add(w waiter) {
 	lines[to] = slices.Insert(lines[to], at, &e)
 }
 
-// of returns the lines of an executor in which somebody waits, by handler.
+// of returns the lines of an executor in which somebody waits, in a fixed order.
 func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(r.lines[executor]), func(a, b line) int {
-		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.handler, b.handler))
-	})
+	return slices.SortedFunc(maps.Keys(r.lines[executor]), line.compare)
 }
 
 // take removes up to n waiters of a line, the first ones.
@@ -131,10 +166,9 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		d.waiting.add(w)
 		waits[i] = store.Wait{
 			Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance,
-			Message: "every instance that serves the handler is full", For: waitBusy,
+			Message: w.message, For: waitBusy,
 		}
 		if w.online == 0 {
-			waits[i].Message = "no instance that serves the handler is connected"
 			waits[i].For = waitOffline(d.opt.Now().Sub(w.since()))
 		}
 	}
@@ -171,6 +205,16 @@ func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
 	}
 }
 
+// Moved tells that an instance takes no more: runs that waited for it alone have
+// another one now.
+func (d *Dispatcher) Moved(executor domain.ExecutorID) {
+	for _, l := range d.waiting.of(executor) {
+		if l.pin != "" {
+			d.release(l, maxWaiting)
+		}
+	}
+}
+
 // rooms is Room for several executors, in the order of their ids.
 func (d *Dispatcher) rooms(freed map[domain.ExecutorID]int) {
 	for _, executor := range slices.Sorted(maps.Keys(freed)) {
@@ -180,10 +224,7 @@ func (d *Dispatcher) rooms(freed map[domain.ExecutorID]int) {
 
 // release fires up to n waiters of a line, as many as its instances have room for.
 func (d *Dispatcher) release(l line, n int) {
-	free := 0
-	for _, t := range d.opt.Fleet.Targets(l.tenant, l.executor, l.handler) {
-		free += max(t.Free(), 0)
-	}
+	free := l.room(d.opt.Fleet.Targets(l.tenant, l.executor, l.handler))
 	d.Fire(d.waiting.take(l, min(n, free)))
 }
 

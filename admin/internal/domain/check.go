@@ -1,6 +1,10 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Limits of a job's settings.
 const (
@@ -20,11 +24,7 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Handler != "" && len(s.Handler) <= MaxNameLength, "body.handler", s.Handler, "must have 1 to 128 bytes")
 	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
 	c.misfire(s.Misfire)
-	switch s.Routing {
-	case RouteFirst, RouteRoundRobin, RouteRandom:
-	default:
-		c.fail("body.routing", s.Routing, "must be first, round_robin or random")
-	}
+	c.routing(s)
 	switch s.Blocking {
 	case BlockSerial, BlockDiscard, BlockCover, BlockParallel:
 	default:
@@ -44,6 +44,30 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
 	return c.err()
+}
+
+func (c *checker) routing(s *JobSpec) {
+	if !slices.Contains(Routings, s.Routing) {
+		c.fail("body.routing", s.Routing, "must be one of "+routingNames())
+	}
+	if s.RoutingKey != "" {
+		c.check(s.Routing == RouteConsistentHash, "body.routingKey", s.RoutingKey, "needs the routing consistent_hash")
+		wrong := checkPointer(s.RoutingKey)
+		c.check(wrong == "", "body.routingKey", s.RoutingKey, wrong)
+	}
+	r := s.SendRetry
+	c.check(r.MaxSends >= 0 && r.MaxSends <= MaxSendsLimit, "body.sendRetry.maxSends", r.MaxSends, "must be from 0 (as many as the dispatch timeout allows) to 1000")
+	c.check(r.Delay >= 0 && r.Delay <= MaxRetryDelay, "body.sendRetry.delay", r.Delay.String(), "must be from 0s (as the answer suggests) to 24h")
+	c.check(r.MaxDelay >= 0 && r.MaxDelay <= MaxRetryDelay, "body.sendRetry.maxDelay", r.MaxDelay.String(), "must be from 0s (the default, 1m) to 24h")
+	c.check(r.Backoff >= 0 && r.Backoff <= 100, "body.sendRetry.backoff", r.Backoff, "must be from 0 to 100")
+}
+
+func routingNames() string {
+	names := make([]string, len(Routings))
+	for i, r := range Routings {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (c *checker) misfire(m Misfire) {

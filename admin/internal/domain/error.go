@@ -42,6 +42,10 @@ const (
 	// CodeRolledBack: the database has lost what it had committed, and nothing
 	// is started until an operator has decided.
 	CodeRolledBack Code = "db_rollback"
+	// CodeBadCertificate: an executor's certificate is not one of ours, or over.
+	CodeBadCertificate Code = "bad_certificate"
+	// CodeInstanceDenied: an administrator keeps this process or certificate out.
+	CodeInstanceDenied Code = "denied"
 )
 
 // Error is the one error type that crosses rooms. Anything else is a fault of

@@ -96,6 +96,7 @@ const (
 	ReasonOfferExpired   Reason = "offer_expired"
 	ReasonOfferRefused   Reason = "offer_refused"
 	ReasonSessionLost    Reason = "session_lost"
+	ReasonSendFailed     Reason = "send_failed" // sent as often as the job allows, and no instance took it
 	ReasonLeaseExpired   Reason = "lease_expired"
 	ReasonProcessDied    Reason = "process_died"
 	ReasonRollback       Reason = "db_rollback" // its end was lost with what the database had committed after it

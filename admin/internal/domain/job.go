@@ -66,10 +66,17 @@ type JobSpec struct {
 	Schedule    ScheduleSpec
 	Misfire     Misfire
 	Routing     Routing
-	Blocking    Blocking
+	// RoutingKey is where RouteConsistentHash finds its key in the input, as a
+	// JSON pointer (RFC 6901); empty, or nothing there: the job is the key.
+	RoutingKey string
+	// Require is what the labels of an instance have to meet, Prefer what they
+	// should: others are used when none of those has room. Empty = any.
+	Require, Prefer Selector
+	Blocking        Blocking
 	// Parallelism is the number of runs at once for BlockParallel; 0 = no limit.
 	Parallelism int
 	Retry       Retry
+	SendRetry   SendRetry
 	// Timeout bounds one attempt from its start; 0 = none.
 	Timeout time.Duration
 	// DispatchTimeout is how long a due run waits for an instance before it is
@@ -151,15 +158,6 @@ const (
 	MisfireSkip    MisfirePolicy = "skip"
 	MisfireOnceNow MisfirePolicy = "once_now"
 	MisfireAll     MisfirePolicy = "all" // each within Window, at most MaxRuns
-)
-
-// Routing names the routing strategy.
-type Routing string
-
-const (
-	RouteFirst      Routing = "first"
-	RouteRoundRobin Routing = "round_robin"
-	RouteRandom     Routing = "random"
 )
 
 // Blocking names what happens when a run is due and an earlier one still runs.

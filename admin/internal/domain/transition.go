@@ -56,7 +56,8 @@ type Effects struct {
 
 // Policy is the part of a job's settings that decides what follows an attempt.
 type Policy struct {
-	Retry Retry
+	Retry     Retry
+	SendRetry SendRetry
 	// RetryLost: an attempt with unknown outcome may be repeated.
 	RetryLost bool
 	Timeout   time.Duration
@@ -76,7 +77,7 @@ func (p Policy) waitEnd(from time.Time) time.Time {
 // when the attempt was offered (Execution.Idempotent).
 func PolicyOf(spec *JobSpec, idempotent bool) Policy {
 	lost := spec.OnLost == OnLostRetry || (spec.OnLost != OnLostFail && idempotent)
-	return Policy{Retry: spec.Retry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout}
+	return Policy{Retry: spec.Retry, SendRetry: spec.SendRetry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout}
 }
 
 func (e *Execution) illegal(move string) error {
@@ -98,6 +99,9 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	}
 	if now.Before(e.NotBefore) {
 		return Errorf(CodeIllegalMove, "execution %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
+	}
+	if e.SendsSpent(p.SendRetry) {
+		return e.illegal("send it again")
 	}
 	e.State, e.Reason, e.Message = Offered, "", ""
 	e.Fence++
@@ -354,6 +358,10 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 			// begins when the slot is free and the limit has room.
 			e.ExpireAt = p.waitEnd(now)
 		}
+		if e.SendsSpent(p.SendRetry) {
+			fx, err := e.SendFailed(now)
+			return SweepNothing, fx, err
+		}
 		if !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) {
 			fx, err := e.Miss(now, ReasonNoExecutor, "no instance took it before the deadline for dispatch")
 			return SweepNothing, fx, err
@@ -368,8 +376,12 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 			e.WakeAt = e.offerEnd()
 			return SweepNothing, Effects{}, nil
 		}
-		err := e.GiveBack(now, e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", 0)
-		e.WakeAt = now.Add(hold)
+		err := e.GiveBack(now, e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", e.SendWait(p.SendRetry, 0))
+		if err == nil && e.SendsSpent(p.SendRetry) {
+			fx, err := e.SendFailed(now)
+			return SweepNothing, fx, err
+		}
+		e.WakeAt = e.NotBefore.Add(hold)
 		return SweepDispatch, Effects{}, err
 	case Running, Cancelling:
 		return e.sweepRunning(now, leaseUntil, p)

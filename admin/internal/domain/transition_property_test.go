@@ -29,6 +29,10 @@ func newModel(t *rapid.T) *model {
 				MaxAttempts: attempts, Delay: time.Duration(rapid.IntRange(0, 60).Draw(t, "delay")) * time.Second,
 				Backoff: rapid.Float64Range(0, 4).Draw(t, "backoff"),
 			},
+			SendRetry: SendRetry{
+				MaxSends: rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, "max sends"),
+				Delay:    time.Duration(rapid.IntRange(0, 5).Draw(t, "send delay")) * time.Second,
+			},
 			RetryLost:       rapid.Bool().Draw(t, "retry lost"),
 			Timeout:         time.Duration(rapid.IntRange(0, 60).Draw(t, "timeout")) * time.Second,
 			DispatchTimeout: time.Duration(rapid.IntRange(0, 300).Draw(t, "dispatch timeout")) * time.Second,
@@ -70,6 +74,8 @@ func (m *model) apply(t *rapid.T, name string, move func() (Effects, error)) {
 		t.Fatalf("%s: %s wakes at %v", name, e.State, e.WakeAt)
 	case e.Attempt < 0 || e.Attempt > e.MaxAttempts:
 		t.Fatalf("%s: attempt %d of %d", name, e.Attempt, e.MaxAttempts)
+	case m.p.SendRetry.MaxSends > 0 && e.FailedSends() > m.p.SendRetry.MaxSends:
+		t.Fatalf("%s: %d sends led to nothing, allowed %d", name, e.FailedSends(), m.p.SendRetry.MaxSends)
 	case len(m.started) > e.MaxAttempts:
 		t.Fatalf("%s: %d starts, allowed %d", name, len(m.started), e.MaxAttempts)
 	case e.HoldsSlot != (m.slots == 1):

@@ -12,12 +12,12 @@ import (
 // for a run that waits for one.
 func (r Run) candidates() []Candidate {
 	e := &r.Execution
-	waits := e.State == domain.Due || e.State == domain.RetryWait
+	waits := r.waits()
 	at := e.OfferedAt
 	switch {
 	case waits:
 		at = r.Now
-	case at.IsZero() && e.Reason != domain.ReasonNoExecutor:
+	case at.IsZero() && e.Reason != domain.ReasonNoExecutor && e.Reason != domain.ReasonSendFailed:
 		return nil // it was never to be sent to anybody
 	case at.IsZero():
 		at = e.FinishedAt // it waited for an instance until then
@@ -53,24 +53,45 @@ func (r Run) candidates() []Candidate {
 	return out
 }
 
+// waits reports whether the run has still to be sent.
+func (r Run) waits() bool {
+	return r.Execution.State == domain.Due || r.Execution.State == domain.RetryWait
+}
+
 func (r Run) judge(i *domain.Instance, at time.Time, now bool) Verdict {
-	switch {
-	case !now && i.ID == r.Execution.Instance:
+	if !now && i.ID == r.Execution.Instance {
 		return Chosen
-	case i.ConnectedAt.After(at), !i.GoneAt.IsZero() && !i.GoneAt.After(at):
-		return NotConnected
-	case !slices.Contains(i.Handlers, r.Spec.Handler):
-		return NoHandler
-	case !now:
+	}
+	switch v := r.standing(i, at, now); {
+	case v != "":
+		return v
+	case !now || !r.waitsFor(i):
 		return NotChosen
-	case i.LeaseUntil.Before(r.Now):
-		return Silent
-	case i.Draining:
-		return Draining
 	case i.Running >= i.Slots:
 		return Full
 	default:
 		return HasRoom
+	}
+}
+
+// standing says what keeps an instance out, whatever the strategy; empty:
+// nothing. How it stands is known only of the present.
+func (r Run) standing(i *domain.Instance, at time.Time, now bool) Verdict {
+	switch {
+	case i.ConnectedAt.After(at), !i.GoneAt.IsZero() && !i.GoneAt.After(at):
+		return NotConnected
+	case !slices.Contains(i.Handlers, r.Spec.Handler):
+		return NoHandler
+	case !r.Spec.Require.Matches(i.Labels):
+		return LabelMismatch
+	case !now:
+		return ""
+	case i.LeaseUntil.Before(r.Now):
+		return Silent
+	case i.Draining:
+		return Draining
+	default:
+		return ""
 	}
 }
 
@@ -88,9 +109,15 @@ func (r Run) say(i *domain.Instance, v Verdict, d domain.Delay, at time.Time) Te
 		return Text{"It had gone at " + clock(i.GoneAt) + ".", "此前已离开（" + clock(i.GoneAt) + "）。"}
 	case NoHandler:
 		return Text{fmt.Sprintf("It does not serve the handler %q.", r.Spec.Handler), fmt.Sprintf("没有处理器“%s”。", r.Spec.Handler)}
+	case LabelMismatch:
+		lacks := r.Spec.Require.Unmet(i.Labels)
+		return Text{"It does not meet the labels that the job requires: " + lacks + ".", "不满足任务要求的标签：" + lacks + "。"}
 	case NotChosen:
-		return Text{fmt.Sprintf("The routing strategy %s took another instance, or it was full or draining at that moment.", r.Spec.Routing),
-			fmt.Sprintf("路由策略 %s 选择了其他实例，或它当时已满或正在退出。", r.Spec.Routing)}
+		if r.waits() {
+			return Text{fmt.Sprintf("The routing strategy %s takes another one, and waits for it.", r.Spec.Routing),
+				fmt.Sprintf("路由策略 %s 选择其他实例，并等待它。", r.Spec.Routing)}
+		}
+		return r.passed(i)
 	case Silent:
 		return Text{"Its lease ran out at " + clock(i.LeaseUntil) + ".", "租约已于 " + clock(i.LeaseUntil) + " 到期。"}
 	case Draining:

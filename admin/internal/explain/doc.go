@@ -32,15 +32,16 @@ type Verdict string
 // Verdicts. Those about the past are derived from the instance's row, which
 // knows when it came and went, but not how full it was at that moment.
 const (
-	Chosen       Verdict = "chosen"
-	Refused      Verdict = "refused"       // it got an offer that led to nothing
-	NotChosen    Verdict = "not_chosen"    // it could have run it; the routing strategy took another one
-	NoHandler    Verdict = "no_handler"    // it does not serve the handler
-	NotConnected Verdict = "not_connected" // it came later, or had gone
-	Silent       Verdict = "silent"        // its lease has run out
-	Draining     Verdict = "draining"      // it takes nothing new
-	Full         Verdict = "full"          // all its slots are taken
-	HasRoom      Verdict = "has_room"      // it could take it now
+	Chosen        Verdict = "chosen"
+	Refused       Verdict = "refused"        // it got an offer that led to nothing
+	NotChosen     Verdict = "not_chosen"     // it could have run it; the routing strategy took another one
+	NoHandler     Verdict = "no_handler"     // it does not serve the handler
+	LabelMismatch Verdict = "label_mismatch" // it lacks labels that the job requires
+	NotConnected  Verdict = "not_connected"  // it came later, or had gone
+	Silent        Verdict = "silent"         // its lease has run out
+	Draining      Verdict = "draining"       // it takes nothing new
+	Full          Verdict = "full"           // all its slots are taken
+	HasRoom       Verdict = "has_room"       // it could take it now
 )
 
 // Explanation is the answer.

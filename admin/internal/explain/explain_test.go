@@ -71,6 +71,7 @@ func TestSummaries(t *testing.T) {
 		"late":    {domain.Execution{State: domain.Succeeded, StartedAt: at(7500), Attempt: 1, Delays: []domain.Delay{{Reason: domain.ReasonWaitSlot}}}, "It ran and succeeded; it started 7.5s late, because an earlier run of the job was still going on."},
 		"planned late": {domain.Execution{State: domain.Running, PlannedAt: at(7000), StartedAt: at(7010), Attempt: 1},
 			"It is running; it started 7.01s late, because it was planned only after its time: no admin node was working, or the run was asked for later."},
+		"not sent":  {domain.Execution{State: domain.Failed, Reason: domain.ReasonSendFailed, Fence: 3}, "It did not run, because it was sent as often as the job allows, and no instance took it."},
 		"failed":    {domain.Execution{State: domain.Failed, Reason: domain.ReasonHandlerPanic, Attempt: 3}, "It ended as failed after 3 attempts, because the handler panicked."},
 		"cancelled": {domain.Execution{State: domain.Cancelled, Reason: domain.ReasonKilled}, "It did not run, because somebody cancelled it."},
 		"missed":    {domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor}, "It did not run, because no instance of the executor could take it before the wait was over."},
@@ -141,6 +142,67 @@ func TestCandidates(t *testing.T) {
 	}, verdicts(domain.Execution{State: domain.Due, Reason: domain.ReasonWaitInstance}), "now, for one that waits")
 	require.Empty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonMisfire, FinishedAt: at(1)}))
 	require.NotEmpty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor, FinishedAt: at(1)}))
+}
+
+// TestWhyOthersWereNotChosen: what the strategy says of each, and what the order
+// proves.
+func TestWhyOthersWereNotChosen(t *testing.T) {
+	labels := []map[string]string{{"zone": "eu"}, {"zone": "eu", "gpu": "a100"}, {"zone": "us"}}
+	var instances []domain.Instance
+	for i, name := range []string{"old", "middle", "young"} {
+		instances = append(instances, domain.Instance{
+			ID: domain.InstanceID(i + 1), Name: name, Handlers: []string{"reconcile"}, Labels: labels[i], ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2,
+		})
+	}
+	select2 := func(text string) domain.Selector {
+		s, err := domain.ParseSelector(text)
+		require.NoError(t, err)
+		return s
+	}
+	explain := func(spec domain.JobSpec, e domain.Execution) map[string]Candidate {
+		spec.Handler, e.FireAt = "reconcile", fire
+		out := map[string]Candidate{}
+		for _, c := range (Run{Execution: e, Spec: &spec, Instances: instances, Now: at(5000)}).Explain().Candidates {
+			out[c.Name] = c
+			require.NotEmpty(t, c.Text.Zh)
+			require.NotContains(t, c.Text.Zh, "instance")
+		}
+		return out
+	}
+	middle := domain.Execution{State: domain.Succeeded, Instance: 2, OfferedAt: at(1), Input: []byte(`{"customer":{"id":42}}`)}
+	words := map[domain.Routing]string{
+		domain.RouteRoundRobin: "It was another one's turn", domain.RouteRandom: "The lot fell on another one",
+		domain.RouteLeastLoaded: "Another one was less loaded", domain.RouteLeastFrequentlyUsed: "more of the job's last 100 runs",
+		domain.RouteLeastRecentlyUsed: "had used it more recently", domain.RouteConsistentHash: "It does not have the job, which is the run's key",
+		domain.RouteFirst: "another one comes before it", domain.RouteFailover: "another one comes before it", domain.RouteBusyOver: "another one comes before it",
+		domain.RouteLast: "it comes before the chosen one",
+	}
+	for _, routing := range domain.Routings {
+		got := explain(domain.JobSpec{Routing: routing}, middle)
+		require.Equal(t, Chosen, got["middle"].Verdict)
+		require.Equal(t, NotChosen, got["young"].Verdict)
+		require.Contains(t, got["young"].Text.En, words[routing], routing)
+	}
+	got := explain(domain.JobSpec{Routing: domain.RouteBusyOver}, middle)
+	require.Contains(t, got["old"].Text.En, "it comes before the chosen one: it was full, leaving or not answering at that moment")
+	got = explain(domain.JobSpec{Routing: domain.RouteConsistentHash, RoutingKey: "/customer/id"}, middle)
+	require.Contains(t, got["old"].Text.En, `the run's key "42" (/customer/id of its input)`)
+
+	got = explain(domain.JobSpec{Routing: domain.RouteRoundRobin, Require: select2("zone=eu"), Prefer: select2("gpu")}, middle)
+	require.Equal(t, LabelMismatch, got["young"].Verdict)
+	require.Equal(t, "It does not meet the labels that the job requires: zone=eu.", got["young"].Text.En)
+	require.Equal(t, "It does not meet the preferred labels (gpu), and the chosen one does.", got["old"].Text.En)
+
+	waits := domain.Execution{State: domain.Due, Reason: domain.ReasonWaitInstance}
+	instances[0].Running = 2
+	require.Equal(t, []Verdict{Full, NotChosen, NotChosen}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteFirst}, waits)))
+	require.Equal(t, []Verdict{NotChosen, NotChosen, HasRoom}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteLast}, waits)))
+	require.Equal(t, []Verdict{Full, HasRoom, HasRoom}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteBusyOver}, waits)))
+	require.Equal(t, []Verdict{NotChosen, HasRoom, NotChosen}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteFailover, Prefer: select2("gpu")}, waits)))
+}
+
+func verdictsOf(c map[string]Candidate) []Verdict {
+	return []Verdict{c["old"].Verdict, c["middle"].Verdict, c["young"].Verdict}
 }
 
 func TestFireTimesWithoutARun(t *testing.T) {

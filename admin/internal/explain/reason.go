@@ -20,6 +20,7 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonOfferExpired:   {"the instance did not answer the offer in time", "实例未在规定时间内应答"},
 	domain.ReasonOfferRefused:   {"the instance refused the offer", "实例拒绝了该次派发"},
 	domain.ReasonSessionLost:    {"the connection to the instance broke before it answered", "实例应答之前连接中断"},
+	domain.ReasonSendFailed:     {"it was sent as often as the job allows, and no instance took it", "派发次数已达任务上限，没有实例接收"},
 	domain.ReasonLeaseExpired:   {"its instance went silent and its lease ran out", "所在实例失去联系且租约到期"},
 	domain.ReasonRollback:       {"the database was put back to an earlier state, and the end of the attempt was lost with that", "数据库被还原到较早的状态，该次尝试的结束记录随之丢失"},
 	domain.ReasonProcessDied:    {"the process of its instance died", "所在实例的进程已退出"},

@@ -45,6 +45,9 @@ func (r Run) summary() Text {
 	case domain.Succeeded:
 		return r.late(Text{"It ran and succeeded", "运行成功"})
 	case domain.Failed, domain.TimedOut:
+		if e.Attempt == 0 {
+			return Text{"It did not run, because " + reason.En + ".", "未运行：" + reason.Zh + "。"}
+		}
 		return Text{
 			fmt.Sprintf("It ended as %s after %s, because %s.", e.State, attempts(e.Attempt).En, reason.En),
 			fmt.Sprintf("经过%s后以“%s”结束：%s。", attempts(e.Attempt).Zh, states[e.State], reason.Zh),

@@ -7,24 +7,34 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// deadlineConn gives every write a deadline of its own. yamux bounds only the
-// wait for a stream's window; without this a peer that stops reading would
-// hold the session's writer for ever (RELIABILITY section 6).
-type deadlineConn struct {
+// guardedConn lies below the multiplexer. It gives every write a deadline of
+// its own: yamux bounds only the wait for a stream's window, and without this a
+// peer that stops reading would hold the session's writer for ever. And it
+// counts what the peer sends, before the multiplexer acts on it (RELIABILITY
+// section 6). Reads belong to one goroutine, writes to another.
+type guardedConn struct {
 	net.Conn
+	guard guard // owned by the reader
 	// heard is called after every read that brought something.
 	heard func()
+	// broken is called with the reason when the guard refuses what was read;
+	// nobody reads on after that.
+	broken func(error)
 }
 
-func (c deadlineConn) Read(p []byte) (int, error) {
+func (c *guardedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
+		if refused := c.guard.pass(p[:n], time.Now()); refused != nil {
+			c.broken(refused)
+			return 0, refused
+		}
 		c.heard()
 	}
 	return n, err
 }
 
-func (c deadlineConn) Write(p []byte) (int, error) {
+func (c *guardedConn) Write(p []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(proto.WriteTimeout)); err != nil {
 		return 0, err
 	}

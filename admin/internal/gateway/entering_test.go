@@ -35,7 +35,7 @@ func TestACrowdLeavesTheDatabaseToThoseWhoAreIn(t *testing.T) {
 		errs := make(chan error, 40)
 		for range 40 {
 			go func() {
-				_, err := g.authenticate(t.Context(), hello(goodToken, strings.Repeat("a", 32)))
+				_, _, err := g.admit(t.Context(), hello(goodToken, strings.Repeat("a", 32)), nil)
 				errs <- err
 			}()
 		}

@@ -118,7 +118,7 @@ func (f *flaps) ended(k flapKey, boot string, life time.Duration, now time.Time)
 
 // refuseFlapping answers a hello of a name that is held.
 func (g *Gateway) refuseFlapping(hello *proto.ClientHello, instance string) error {
-	if hello.Purpose != proto.Purpose_PURPOSE_CONTROL || instance == "" {
+	if hello.Purpose == proto.Purpose_PURPOSE_LOGS || instance == "" {
 		return nil
 	}
 	wait := g.flaps.hold(flapKeyOf(hello, instance), hello.BootId, time.Now())

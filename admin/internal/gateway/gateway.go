@@ -30,6 +30,8 @@ type Sink interface {
 	// Joined and Left tell that a session can take offers, or no longer can.
 	Joined(s *Session)
 	Left(s *Session)
+	// Draining tells that an instance takes no more offers for good.
+	Draining(s *Session)
 	// Freed tells that a session may have room for n more attempts.
 	Freed(s *Session, n int)
 	// Doubted tells that an instance does not answer: it gets no offers until
@@ -65,10 +67,12 @@ type Options struct {
 	// nobody is. It is called by the session's goroutine, at most once per name
 	// and flapSilence.
 	Flapping func(Flapping)
-	// MaxPending bounds connections that have not authenticated yet; 0 = 256.
-	MaxPending int
-	// MaxSessions bounds sessions of this node; 0 = 20,000.
-	MaxSessions int
+	// Certificates is nil when only join tokens count; it needs TLS.
+	Certificates Certificates
+	Denials      Denials // nil: nobody is denied
+	Limits       Limits
+	// RecycleAfter is the most that a session lasts; 0 = DefaultRecycleAfter.
+	RecycleAfter time.Duration
 }
 
 // Gateway accepts executors. Create it with New, run it with Serve.
@@ -80,8 +84,10 @@ type Gateway struct {
 	registry registry
 	renewals renewals
 	flaps    *flaps
+	wants    wants
 	conns    sync.WaitGroup
-	pending  chan struct{} // one token per unauthenticated connection
+	door     *door
+	calmed   chan struct{} // capacity 1: a session may be calm now; nobody closes it
 	entering chan struct{} // one token per executor that asks the database to let it in
 
 	epoch atomic.Int64 // how often the sessions were renewed
@@ -89,20 +95,19 @@ type Gateway struct {
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
 	draining bool            // guarded by mu
+	told     allowance       // guarded by mu: log lines about refused connections
+	untold   int             // guarded by mu: refused since the last line about one
 }
 
 // New returns a Gateway; it starts nothing.
 func New(opt Options) *Gateway {
-	if opt.MaxPending <= 0 {
-		opt.MaxPending = 256
-	}
-	if opt.MaxSessions <= 0 {
-		opt.MaxSessions = 20_000
+	if opt.RecycleAfter <= 0 {
+		opt.RecycleAfter = DefaultRecycleAfter
 	}
 	return &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
-		registry: newRegistry(), renewals: newRenewals(), flaps: newFlaps(),
-		pending: make(chan struct{}, opt.MaxPending), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(),
+		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
 	}
 }
 
@@ -129,6 +134,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	var renewer sync.WaitGroup
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
+	renewer.Go(func() { g.runWants(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)
 	g.registry.closeAll(errGatewayStopped)
@@ -159,13 +165,12 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 				continue
 			}
 		}
-		select {
-		case g.pending <- struct{}{}:
-		default:
-			_ = conn.Close() // too many strangers; they may try again
+		from := addressOf(conn.RemoteAddr())
+		if !g.door.enter(from) {
+			_ = conn.Close() // they may try again
 			continue
 		}
-		g.conns.Go(func() { g.serveConn(ctx, conn) })
+		g.conns.Go(func() { g.serveConn(ctx, conn, from) })
 	}
 }
 
@@ -202,6 +207,36 @@ func (g *Gateway) Drain(grace time.Duration) {
 	}
 }
 
+// Settle waits until no offer waits for its answer, no acceptance for its grant
+// and no result for its acknowledgement, or until ctx ends: what is handed over before a node stops
+// need not be said again to another one.
+func (g *Gateway) Settle(ctx context.Context) {
+	for !g.calm() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.calmed:
+		}
+	}
+}
+
+func (g *Gateway) calm() bool {
+	for _, s := range g.registry.all() {
+		if !s.calm() {
+			return false
+		}
+	}
+	return true
+}
+
+// calmer tells Settle to look again.
+func (g *Gateway) calmer() {
+	select {
+	case g.calmed <- struct{}{}:
+	default:
+	}
+}
+
 func (g *Gateway) isDraining() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -230,6 +265,10 @@ func (g *Gateway) SessionOf(instance domain.InstanceID) *Session {
 
 // Count returns the number of sessions.
 func (g *Gateway) Count() int { return g.registry.count() }
+
+// TurnedAway returns how many connections were closed at once because there
+// were too many, in all or from their address.
+func (g *Gateway) TurnedAway() int64 { return g.door.turnedAway() }
 
 // Reached returns the number of sessions whose instances answer.
 func (g *Gateway) Reached() int {

@@ -54,6 +54,7 @@ type fakeFleet struct {
 	broken atomic.Bool
 	// failures is how many renewals fail before one does not.
 	failures atomic.Int64
+	left     chan domain.InstanceID // buffered
 
 	registered time.Time // fixed before anybody joins
 }
@@ -91,6 +92,16 @@ func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID
 	return f.held, nil
 }
 
+func (f *fakeFleet) LeaveInstance(_ context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error {
+	if f.broken.Load() {
+		return domain.Errorf(domain.CodeUnavailable, "no database")
+	}
+	if tenant == 1 && reason == "stopped" {
+		f.left <- id
+	}
+	return nil
+}
+
 func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,10 +117,10 @@ func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsPara
 
 // recorder is a Sink that passes events on to the test.
 type recorder struct {
-	joined, left, doubted chan *Session
-	freed                 chan room
-	answers               chan *proto.Answer
-	results               chan *proto.Result
+	joined, left, doubted, draining chan *Session
+	freed                           chan room
+	answers                         chan *proto.Answer
+	results                         chan *proto.Result
 }
 
 // room is what Sink.Freed tells.
@@ -122,6 +133,7 @@ func (r *recorder) Joined(s *Session)       { r.joined <- s }
 func (r *recorder) Left(s *Session)         { r.left <- s }
 func (r *recorder) Freed(s *Session, n int) { r.freed <- room{s, n} }
 func (r *recorder) Doubted(s *Session)      { r.doubted <- s }
+func (r *recorder) Draining(s *Session)     { r.draining <- s }
 func (r *recorder) Answered(_ *Session, list []*proto.Answer) {
 	for _, a := range list {
 		r.answers <- a
@@ -145,21 +157,28 @@ type bench struct {
 
 func start(t *testing.T) *bench {
 	t.Helper()
+	return startWith(t, func(*Options) {})
+}
+
+func startWith(t *testing.T, change func(*Options)) *bench {
+	t.Helper()
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
 		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
-		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}},
+		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}, left: make(chan domain.InstanceID, 8)},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan room, 64),
-			doubted: make(chan *Session, 64),
+			doubted: make(chan *Session, 64), draining: make(chan *Session, 64),
 			answers: make(chan *proto.Answer, 64), results: make(chan *proto.Result, 64),
 		},
 	}
-	b.gate = New(Options{
+	opt := Options{
 		NodeID: "node-1", ClusterID: "c1", Auth: fakeAuth{}, Fleet: b.fleet, Sink: b.rec,
 		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge,
-	})
+	}
+	change(&opt)
+	b.gate = New(opt)
 	b.gate.SetNodes([]domain.Node{{Name: "node-1", ExecutorAddress: "127.0.0.1:1"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -463,7 +482,8 @@ func TestDrainingInstancesGetNoOffers(t *testing.T) {
 	p := b.join(bootA, 1)
 	s := get(t, b.rec.joined)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Drain{Drain: &proto.Drain{Reason: "deploy"}}})
-	require.Eventually(t, func() bool { return len(b.gate.Sessions(1, 2, "sync")) == 0 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, s, get(t, b.rec.draining))
+	require.Empty(t, b.gate.Sessions(1, 2, "sync"))
 	require.False(t, s.Reserve(1, 1))
 	require.False(t, s.Closed(), "it may still report results")
 }

@@ -3,10 +3,12 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -20,36 +22,66 @@ type peer struct {
 	name     string // of the executor
 	hello    *proto.ClientHello
 	session  int64
+	serial   string    // of its certificate; empty = it has none
+	until    time.Time // when its certificate ends
 	greeted  time.Time // before it was answered; its registration is made after that
 	epoch    int64     // of the gateway then
+	free     func()    // gives back its place among the sessions; nil: it has none
 }
 
 // serveConn owns one connection from accept to close.
-func (g *Gateway) serveConn(ctx context.Context, raw net.Conn) {
-	remote := raw.RemoteAddr().String()
+func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) {
+	defer g.door.leave(from)
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	defer raw.Close()
 	tune(raw)
 
 	p, conn, err := g.greet(ctx, raw)
-	<-g.pending
+	g.door.known(from)
 	if err != nil {
-		// Strangers are the network's weather, a refused token is news for the operator.
-		if code := domain.CodeOf(err); code != domain.CodeInternal {
-			g.log.Warn("executor refused", "remote", remote, "code", code, "err", err)
-		} else {
-			g.log.Debug("connection dropped in the handshake", "remote", remote, "err", err)
-		}
+		g.tellRefused(from, err)
 		return
 	}
-	if p.hello.Purpose == proto.Purpose_PURPOSE_LOGS {
+	if p.free != nil {
+		defer p.free()
+	}
+	switch p.hello.Purpose {
+	case proto.Purpose_PURPOSE_ENROLL: // it has its answer
+		return
+	case proto.Purpose_PURPOSE_LOGS:
 		err = g.serveLogs(ctx, conn, p)
-	} else {
+	default:
 		err = g.serveSession(ctx, conn, p)
 	}
 	if err != nil && ctx.Err() == nil {
-		g.log.Info("session ended", "remote", remote, "executor", p.name, "session", p.session, "err", err)
+		g.log.Info("session ended", "remote", raw.RemoteAddr().String(), "executor", p.name, "session", p.session, "err", err)
+	}
+}
+
+// refusalsTold bounds the log lines about refused connections, in a second:
+// strangers decide how many there are.
+const refusalsTold = 5
+
+func (g *Gateway) tellRefused(from netip.Addr, err error) {
+	g.mu.Lock()
+	tell := g.told.take(refusalsTold, time.Now())
+	if !tell {
+		g.untold++
+	}
+	untold := g.untold
+	if tell {
+		g.untold = 0
+	}
+	g.mu.Unlock()
+	if !tell {
+		return
+	}
+	// Strangers are the network's weather, a refused token is news for the operator.
+	if code := domain.CodeOf(err); code != domain.CodeInternal {
+		g.log.Warn("executor refused", "remote", from, "code", code, "err", err, "not_told", untold)
+	} else {
+		g.log.Debug("connection dropped in the handshake", "remote", from, "err", err, "not_told", untold)
 	}
 }
 
@@ -59,10 +91,14 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 	if err := conn.SetDeadline(time.Now().Add(proto.HelloTimeout)); err != nil {
 		return nil, nil, err
 	}
+	var shown *x509.Certificate
 	if g.opt.TLS != nil {
 		secure := tls.Server(conn, g.opt.TLS)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, nil, fmt.Errorf("tls handshake: %w", err)
+		}
+		if list := secure.ConnectionState().PeerCertificates; len(list) > 0 {
+			shown = list[0]
 		}
 		conn = secure
 	}
@@ -78,69 +114,88 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 		g.refuse(conn, "malformed", "the hello could not be read: "+err.Error(), -1)
 		return nil, nil, fmt.Errorf("read hello: %w", err)
 	}
-	p, err := g.authenticate(ctx, &hello)
+	p, answer, err := g.admit(ctx, &hello, shown)
 	if err != nil {
 		code, retry := helloCode(err)
 		g.refuse(conn, code, err.Error(), retry)
 		return nil, nil, err
 	}
-	answer := &proto.ServerHello{
-		Version: proto.Version, SessionId: p.session, NodeId: g.opt.NodeID, ClusterId: g.opt.ClusterID,
+	if err = proto.WriteFrame(conn, answer, proto.MaxHello); err != nil {
+		err = fmt.Errorf("write hello: %w", err)
+	} else {
+		err = conn.SetDeadline(time.Time{})
 	}
-	if err := proto.WriteFrame(conn, answer, proto.MaxHello); err != nil {
-		return nil, nil, fmt.Errorf("write hello: %w", err)
+	if err != nil && p.free != nil {
+		p.free()
 	}
-	return p, conn, conn.SetDeadline(time.Time{})
+	return p, conn, err
 }
 
-func (g *Gateway) authenticate(ctx context.Context, hello *proto.ClientHello) (*peer, error) {
+// admit checks a hello and makes its answer.
+func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x509.Certificate) (*peer, *proto.ServerHello, error) {
 	ctx, cancel := context.WithTimeout(ctx, proto.HelloTimeout)
 	defer cancel()
-	switch {
-	case hello.MinVersion > proto.Version || hello.MaxVersion < proto.MinVersion:
-		return nil, domain.Errorf(codeVersion, "this admin speaks protocol versions %d to %d, the executor %d to %d",
-			proto.MinVersion, proto.Version, hello.MinVersion, hello.MaxVersion)
-	case !validBootID(hello.BootId):
-		return nil, domain.Errorf(domain.CodeInvalid, "boot_id must be 32 lower-case hexadecimal digits")
-	case hello.Purpose != proto.Purpose_PURPOSE_CONTROL && hello.Purpose != proto.Purpose_PURPOSE_LOGS:
-		return nil, domain.Errorf(domain.CodeInvalid, "purpose must be control or logs")
+	if err := checkHello(hello); err != nil {
+		return nil, nil, err
 	}
 	if err := g.refuseFlapping(hello, hello.InstanceName); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	leave, err := g.enter(ctx)
-	if err != nil {
-		return nil, err
+	p := &peer{name: hello.Executor, hello: hello, epoch: g.epoch.Load()}
+	if err := g.authenticate(ctx, p, shown); err != nil {
+		return nil, nil, err
 	}
-	tenant, executor, err := g.opt.Auth.VerifyJoinToken(ctx, hello.JoinToken, hello.BootId, hello.Executor)
-	leave()
-	if err != nil {
-		return nil, err
+	p.greeted = time.Now()
+	answer := &proto.ServerHello{Version: proto.Version, NodeId: g.opt.NodeID, ClusterId: g.opt.ClusterID}
+	var err error
+	switch hello.Purpose {
+	case proto.Purpose_PURPOSE_ENROLL:
+		answer.Certificate, err = g.enroll(ctx, p)
+	case proto.Purpose_PURPOSE_LOGS:
+		err = g.admitLogs(p)
+	default:
+		p.session = g.opt.NewID()
+		answer.Enroll = g.opt.Certificates != nil && p.serial == ""
+		p.free, err = g.door.seat(p.tenant)
 	}
-	p := &peer{
-		tenant: tenant, executor: executor, name: hello.Executor, hello: hello,
-		greeted: time.Now(), epoch: g.epoch.Load(),
+	answer.SessionId = p.session
+	return p, answer, err
+}
+
+func checkHello(hello *proto.ClientHello) error {
+	switch {
+	case hello.MinVersion > proto.Version || hello.MaxVersion < proto.MinVersion:
+		return domain.Errorf(codeVersion, "this admin speaks protocol versions %d to %d, the executor %d to %d",
+			proto.MinVersion, proto.Version, hello.MinVersion, hello.MaxVersion)
+	case !validBootID(hello.BootId):
+		return domain.Errorf(domain.CodeInvalid, "boot_id must be 32 lower-case hexadecimal digits")
 	}
-	if hello.Purpose == proto.Purpose_PURPOSE_LOGS {
-		// The token was checked again; the session must be the same process's.
-		s := g.registry.bySession(domain.SessionID(hello.SessionId))
-		if s == nil || s.Tenant != tenant || s.Executor != executor || s.BootID != hello.BootId {
-			return nil, domain.Errorf(codeNotRegistered, "no session %d of this process on this node", hello.SessionId)
-		}
-		p.session = hello.SessionId
-		return p, nil
+	switch hello.Purpose {
+	case proto.Purpose_PURPOSE_CONTROL, proto.Purpose_PURPOSE_LOGS, proto.Purpose_PURPOSE_ENROLL:
+		return nil
 	}
-	if g.registry.count() >= g.opt.MaxSessions {
-		return nil, domain.Errorf(domain.CodeRateLimited, "this node serves its maximum of %d sessions", g.opt.MaxSessions)
+	return domain.Errorf(domain.CodeInvalid, "purpose must be control, logs or enroll")
+}
+
+// admitLogs binds a log connection to its session: it must be the same process's.
+func (g *Gateway) admitLogs(p *peer) error {
+	s := g.registry.bySession(domain.SessionID(p.hello.SessionId))
+	if s == nil || s.Tenant != p.tenant || s.Executor != p.executor || s.BootID != p.hello.BootId {
+		return domain.Errorf(codeNotRegistered, "no session %d of this process on this node", p.hello.SessionId)
 	}
-	p.session = g.opt.NewID()
-	return p, nil
+	if s.logs.Add(1) > maxLogs {
+		s.logs.Add(-1)
+		return domain.Errorf(domain.CodeRateLimited, "this session has %d log connections already", maxLogs)
+	}
+	p.session, p.free = p.hello.SessionId, func() { s.logs.Add(-1) }
+	return nil
 }
 
 // Codes that exist only on the wire.
 const (
 	codeVersion       domain.Code = "version_unsupported"
 	codeNotRegistered domain.Code = "not_registered"
+	codeUncertified   domain.Code = "certificate_required"
 )
 
 // helloCode maps an error to the wire's code and to the wait before the next try
@@ -155,6 +210,12 @@ func helloCode(err error) (code string, retryAfter int64) {
 		return "wrong_executor", -1
 	case domain.CodeInvalid:
 		return "malformed", -1
+	case codeUncertified:
+		return "certificate_required", 0
+	case domain.CodeBadCertificate:
+		return "bad_certificate", 0
+	case domain.CodeInstanceDenied:
+		return "denied", -1
 	case codeVersion:
 		return "version_unsupported", -1
 	case codeFlapping:

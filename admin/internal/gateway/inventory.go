@@ -49,6 +49,10 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 	return out
 }
 
+// unheldEvery is the pause before it is looked again for what an instance does
+// not have, while the database does not answer.
+const unheldEvery = time.Second
+
 // unheldOf is what a registration says about attempts that the instance does
 // not have; nil when it does not say that it leaves nothing out.
 func unheldOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) *store.EndUnheldParams {
@@ -84,7 +88,7 @@ func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldPa
 			return
 		case <-s.closed:
 			return
-		case <-time.After(watchEvery):
+		case <-time.After(unheldEvery):
 		}
 	}
 }

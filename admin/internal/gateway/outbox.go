@@ -2,8 +2,8 @@ package gateway
 
 import (
 	"fmt"
-	"io"
 	"sync"
+	"time"
 
 	gproto "google.golang.org/protobuf/proto"
 
@@ -21,70 +21,95 @@ const maxQueued = 8 << 20
 const writeSize = 16 << 10
 
 // outbox is the one writer of a stream. Anybody may put frames into it without
-// waiting; whatever has piled up goes out together.
+// waiting; whatever has piled up goes out together. It has a goroutine only
+// while there is something to write: most sessions say little, and there are many.
 type outbox struct {
-	w io.Writer // owned by run
+	// fixed by init
+	w    stream
+	fail func(error) // told once why nothing can be written any more
+	idle func()      // told when nothing is left to write
+
+	writers sync.WaitGroup // at most one
 
 	mu      sync.Mutex
-	ready   sync.Cond
 	buf     []byte   // guarded by mu: encoded frames
 	points  []string // guarded by mu: failpoints of what is in buf; empty in a release
-	stopped bool     // guarded by mu
-	full    bool     // guarded by mu
+	writing bool     // guarded by mu: the goroutine runs
+	then    func()   // guarded by mu: called by the writer when nothing is left
+	stopped bool     // guarded by mu: nothing is written any more
 }
 
-func (o *outbox) init(w io.Writer) {
-	o.w = w
-	o.ready.L = &o.mu
+// stream is the writing half of one of a session's streams.
+type stream interface {
+	Write(p []byte) (int, error)
+	SetWriteDeadline(t time.Time) error
 }
 
-// put queues one frame; it returns an error if the frame itself is at fault.
+func (o *outbox) init(w stream, fail func(error), idle func()) { o.w, o.fail, o.idle = w, fail, idle }
+
+// empty reports whether everything was written.
+func (o *outbox) empty() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.writing && len(o.buf) == 0
+}
+
+// last queues a frame and calls then when it was written; then must not wait
+// for the outbox to stop.
+func (o *outbox) last(m gproto.Message, then func()) error {
+	o.mu.Lock()
+	o.then = then
+	o.mu.Unlock()
+	return o.put(m)
+}
+
+// put queues one frame; it returns an error if the frame itself is at fault,
+// or the peer has let too much pile up.
 func (o *outbox) put(m gproto.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.stopped || o.full {
+	if o.stopped {
 		return nil // the session is ending; what was lost is offered again
 	}
 	if len(o.buf) > maxQueued {
-		o.full = true
-		o.ready.Signal()
-		return nil
+		o.stopped = true
+		return fmt.Errorf("the executor does not read: %d bytes wait for it", maxQueued)
 	}
 	buf, err := proto.AppendFrame(o.buf, m, proto.MaxFrame)
 	o.buf = buf
 	if failpoint.Enabled {
 		o.points = append(o.points, pointOf(m))
 	}
-	o.ready.Signal()
+	if !o.writing && len(buf) > 0 {
+		o.writing = true
+		o.writers.Go(o.write)
+	}
 	return err
 }
 
-// run writes until stop, a write error or an overflow.
-func (o *outbox) run() error {
+// write writes until nothing is left.
+func (o *outbox) write() {
 	var spare []byte
 	for {
-		o.mu.Lock()
-		for len(o.buf) == 0 && !o.stopped && !o.full {
-			o.ready.Wait()
-		}
-		if o.stopped || o.full {
-			full := o.full
-			o.mu.Unlock()
-			if full {
-				return fmt.Errorf("the executor does not read: %d bytes wait for it", maxQueued)
+		out, points, then := o.take(spare)
+		if out == nil {
+			if then != nil {
+				then()
 			}
-			return nil
+			o.idle()
+			return
 		}
-		out := o.buf
-		o.buf = spare[:0]
-		points := o.points
-		o.points = nil
-		o.mu.Unlock()
 		hitAll(points, ".before")
 		for rest := out; len(rest) > 0; {
 			n := min(len(rest), writeSize)
-			if _, err := o.w.Write(rest[:n]); err != nil {
-				return err
+			err := o.w.SetWriteDeadline(time.Now().Add(proto.WriteTimeout))
+			if err == nil {
+				_, err = o.w.Write(rest[:n])
+			}
+			if err != nil {
+				o.halt()
+				o.fail(err)
+				return
 			}
 			rest = rest[n:]
 		}
@@ -95,9 +120,29 @@ func (o *outbox) run() error {
 	}
 }
 
-func (o *outbox) stop() {
+// take returns what waits; nil when the writer has to end, with what it has to
+// do then.
+func (o *outbox) take(spare []byte) (out []byte, points []string, then func()) {
 	o.mu.Lock()
-	o.stopped = true
-	o.ready.Signal()
+	defer o.mu.Unlock()
+	if len(o.buf) == 0 || o.stopped {
+		o.writing, o.buf = false, nil
+		return nil, nil, o.then
+	}
+	out, points = o.buf, o.points
+	o.buf, o.points = spare[:0], nil
+	return out, points, nil
+}
+
+func (o *outbox) halt() {
+	o.mu.Lock()
+	o.stopped, o.buf = true, nil
 	o.mu.Unlock()
+}
+
+// stop ends the writing and waits for it. What is being written has to be
+// interrupted by others.
+func (o *outbox) stop() {
+	o.halt()
+	o.writers.Wait()
 }

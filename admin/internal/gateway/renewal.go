@@ -93,11 +93,15 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	if len(batch) == 0 {
 		return nil
 	}
+	var parked []domain.InstanceID
 	items := make([]store.InstanceRenewal, 0, len(batch))
 	for id, h := range batch {
 		items = append(items, store.InstanceRenewal{
-			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining,
+			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked,
 		})
+		if h.beat.Parked {
+			parked = append(parked, id)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -126,6 +130,9 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		if err == nil {
 			err = g.review(ctx, h.session, h.session.doubtful(time.Now()))
 		}
+	}
+	if err == nil && len(parked) > 0 {
+		err = g.wakeParked(ctx, parked)
 	}
 	return err
 }

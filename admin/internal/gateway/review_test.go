@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestSlotsOfAttemptsThatEndedElsewhereAreFree(t *testing.T) {
 // What this node offered and what the instance counts are put together so that
 // nothing is counted twice, and nothing left out.
 func TestRoomIsKnownFromTwoSides(t *testing.T) {
-	s := newSession(&peer{hello: &proto.ClientHello{}})
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
 	s.slots = 10
 	free := func(want int, why string) {
 		t.Helper()

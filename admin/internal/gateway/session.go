@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -28,18 +30,24 @@ type Session struct {
 	Instance   domain.InstanceID
 	BootID     string
 	Name       string
+	Labels     map[string]string
 	idempotent map[string]bool // by handler name
+	serial     string          // of its certificate; empty = it has none
 
 	mux     *yamux.Session
+	socket  net.Conn // below mux and TLS: closing it ends everything, and waits for nobody
 	control outbox
 	command outbox
 	began   time.Time
-	stir    chan struct{} // capacity 1: the pulse has to be judged; nobody closes it
+	retires time.Time // when it is old enough to be replaced
+	watch   watch
+	calmer  func() // of the gateway
 
 	heardAt atomic.Int64 // when the last byte came, in nanoseconds since began
 	doubt   atomic.Bool  // its instance does not answer
 	pinging atomic.Bool
 	pings   sync.WaitGroup
+	logs    atomic.Int32 // its log connections
 
 	mu       sync.Mutex
 	slots    int                   // guarded by mu: as last reported
@@ -47,9 +55,14 @@ type Session struct {
 	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer attempts than inflight has
 	beats    int64                 // guarded by mu: heartbeats heard
 	young    [2]int                // guarded by mu: of inflight, since the last heartbeat, and between it and the one before
+	cpu      int                   // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
+	memory   int                   // guarded by mu: likewise
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
+	retiring bool                  // guarded by mu: it gets no more offers, and is replaced
+	owed     debt                  // guarded by mu: results without their acknowledgement
+	promised int                   // guarded by mu: acceptances without their grant, about
 	lastBeat time.Time             // guarded by mu
 	pulse    pulse                 // guarded by mu
 	cause    error                 // guarded by mu: why it was closed
@@ -78,7 +91,8 @@ const (
 func muxConfig() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.AcceptBacklog = 4
-	c.KeepAliveInterval = proto.KeepAliveInterval
+	// The session's pulse pings when nothing is heard, and sooner than this would.
+	c.EnableKeepAlive = false
 	c.ConnectionWriteTimeout = proto.WriteTimeout
 	c.MaxStreamWindowSize = 256 << 10
 	c.StreamOpenTimeout = 15 * time.Second
@@ -91,62 +105,77 @@ func muxConfig() *yamux.Config {
 
 // serveSession runs one authenticated connection until it ends.
 func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
-	s := newSession(p)
+	s := g.newSession(p, conn)
 	defer g.lived(s, p, s.began)
-	mux, err := yamux.Server(proto.WholeFrames(deadlineConn{conn, s.hear}), muxConfig())
+	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: s.close}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
 	}
 	defer mux.Close()
 	s.mux = mux
-	control, command, err := acceptStreams(mux)
+	io, err := acceptStreams(mux)
 	if err != nil {
-		return err
+		return s.because(err)
 	}
-	reader := proto.NewReader(control, proto.MaxFrame)
-	registered, unheld, err := g.register(ctx, s, p, control, reader)
+	registered, unheld, err := g.register(ctx, s, p, io.control, io.reader)
 	if err != nil {
-		return err
+		return s.because(err)
 	}
-	return g.runSession(ctx, s, p, streams{control, command, reader}, registered, unheld)
+	return g.runSession(ctx, s, p, io, registered, unheld)
 }
 
 // streams are the two of a session; reader reads control.
 type streams struct {
-	control, command net.Conn
+	control, command *yamux.Stream
 	reader           *proto.Reader
 }
 
-func newSession(p *peer) *Session {
+func (g *Gateway) newSession(p *peer, conn net.Conn) *Session {
 	now := time.Now()
-	return &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName,
+	s := &Session{
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: conn, calmer: g.calmer,
 		inflight: map[attemptKey]flight{}, idempotent: map[string]bool{}, lastBeat: now,
-		began: now, pulse: pulse{heard: now}, stir: make(chan struct{}, 1), closed: make(chan struct{}),
+		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
 	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		s.socket = secure.NetConn()
+	}
+	s.owed.less.L = &s.mu
+	return s
+}
+
+// lifetime is how long a session may last: each one for itself, so that those
+// that came together after a restart do not go together.
+func (g *Gateway) lifetime(p *peer) time.Duration {
+	d := g.opt.RecycleAfter
+	d -= rand.N(d/5 + 1)
+	if p.serial != "" {
+		d = max(0, min(d, time.Until(p.until)-retirement))
+	}
+	return d
 }
 
 // acceptStreams takes the two streams that a session has, in the order in
 // which the executor opens them. Their tags are read under a deadline.
-func acceptStreams(mux *yamux.Session) (control, command net.Conn, err error) {
+func acceptStreams(mux *yamux.Session) (out streams, err error) {
 	timer := time.AfterFunc(proto.HelloTimeout, func() { _ = mux.Close() })
 	defer timer.Stop()
-	streams := make([]net.Conn, 2)
+	accepted := make([]*yamux.Stream, 2)
 	for i, want := range []byte{tagControl, tagCommand} {
-		st, err := mux.Accept()
+		st, err := mux.AcceptStream()
 		if err != nil {
-			return nil, nil, fmt.Errorf("accept stream: %w", err)
+			return out, fmt.Errorf("accept stream: %w", err)
 		}
 		var tag [1]byte
 		if _, err := io.ReadFull(st, tag[:]); err != nil {
-			return nil, nil, fmt.Errorf("read stream tag: %w", err)
+			return out, fmt.Errorf("read stream tag: %w", err)
 		}
 		if tag[0] != want {
-			return nil, nil, fmt.Errorf("stream %d has the tag %q, want %q", i+1, tag[0], want)
+			return out, fmt.Errorf("stream %d has the tag %q, want %q", i+1, tag[0], want)
 		}
-		streams[i] = st
+		accepted[i] = st
 	}
-	return streams[0], streams[1], nil
+	return streams{accepted[0], accepted[1], proto.NewReader(accepted[0], proto.MaxFrame)}, nil
 }
 
 // register reads the Register frame and enters the instance.
@@ -193,7 +222,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	if err != nil {
 		return nil, nil, fmt.Errorf("register instance: %w", err)
 	}
-	s.Instance, s.Name = instance.ID, instance.Name
+	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
 	s.slots, s.draining = int(reg.Slots), reg.Draining
 	for _, h := range reg.Handlers {
 		s.idempotent[h.Name] = h.Idempotent
@@ -240,11 +269,13 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 	}
 }
 
-// runSession serves a registered session: one reader per stream, one writer
-// per stream. It returns when all of them have ended.
+// runSession serves a registered session: this goroutine reads the control
+// stream, another one the commands. It returns when both have ended, and what
+// they began.
 func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, unheld *store.EndUnheldParams) error {
-	s.control.init(io.control)
-	s.command.init(io.command)
+	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.calmer)
+	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.calmer)
+	s.watch.start(func() time.Duration { return g.look(s) })
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
 	}
@@ -256,43 +287,48 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "admin node stops"}}})
 	}
 	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.slots)
-
-	var wg sync.WaitGroup
-	run := func(what string, f func() error) {
-		wg.Go(func() {
-			if err := f(); err != nil {
-				s.close(fmt.Errorf("%s: %w", what, err))
-			}
-		})
-	}
-	run("write control", s.control.run)
-	run("write commands", s.command.run)
-	run("read control", func() error { return g.readControl(ctx, s, io.reader) })
-	run("read commands", func() error { return g.readCommands(s, io.command) })
-	run("watch", func() error { return g.watch(ctx, s) })
 	if unheld != nil && g.opt.Inventory != nil {
 		g.conns.Go(func() { g.endUnheld(ctx, s, *unheld) }) // may outlast the session by one look
 	}
 	g.opt.Sink.Joined(s)
 
-	<-s.closed
+	var commands sync.WaitGroup
+	commands.Go(func() { s.close(fmt.Errorf("read commands: %w", g.readCommands(s, io.command))) })
+	s.close(fmt.Errorf("read control: %w", g.readControl(ctx, s, io)))
+
 	_ = s.mux.Close()
+	s.watch.stop()
 	s.control.stop()
 	s.command.stop()
-	wg.Wait()
+	commands.Wait()
 	s.pings.Wait()
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
+	g.calmer()
 	return s.err()
 }
 
+// close ends the session; only the first cause is kept. It does not wait.
 func (s *Session) close(cause error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cause == nil {
+	first := s.cause == nil
+	if first {
 		s.cause = cause
 		close(s.closed)
+		s.owed.less.Broadcast()
 	}
+	s.mu.Unlock()
+	if first {
+		_ = s.socket.Close() // the readers return, and clear up
+	}
+}
+
+// because is err, or the reason why the session was closed before.
+func (s *Session) because(err error) error {
+	if cause := s.err(); cause != nil {
+		return cause
+	}
+	return err
 }
 
 func (s *Session) err() error {
@@ -312,7 +348,7 @@ func (s *Session) Idempotent(handler string) bool { return s.idempotent[handler]
 func (s *Session) isDraining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.draining || s.cause != nil
+	return s.draining || s.retiring || s.cause != nil
 }
 
 // Free returns how many more attempts the instance can take, as far as this
@@ -322,6 +358,14 @@ func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.slots - s.occupied()
+}
+
+// Load returns how much of its slots, CPU and memory the instance uses, each in
+// thousandths of what it has; 0 for what it does not report.
+func (s *Session) Load() (slots, cpu, memory int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.occupied() * 1000 / max(s.slots, 1), s.cpu, s.memory
 }
 
 // Closed reports whether the session has ended.

@@ -29,7 +29,7 @@ func TestConnectionsGiveUpADeadPath(t *testing.T) {
 		}
 	}))
 	mux := muxConfig()
-	require.EqualValues(t, 5, mux.KeepAliveInterval.Seconds())
+	require.False(t, mux.EnableKeepAlive, "the pulse pings")
 	require.EqualValues(t, 5, mux.ConnectionWriteTimeout.Seconds())
 	require.EqualValues(t, 256<<10, mux.MaxStreamWindowSize)
 }

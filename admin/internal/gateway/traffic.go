@@ -3,8 +3,11 @@ package gateway
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
+	"sync"
 	"time"
+
+	"github.com/hashicorp/yamux"
 
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -53,7 +56,7 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 	}
 	s.mu.Unlock()
 	if first {
-		s.stirUp()
+		s.watch.within(answerAfter)
 	}
 	for len(offers) > 0 {
 		n, size := 0, 0
@@ -75,12 +78,33 @@ func (s *Session) SendGrants(grants []*proto.Grant) {
 			s.ended(attemptKey{g.ExecutionId, g.Fence})
 		}
 	}
+	defer s.calmDown(func() { s.promised = max(0, s.promised-len(grants)) })
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Grants{Grants: &proto.GrantBatch{Grants: grants}}})
 }
 
 // SendAcks acknowledges results that are stored.
 func (s *Session) SendAcks(acks []*proto.ResultAck) {
+	defer s.calmDown(func() { s.owed.pay(len(acks)) })
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
+}
+
+// promise notes that an acceptance waits for its grant.
+func (s *Session) promise(k attemptKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.inflight[k]; ok && !f.granted {
+		s.promised++
+	}
+}
+
+// calmDown changes what is under way, and lets Settle look.
+func (s *Session) calmDown(change func()) {
+	s.mu.Lock()
+	change()
+	s.mu.Unlock()
+	if s.calmer != nil {
+		s.calmer()
+	}
 }
 
 // SendCancel asks the instance to stop an attempt.
@@ -88,25 +112,60 @@ func (s *Session) SendCancel(c *proto.Cancel) {
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{Cancels: []*proto.Cancel{c}}}})
 }
 
-func (g *Gateway) readControl(ctx context.Context, s *Session, reader *proto.Reader) error {
+// maxControl bounds the frames on the control stream, in a second. An honest
+// executor sends a heartbeat every 3 s, and some more when its load changes.
+const maxControl = 50
+
+func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error {
+	var pace allowance
 	for {
 		var m proto.ControlToAdmin
-		if err := reader.Next(&m); err != nil {
+		if err := io.reader.Next(&m); err != nil {
 			return err
+		}
+		if !pace.take(maxControl, time.Now()) {
+			return fmt.Errorf("the executor sends more than %d control frames in a second", maxControl)
 		}
 		switch body := m.Body.(type) {
 		case *proto.ControlToAdmin_Heartbeat:
 			g.heartbeat(s, body.Heartbeat)
+			// What a burst has left behind; the next one takes it again.
+			io.control.Shrink()
+			io.command.Shrink()
 		case *proto.ControlToAdmin_Inventory:
 			g.inventory(ctx, s, body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:
 			s.mu.Lock()
 			s.draining = true
 			s.mu.Unlock()
+			g.opt.Sink.Draining(s)
 			g.log.Info("executor drains", "instance_id", s.Instance, "reason", body.Drain.Reason)
+		case *proto.ControlToAdmin_Leave:
+			g.leave(ctx, s)
+			return errLeft
 		case *proto.ControlToAdmin_Register:
 			return errors.New("registered twice")
 		}
+	}
+}
+
+var errLeft = errors.New("the executor has stopped")
+
+// leave takes an instance off the list whose process ends with nothing left to
+// tell. Without the database its lease runs out by itself.
+func (g *Gateway) leave(ctx context.Context, s *Session) {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, proto.WriteTimeout)
+	defer cancel()
+	done, err := g.enter(ctx)
+	if err == nil {
+		err = g.opt.Fleet.LeaveInstance(ctx, s.Tenant, s.Instance, "stopped")
+		done()
+	}
+	if err != nil {
+		g.log.Warn("an instance that stopped could not be taken off the list; its lease runs out", "instance_id", s.Instance, "err", err)
 	}
 }
 
@@ -117,15 +176,29 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	if b.Slots > 0 {
 		s.slots = int(b.Slots)
 	}
+	s.cpu, s.memory = share(int64(b.CpuMilli), int64(b.CpuLimitMilli)), share(b.MemoryBytes, b.MemoryLimitBytes)
+	leaves := b.Draining && !s.draining
 	s.draining = s.draining || b.Draining
 	s.mu.Unlock()
+	if leaves {
+		g.opt.Sink.Draining(s)
+	}
 	g.renewals.add(s, b)
 	if room := s.Free(); room > 0 { // attempts of other nodes may have ended
 		g.opt.Sink.Freed(s, room)
 	}
 }
 
-func (g *Gateway) readCommands(s *Session, stream net.Conn) error {
+// share is a part of a limit in thousandths; 0 when there is no limit, or when
+// what was reported makes no sense.
+func share(part, limit int64) int {
+	if part <= 0 || limit <= 0 {
+		return 0
+	}
+	return int(min(float64(part)/float64(limit), 100) * 1000)
+}
+
+func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
 	reader := proto.NewReader(stream, proto.MaxFrame)
 	for {
 		var m proto.CommandToAdmin
@@ -147,10 +220,13 @@ func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 	s.mu.Lock()
 	s.pulse.answered(time.Now(), len(answers))
 	s.mu.Unlock()
+	defer g.calmer() // when what they ask for has been handed on
 	freed := 0
 	for _, a := range answers {
 		if !a.Accepted {
 			freed += s.ended(attemptKey{a.ExecutionId, a.Fence})
+		} else {
+			s.promise(attemptKey{a.ExecutionId, a.Fence})
 		}
 	}
 	g.opt.Sink.Answered(s, answers)
@@ -166,9 +242,54 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 			keys = append(keys, attemptKey{r.ExecutionId, r.Fence})
 		}
 	}
+	if !s.owe(results) {
+		return
+	}
 	freed := s.ended(keys...)
 	g.opt.Sink.Finished(s, results)
 	if freed > 0 {
 		g.opt.Sink.Freed(s, freed)
+	}
+}
+
+// debt is what was handed over and is not acknowledged yet: it is in memory
+// until the database has taken it. An executor that reports faster waits.
+type debt struct {
+	count int
+	bytes int64
+	less  sync.Cond // there is less of it, or the session has ended
+}
+
+const (
+	maxOwedCount = 20_000
+	maxOwedBytes = 8 << 20
+)
+
+// owe counts results when there is room for them; false when the session ended
+// before that: its executor sends them again.
+func (s *Session) owe(results []*proto.Result) bool {
+	size := int64(0)
+	for _, r := range results {
+		size += int64(200 + len(r.Output) + len(r.Error) + len(r.Stack))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.owed.count > 0 && (s.owed.count+len(results) > maxOwedCount || s.owed.bytes+size > maxOwedBytes) {
+		if s.cause != nil {
+			return false
+		}
+		s.owed.less.Wait()
+	}
+	s.owed.count += len(results)
+	s.owed.bytes += size
+	return true
+}
+
+// pay takes n acknowledged results off, of the average size.
+func (d *debt) pay(n int) {
+	if n = min(n, d.count); n > 0 {
+		d.bytes -= d.bytes * int64(n) / int64(d.count)
+		d.count -= n
+		d.less.Broadcast()
 	}
 }

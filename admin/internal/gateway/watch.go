@@ -1,50 +1,89 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// watchEvery bounds the pause between two looks at a session.
-const watchEvery = time.Second
+// watch looks at a session whenever its last look said to. It has no goroutine
+// in between: there are many sessions.
+type watch struct {
+	began time.Time    // fixed by start
+	timer *time.Timer  // fixed by start
+	next  atomic.Int64 // when the next look is due, in nanoseconds since began
+	soon  atomic.Int64 // when a look was asked for since the last one began; 0 = none was
 
-// watch closes the session when the peer is silent for too long, when it opens
-// streams it should not, or when the gateway stops; and it lets the instance
-// have no offers while it does not answer.
-func (g *Gateway) watch(ctx context.Context, s *Session) error {
-	timer := time.NewTimer(watchEvery)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return errGatewayStopped
-		case <-s.closed:
-			return nil
-		case <-s.mux.CloseChan():
-			return io.EOF
-		case <-timer.C:
-		case <-s.stir:
-		}
-		if s.mux.NumStreams() > 2 {
-			return errors.New("the executor opened a third stream")
-		}
-		s.mu.Lock()
-		silence := time.Since(s.lastBeat)
-		s.mu.Unlock()
-		if silence > proto.HeartbeatTimeout {
-			return fmt.Errorf("no heartbeat for %s", silence.Round(time.Second))
-		}
-		again, err := g.feel(s, time.Now())
-		if err != nil {
-			return err
-		}
-		timer.Reset(min(again, watchEvery))
+	mu   sync.Mutex
+	look func() (again time.Duration) // guarded by mu; nil before start and after stop
+}
+
+func (w *watch) start(look func() time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.began, w.look = time.Now(), look
+	again := look()
+	w.next.Store(int64(again))
+	w.timer = time.AfterFunc(again, w.run)
+}
+
+func (w *watch) run() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.look == nil {
+		return
 	}
+	w.soon.Store(0)
+	again := w.look()
+	now := time.Since(w.began)
+	if asked := time.Duration(w.soon.Load()); asked > 0 {
+		again = min(again, max(0, asked-now))
+	}
+	w.next.Store(int64(now + again))
+	w.timer.Reset(again)
+}
+
+// stop waits for a look that is under way; there is none after it.
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look = nil
+	w.timer.Stop()
+}
+
+// within lets the next look come in d, unless one comes sooner.
+func (w *watch) within(d time.Duration) {
+	at := int64(time.Since(w.began) + d)
+	if asked := w.soon.Load(); asked == 0 || at < asked {
+		w.soon.Store(at) // of two at once the later may win; they are nearly the same
+	}
+	if at < w.next.Load() {
+		w.next.Store(at)
+		w.timer.Reset(d)
+	}
+}
+
+// look closes the session when the peer is silent for too long, and lets the
+// instance have no offers while it does not answer or when the session is old.
+// It returns when to look again.
+func (g *Gateway) look(s *Session) time.Duration {
+	now := time.Now()
+	s.mu.Lock()
+	silence := now.Sub(s.lastBeat)
+	s.mu.Unlock()
+	if silence > proto.HeartbeatTimeout {
+		s.close(fmt.Errorf("no heartbeat for %s", silence.Round(time.Second)))
+		return proto.HeartbeatTimeout
+	}
+	again, err := g.feel(s, now)
+	if err != nil {
+		s.close(err)
+		return proto.HeartbeatTimeout
+	}
+	return min(again, g.age(s, now))
 }
 
 // feel judges the session's pulse and tells what has changed.
@@ -75,14 +114,7 @@ func (g *Gateway) feel(s *Session, now time.Time) (again time.Duration, err erro
 func (s *Session) hear() {
 	s.heardAt.Store(int64(time.Since(s.began)))
 	if s.doubt.Load() {
-		s.stirUp()
-	}
-}
-
-func (s *Session) stirUp() {
-	select {
-	case s.stir <- struct{}{}:
-	default:
+		s.watch.within(0)
 	}
 }
 

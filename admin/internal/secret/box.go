@@ -22,6 +22,9 @@ const KeySize = 32
 const (
 	// PurposeJobWebhook is a job's webhook signing key; the id is the job's.
 	PurposeJobWebhook = "job.webhook"
+	// PurposeExecutorAuthority is the key that signs executors' certificates; the
+	// id is the authority's, the tenant is 0: it serves all.
+	PurposeExecutorAuthority = "executor.authority"
 )
 
 // version is the first byte of a sealed value. Layout: version (1), first

@@ -120,6 +120,7 @@ func (n *node) takeBack(s *session) {
 		}
 	}
 	n.dispatch.Left(tenant, s.instance, offered)
+	n.dispatch.Moved(executorID)
 	n.stir()
 }
 

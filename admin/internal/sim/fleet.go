@@ -196,3 +196,23 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	}
 	return out
 }
+
+// recent is RecentInstances.
+func (d *database) recent(p store.RecentInstancesParams) map[domain.JobID][]domain.InstanceID {
+	out := map[domain.JobID][]domain.InstanceID{}
+	for _, j := range p.Jobs {
+		var rows []*domain.Execution
+		for _, id := range d.order {
+			if e := d.executions[id]; e != nil && e.JobID == j.Job && !e.FireAt.After(p.Until) {
+				rows = append(rows, e)
+			}
+		}
+		slices.SortStableFunc(rows, func(a, b *domain.Execution) int { return b.FireAt.Compare(a.FireAt) })
+		for _, e := range rows[:min(len(rows), p.Limit)] {
+			if e.Instance != 0 {
+				out[j.Job] = append(out[j.Job], e.Instance)
+			}
+		}
+	}
+	return out
+}

@@ -64,6 +64,11 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 		r.Status = store.OfferDiscarded
 		return r
 	}
+	if e.SendsSpent(j.of(e).SendRetry) {
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.SendFailed(now) })
+		r.Status = store.OfferDiscarded
+		return r
+	}
 	limit := j.of(e).SlotLimit()
 	needsSlot := limit > 0 && !e.HoldsSlot
 	if needsSlot && j.of(e).Blocking == domain.BlockCover {
@@ -206,11 +211,12 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 		if e == nil || e.TenantID != g.Tenant || e.Instance != g.Instance {
 			continue
 		}
-		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+		err := d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
+			wait := e.SendWait(j.of(e).SendRetry, g.Wait)
 			if g.Refused {
-				return domain.Effects{}, e.Refuse(now, g.Fence, g.Reason, g.Message, g.Wait)
+				return domain.Effects{}, e.Refuse(now, g.Fence, g.Reason, g.Message, wait)
 			}
-			return domain.Effects{}, e.GiveBack(now, g.Fence, g.Reason, g.Message, g.Wait)
+			return domain.Effects{}, e.GiveBack(now, g.Fence, g.Reason, g.Message, wait)
 		})
 		if err == nil {
 			out[i].Status = store.OfferMade

@@ -58,6 +58,10 @@ func (s *nodeStore) OfferExecutions(_ context.Context, offers []store.Offer) ([]
 	return plain(s.n, "offer", func(d *database) []store.OfferResult { return d.offer(s.limits(), offers) })
 }
 
+func (s *nodeStore) RecentInstances(_ context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
+	return plain(s.n, "recent instances", func(d *database) map[domain.JobID][]domain.InstanceID { return d.recent(p) })
+}
+
 func (s *nodeStore) GrantOffers(_ context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
 	return plain(s.n, "grant", func(d *database) []store.GrantResult { return d.grant(grants) })
 }

@@ -15,8 +15,12 @@ import (
 
 func (s *session) InstanceID() domain.InstanceID  { return s.instance }
 func (s *session) Idempotent(handler string) bool { return handler == handlerSafe }
-func (s *session) Closed() bool                   { return !s.nodeUp }
-func (s *session) Free() int                      { return s.ex.slots - max(len(s.inflight), s.reported) }
+func (s *session) Traits() dispatch.Traits        { return dispatch.Traits{Name: s.ex.name} }
+func (s *session) Load() dispatch.Load {
+	return dispatch.Load{Slots: 1000 * max(len(s.inflight), s.reported) / s.ex.slots}
+}
+func (s *session) Closed() bool { return !s.nodeUp }
+func (s *session) Free() int    { return s.ex.slots - max(len(s.inflight), s.reported) }
 
 func (s *session) Holds(id domain.ExecutionID, fence int64) bool {
 	return slices.Contains(s.inflight, attemptKey{id, fence})

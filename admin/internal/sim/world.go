@@ -95,17 +95,22 @@ func (w *world) newID() int64 { w.lastID++; return 1000 + w.lastID }
 // makeJobs makes jobs of all sorts. They fire on a grid that starts at the
 // epoch, so that what has to come of them is known without a schedule.
 func (w *world) makeJobs(r *rand.Rand) {
+	routes := w.faults.chance("routing")
 	for i := range 2 + r.IntN(5) {
 		every := oneOf(r, 1, 2, 3, 5, 10) * int(time.Second)
 		spec := domain.JobSpec{
 			Name: fmt.Sprintf("job %d", i), Handler: oneOf(r, handlerOnce, handlerSafe),
-			Schedule: domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: time.Duration(every), Anchor: w.epoch, EndAt: w.epoch.Add(healAt)},
-			Misfire:  domain.Misfire{Policy: oneOf(r, domain.MisfireSkip, domain.MisfireOnceNow, domain.MisfireAll), Window: time.Minute, MaxRuns: 5},
-			Routing:  domain.RouteRandom, Blocking: oneOf(r, domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel),
+			Schedule:    domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: time.Duration(every), Anchor: w.epoch, EndAt: w.epoch.Add(healAt)},
+			Misfire:     domain.Misfire{Policy: oneOf(r, domain.MisfireSkip, domain.MisfireOnceNow, domain.MisfireAll), Window: time.Minute, MaxRuns: 5},
+			Routing:     oneOf(routes, domain.Routings...),
+			Blocking:    oneOf(r, domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel),
 			Parallelism: r.IntN(3), OnLost: oneOf(r, domain.OnLostAuto, domain.OnLostFail, domain.OnLostRetry),
 			Retry:   domain.Retry{MaxAttempts: 1 + r.IntN(3), Delay: between(r, 100*time.Millisecond, 4*time.Second)},
 			Timeout: oneOf(r, 0, 0, 5*time.Second), DispatchTimeout: oneOf(r, 20*time.Second, time.Minute, 0),
 			Priority: r.IntN(5),
+		}
+		if routes.IntN(4) == 0 {
+			spec.SendRetry = domain.SendRetry{MaxSends: 1 + routes.IntN(4), Delay: between(routes, 0, 2*time.Second), Backoff: 2}
 		}
 		switch r.IntN(4) {
 		case 0:

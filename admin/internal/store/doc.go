@@ -30,6 +30,7 @@ type Store interface {
 	Accounts
 	Fleet
 	Catalogue
+	Trust
 	Jobs
 	Calendars
 	Backfills

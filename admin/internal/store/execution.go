@@ -89,6 +89,10 @@ type Executions interface {
 	RecordStarts(ctx context.Context, starts []Start) error
 	// FinishAttempts applies results (arrows 5, 7, 8, 10).
 	FinishAttempts(ctx context.Context, reports []AttemptReport) ([]FinishResult, error)
+	// RecentInstances returns the instances that the newest runs of jobs were
+	// sent to, by fire time, newest first; runs of Limit were looked at for
+	// each job. A job without any has no entry.
+	RecentInstances(ctx context.Context, p RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error)
 	// RequestCancel is arrow 11. CodeAlreadyFinished when it is too late.
 	RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error)
 	// SweepExecutions looks after executions whose WakeAt has passed (arrows
@@ -168,6 +172,18 @@ type Wait struct {
 	Reason  domain.Reason
 	Message string
 	For     time.Duration // until somebody looks again
+}
+
+type RecentInstancesParams struct {
+	Jobs  []RecentJob // at most 100
+	Until time.Time   // later fire times do not count
+	Limit int
+}
+
+// RecentJob names a job.
+type RecentJob struct {
+	Tenant domain.TenantID
+	Job    domain.JobID
 }
 
 type Start struct {

@@ -26,6 +26,12 @@ type Fleet interface {
 	// database's now and writes their load; it returns the ids that it
 	// renewed. An instance that is gone is not renewed.
 	RenewInstances(ctx context.Context, renewals []InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error)
+	// WakeInstances notes that parked instances of these executors, of any
+	// tenant, are wanted; those that are noted already stay as they are.
+	WakeInstances(ctx context.Context, executors []domain.ExecutorID) error
+	// ListWanted returns those of the instances that are parked and wanted. A
+	// renewal that says that an instance is not parked forgets that it was wanted.
+	ListWanted(ctx context.Context, ids []domain.InstanceID) ([]domain.InstanceID, error)
 	// LeaveInstance ends an instance that stopped cleanly.
 	LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error
 	// SupersedeBoots ends the leases of older boots of the executor at once,
@@ -80,6 +86,7 @@ type InstanceRenewal struct {
 	Running  int
 	Slots    int
 	Draining bool
+	Parked   bool
 }
 
 type SupersedeBootsParams struct {

@@ -30,6 +30,10 @@ type Admin struct {
 	LeaseTTL, Heartbeat time.Duration
 	// Refuse answers a hello with an error; nil = check the token.
 	Refuse func(*proto.ClientHello) *proto.Error
+	// Enroll answers a hello that asks for a certificate; nil = with nothing.
+	Enroll func(*proto.ClientHello) []byte
+	// Offer says in each answer that certificates are given.
+	Offer bool
 	// Judge gives the verdicts and the node list of a registration.
 	Judge func(*Session, *proto.Register) *proto.Registered
 	// Answer gives the verdicts on an Inventory frame; nil = KEEP for all.
@@ -64,6 +68,8 @@ type Seen struct {
 	Results    []*proto.Result
 	Lines      []Line
 	LogConns   int
+	// Left counts the sessions whose process said that it ends.
+	Left int
 	// Sessions counts the registered ones, Ended those that are over.
 	Sessions, Ended int
 }
@@ -149,11 +155,14 @@ func (a *Admin) serve(conn net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	a.note(func(s *Seen) { s.Hellos = append(s.Hellos, &hello) })
-	reply := &proto.ServerHello{Version: proto.Version, NodeId: a.Node, ClusterId: "fake", Error: a.refuse(&hello)}
+	reply := &proto.ServerHello{Version: proto.Version, NodeId: a.Node, ClusterId: "fake", Enroll: a.Offer, Error: a.refuse(&hello)}
 	a.mu.Lock()
 	a.nextID++
 	reply.SessionId = a.nextID
 	a.mu.Unlock()
+	if a.Enroll != nil && hello.GetPurpose() == proto.Purpose_PURPOSE_ENROLL && reply.Error == nil {
+		reply.Certificate = a.Enroll(&hello)
+	}
 	if proto.WriteFrame(conn, reply, proto.MaxHello) != nil || reply.Error != nil {
 		return
 	}

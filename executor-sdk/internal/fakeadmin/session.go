@@ -32,7 +32,7 @@ type Session struct {
 // control accepts the two streams, in their order, and serves them.
 func (a *Admin) control(conn net.Conn, hello *proto.ClientHello, id int64) {
 	config := yamux.DefaultConfig()
-	config.KeepAliveInterval = proto.KeepAliveInterval
+	config.EnableKeepAlive = false
 	config.ConnectionWriteTimeout = proto.WriteTimeout
 	config.LogOutput = io.Discard
 	mux, err := yamux.Server(conn, config)
@@ -107,6 +107,9 @@ func (s *Session) readControl(reader *proto.Reader) {
 			s.judge(body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:
 			s.admin.note(func(seen *Seen) { seen.Drains = append(seen.Drains, body.Drain) })
+		case *proto.ControlToAdmin_Leave:
+			s.admin.note(func(seen *Seen) { seen.Left++ })
+			return
 		}
 	}
 }

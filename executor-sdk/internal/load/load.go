@@ -3,7 +3,9 @@
 package load
 
 import (
+	"math"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -35,6 +37,15 @@ func (m *Meter) Read() (cpuMilli int32, memory int64) {
 		m.at, m.used, m.started = now, used, true
 	}
 	return m.cpu, residentMemory()
+}
+
+// Limits returns what the process may use: the cores that Go runs on, in
+// thousandths, and the memory limit that was set for Go (GOMEMLIMIT), 0 = none.
+func Limits() (cpuMilli int32, memory int64) {
+	if memory = debug.SetMemoryLimit(-1); memory == math.MaxInt64 {
+		memory = 0
+	}
+	return int32(runtime.GOMAXPROCS(0)) * 1000, memory
 }
 
 // heapMemory is what Go took from the system, for systems that tell no more.

@@ -1,6 +1,9 @@
 package load
 
 import (
+	"math"
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -22,4 +25,15 @@ func TestMeter(t *testing.T) {
 	require.Greater(t, cpu, int32(50), "a busy loop of %d rounds", spun)
 	again, _ := m.Read()
 	require.Equal(t, cpu, again, "too soon to measure again")
+}
+
+func TestLimits(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	debug.SetMemoryLimit(math.MaxInt64)
+	cpu, memory := Limits()
+	require.Equal(t, int32(runtime.GOMAXPROCS(0))*1000, cpu)
+	require.Zero(t, memory, "none is set")
+	debug.SetMemoryLimit(8 << 30)
+	_, memory = Limits()
+	require.Equal(t, int64(8<<30), memory)
 }

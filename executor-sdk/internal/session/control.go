@@ -12,7 +12,7 @@ import (
 // silence is how many heartbeats in a row may stay without an answer. They are
 // counted, not timed: a process that was frozen has sent none meanwhile, and
 // the answers to the last ones may be waiting to be read.
-const silence = 4
+const silence = 3
 
 // beat sends heartbeats: one at once, then one per interval, and in between
 // when the load has news or a question waits.
@@ -37,6 +37,7 @@ func (l *Link) heartbeat() error {
 		return err
 	}
 	m := l.events.Load()
+	m.Parked = l.isParked(l.node)
 	l.mu.Lock()
 	unanswered := len(l.sent)
 	l.seq++
@@ -107,9 +108,22 @@ func (l *Link) drain(reason string, grace time.Duration) {
 			l.fail(err)
 		}
 	})
+	l.beatSoon()
+}
+
+// beatSoon sends a heartbeat at once.
+func (l *Link) beatSoon() {
 	select {
 	case l.beatNow <- struct{}{}:
 	default:
+	}
+}
+
+// leave is the last word. A node that does not hear it waits for the end of the
+// lease.
+func (l *Link) leave() {
+	if err := l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Leave{Leave: &proto.Leave{}}}); err != nil {
+		l.fail(err)
 	}
 }
 
@@ -127,6 +141,8 @@ func (l *Link) readControl(<-chan struct{}) error {
 			l.events.Verdicts(l, body.Verdicts.GetVerdicts())
 		case *proto.ControlToExecutor_Nodes:
 			l.onNodes(body.Nodes.GetNodes())
+		case *proto.ControlToExecutor_Wake:
+			l.onWake()
 		case *proto.ControlToExecutor_Drain:
 			// The session stays for results until the admin closes it.
 			l.logger.Info("admin node is draining", "reason", body.Drain.GetReason())

@@ -17,8 +17,8 @@
 //     nothing is repeated on it.
 //   - A write that succeeded means nothing: only acknowledgements count, and
 //     they are the runner's business.
-//   - A peer that is connected but silent is noticed by TCP (15 s), by yamux's
-//     ping (5 + 5 s) and by the heartbeat (4 unanswered), each for its own layer.
+//   - A peer that is connected but silent is noticed by TCP (15 s) and
+//     by the heartbeat (3 unanswered), each for its own layer.
 //   - A peer that does not read lets the outbox grow to its bound; then the
 //     session ends.
 //

@@ -26,7 +26,9 @@ type Options struct {
 	// TLS is nil for plain TCP.
 	TLS    *tls.Config
 	Logger *slog.Logger
-	Events Events
+	// IdleAfter: with nothing to do for so long, one session stays; 0 = all do.
+	IdleAfter time.Duration
+	Events    Events
 }
 
 // Fleet holds one session to every admin node.
@@ -37,24 +39,27 @@ type Options struct {
 // the list may be out of date, or hold addresses that cannot be reached from here.
 type Fleet struct {
 	options Options
+	badge   *badge
 
-	mu      sync.Mutex       // guards what follows
-	claimed map[string]*Link // node → its session, registered or about to be
-	ready   []*Link          // registered
-	nodes   map[string]*target
-	changed chan struct{} // closed and replaced when claimed or nodes change
-	aloneAt time.Time     // since when there is no session
-	refused error         // why the last try failed; nil after a success
-	group   sync.WaitGroup
-	ctx     context.Context // of Run
-	left    bool            // Leave was called
+	mu       sync.Mutex       // guards what follows
+	claimed  map[string]*Link // node → its session, registered or about to be
+	ready    []*Link          // registered
+	nodes    map[string]*target
+	changed  chan struct{} // closed and replaced when claimed or nodes change
+	aloneAt  time.Time     // since when there is no session
+	refused  error         // why the last try failed; nil after a success
+	group    sync.WaitGroup
+	ctx      context.Context // of Run
+	left     bool            // Leave was called
+	parked   string          // the only node that keeps its session; empty: all do
+	activeAt time.Time       // when there was something to do
 }
 
 // NewFleet returns a Fleet that connects while Run runs.
 func NewFleet(o Options) *Fleet {
 	return &Fleet{
-		options: o, claimed: map[string]*Link{}, nodes: map[string]*target{},
-		changed: make(chan struct{}), aloneAt: time.Now(),
+		options: o, badge: newBadge(), claimed: map[string]*Link{}, nodes: map[string]*target{},
+		changed: make(chan struct{}), aloneAt: time.Now(), activeAt: time.Now(),
 		refused: errors.New("not connected yet"),
 	}
 }
@@ -65,6 +70,10 @@ func (f *Fleet) Run(ctx context.Context) {
 	f.ctx = ctx
 	for _, address := range f.options.Addresses {
 		f.group.Go(func() { f.keep(ctx, newTarget("", address)) })
+	}
+	f.group.Go(func() { f.keepBadge(ctx) })
+	if f.options.IdleAfter > 0 {
+		f.group.Go(func() { f.watchIdle(ctx) })
 	}
 	f.mu.Unlock()
 	<-ctx.Done()
@@ -91,13 +100,8 @@ func (f *Fleet) serve(ctx context.Context, t *target) error {
 }
 
 func (f *Fleet) connect(ctx context.Context, t *target, address string) (*Link, *proto.Registered, time.Time, error) {
-	conn, err := dial(ctx, address, f.options.TLS)
+	conn, hello, err := f.introduce(ctx, address, proto.Purpose_PURPOSE_CONTROL, 0)
 	if err != nil {
-		return nil, nil, time.Time{}, err
-	}
-	hello, err := greet(ctx, conn, f.hello(proto.Purpose_PURPOSE_CONTROL, 0))
-	if err != nil {
-		_ = conn.Close()
 		return nil, nil, time.Time{}, err
 	}
 	if hello.GetNodeId() == "" {
@@ -108,6 +112,7 @@ func (f *Fleet) connect(ctx context.Context, t *target, address string) (*Link, 
 		address: address, node: hello.GetNodeId(), id: hello.GetSessionId(),
 		events: f.options.Events, logger: f.options.Logger.With("node", hello.GetNodeId()), conn: conn,
 		outbox: newOutbox(), beatNow: make(chan struct{}, 1), onNodes: f.setNodes,
+		onWake: f.wake, onOffers: f.active, isParked: f.parkedAt,
 		sent: map[int64]time.Time{},
 	}
 	if !f.claim(t, link) {
@@ -127,12 +132,67 @@ func (f *Fleet) connect(ctx context.Context, t *target, address string) (*Link, 
 	return link, reply, sentAt, nil
 }
 
-func (f *Fleet) hello(purpose proto.Purpose, session int64) *proto.ClientHello {
+// introduce opens a connection and says who we are; with a certificate if the
+// admin wants one, which it is asked for first.
+func (f *Fleet) introduce(ctx context.Context, address string, purpose proto.Purpose, session int64) (net.Conn, *proto.ServerHello, error) {
+	for try := 0; ; try++ {
+		conn, shown, err := f.dial(ctx, address)
+		if err != nil {
+			return nil, nil, err
+		}
+		hello, err := f.greet(ctx, conn, f.hello(purpose, session, shown), shown)
+		if try == 0 && wantsCertificate(hello, err) {
+			enrolled := f.enroll(ctx, address, shown)
+			if enrolled == nil {
+				_ = conn.Close()
+				continue
+			}
+			if err == nil { // it may go on without one
+				f.options.Logger.Warn("the admin offers certificates, and this process got none", "address", address, "err", enrolled)
+			} else {
+				err = enrolled
+			}
+		}
+		if err != nil {
+			_ = conn.Close()
+			return nil, nil, err
+		}
+		return conn, hello, nil
+	}
+}
+
+// dial connects to address; shown is the certificate that the admin has seen.
+func (f *Fleet) dial(ctx context.Context, address string) (conn net.Conn, shown *tls.Certificate, err error) {
+	secure := f.options.TLS
+	if secure != nil {
+		secure = secure.Clone()
+		f.badge.wear(secure, func(c *tls.Certificate) { shown = c })
+	}
+	conn, err = dial(ctx, address, secure)
+	return conn, shown, err
+}
+
+// hello leaves the join token out where a certificate speaks for us.
+func (f *Fleet) hello(purpose proto.Purpose, session int64, shown *tls.Certificate) *proto.ClientHello {
+	token := f.options.Token
+	if shown != nil {
+		token = ""
+	}
 	return &proto.ClientHello{
 		MinVersion: proto.MinVersion, MaxVersion: proto.Version,
-		JoinToken: f.options.Token, Executor: f.options.Executor, BootId: f.options.Boot,
+		JoinToken: token, Executor: f.options.Executor, BootId: f.options.Boot,
 		Purpose: purpose, SessionId: session, Client: f.options.Client, InstanceName: f.options.Instance,
 	}
+}
+
+// greet sends the hello. A certificate that does not count any more is dropped,
+// so that the next try comes with the join token.
+func (f *Fleet) greet(ctx context.Context, conn net.Conn, hello *proto.ClientHello, shown *tls.Certificate) (*proto.ServerHello, error) {
+	reply, err := greet(ctx, conn, hello)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && shown != nil && refused.Code == "bad_certificate" {
+		f.badge.drop(shown)
+	}
+	return reply, err
 }
 
 // claim makes link the session to its node, unless there is one: a seed and a
@@ -173,6 +233,9 @@ func (f *Fleet) forget(link *Link) {
 	}
 	if len(f.claimed) == 0 {
 		f.aloneAt = time.Now()
+	}
+	if link.node == f.parked {
+		f.wakeLocked()
 	}
 	f.broadcast()
 }
@@ -247,13 +310,33 @@ func (f *Fleet) Drain(reason string, grace time.Duration) {
 	}
 }
 
-// Leave ends all sessions in good order and begins no new one.
-func (f *Fleet) Leave() {
+// leaveWithin bounds the wait for the nodes to hear that this process ends.
+const leaveWithin = time.Second
+
+// Leave ends all sessions in good order and begins no new one. clean: nothing
+// runs and no result is owed, so that the nodes may take this process off
+// their list at once.
+func (f *Fleet) Leave(clean bool) {
 	f.mu.Lock()
 	f.left = true
 	f.broadcast()
 	f.mu.Unlock()
-	for _, l := range f.current() {
+	links := f.current()
+	if clean {
+		late := time.After(leaveWithin)
+		for _, l := range links {
+			l.leave()
+		}
+		for _, l := range links { // each node closes the session when it is done
+			select {
+			case <-l.session.CloseChan():
+				continue
+			case <-late:
+			}
+			break
+		}
+	}
+	for _, l := range links {
 		l.goAway()
 	}
 }
@@ -269,12 +352,8 @@ func (f *Fleet) DialLogs(ctx context.Context) (net.Conn, error) {
 		return nil, ErrNoSession
 	}
 	link := links[rand.IntN(len(links))]
-	conn, err := dial(ctx, link.address, f.options.TLS)
+	conn, _, err := f.introduce(ctx, link.address, proto.Purpose_PURPOSE_LOGS, link.id)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := greet(ctx, conn, f.hello(proto.Purpose_PURPOSE_LOGS, link.id)); err != nil {
-		_ = conn.Close()
 		return nil, err
 	}
 	return conn, nil

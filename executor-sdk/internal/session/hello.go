@@ -41,6 +41,10 @@ func (e *RefusedError) advice() string {
 		return "update the executor SDK, or the admin"
 	case "flapping":
 		return "see why its processes end so soon after they start; it goes on by itself meanwhile"
+	case "certificate_required":
+		return "set Config.TLS: this admin gives certificates over TLS"
+	case "denied":
+		return "an administrator has denied this process; ask why, and start a new one"
 	case "limit_reached":
 		return "ask an administrator to raise the limit, or stop instances that are not needed"
 	}

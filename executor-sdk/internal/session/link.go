@@ -71,6 +71,9 @@ type Link struct {
 	outbox    *outbox
 	beatNow   chan struct{} // capacity 1: send a heartbeat at once; nobody closes it
 	onNodes   func([]*proto.Node)
+	onWake    func()
+	onOffers  func()
+	isParked  func(node string) bool
 	drainSent sync.Once
 
 	writeMu sync.Mutex // serialises frames on control
@@ -107,7 +110,7 @@ func (l *Link) Ask(list []*proto.InventoryItem) {
 func yamuxConfig(logger *slog.Logger) *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.AcceptBacklog = 8
-	c.KeepAliveInterval = proto.KeepAliveInterval
+	c.EnableKeepAlive = false // heartbeats ask more, and as often
 	c.ConnectionWriteTimeout = proto.WriteTimeout
 	c.MaxStreamWindowSize = 256 << 10
 	c.StreamOpenTimeout = 15 * time.Second
@@ -216,9 +219,11 @@ func (l *Link) fail(err error) {
 }
 
 // goAway ends the session in good order: what is queued was written before.
-func (l *Link) goAway() {
+func (l *Link) goAway() { l.goAwayFor(errStopped) }
+
+func (l *Link) goAwayFor(reason error) {
 	_ = l.session.GoAway()
-	l.fail(errStopped)
+	l.fail(reason)
 }
 
 var errStopped = errors.New("the executor stopped")
@@ -273,6 +278,7 @@ func (l *Link) readCommand(<-chan struct{}) error {
 		}
 		switch body := m.GetBody().(type) {
 		case *proto.CommandToExecutor_Offers:
+			l.onOffers()
 			l.events.Offers(l, body.Offers.GetOffers())
 		case *proto.CommandToExecutor_Grants:
 			l.events.Grants(l, body.Grants.GetGrants())

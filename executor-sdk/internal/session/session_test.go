@@ -42,6 +42,7 @@ type recorder struct {
 	verdict []*proto.InventoryVerdict
 	renewed []bool
 	base    *proto.Register
+	busy    atomic.Bool // a handler runs
 }
 
 func newRecorder() *recorder {
@@ -58,7 +59,12 @@ func (r *recorder) note(f func()) {
 }
 
 func (r *recorder) Register() *proto.Register { return r.base }
-func (r *recorder) Load() *proto.Heartbeat    { return &proto.Heartbeat{Running: 1, Slots: 3} }
+func (r *recorder) Load() *proto.Heartbeat {
+	if r.busy.Load() {
+		return &proto.Heartbeat{Running: 1, Slots: 3}
+	}
+	return &proto.Heartbeat{Slots: 3}
+}
 func (r *recorder) Up(l *Link, _ time.Time, _ *proto.Registered) {
 	r.note(func() { r.up[l] = true })
 }
@@ -222,10 +228,11 @@ func TestSession(t *testing.T) {
 	f.Drain("test", time.Second)
 	seen = saw(t, admin, func(s fakeadmin.Seen) bool { return len(s.Drains) > 0 })
 	require.EqualValues(t, 1000, seen.Drains[0].GetGraceMs())
-	f.Leave()
+	f.Leave(true)
 	f.events.waitUp(t, 0)
 	seen = saw(t, admin, func(s fakeadmin.Seen) bool { return s.Ended == 1 })
 	require.Len(t, seen.Drains, 1)
+	require.Equal(t, 1, seen.Left)
 	require.Error(t, f.Health())
 	require.NotContains(t, f.logs.String(), "trying again")
 }

@@ -40,8 +40,14 @@ func (f *Fleet) keep(ctx context.Context, t *target) {
 	for f.mayDial(ctx, t) {
 		began := time.Now()
 		err := f.serve(ctx, t)
-		if ctx.Err() != nil || errors.Is(err, errStopped) {
+		if ctx.Err() != nil || errors.Is(err, errStopped) || f.gone() {
 			return
+		}
+		if errors.Is(err, errParked) {
+			continue // mayDial waits until it is wanted
+		}
+		if recycled(err) && time.Since(began) >= healthyAfter {
+			continue // at once: the node is there, and asked for it
 		}
 		pause := b.next(err, time.Since(began), f.alone(), rand.Float64())
 		if !errors.Is(err, errDuplicate) { // then mayDial waits for that session's end
@@ -90,6 +96,19 @@ func heeds(err error) bool {
 	return !ok || refused.RetryAfter == 0
 }
 
+// recycled reports whether the admin ended a session only because it was old.
+func recycled(err error) bool {
+	refused, ok := errors.AsType[*RefusedError](err)
+	return ok && refused.Code == "recycled"
+}
+
+// gone reports whether Leave was called.
+func (f *Fleet) gone() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.left
+}
+
 // alone reports whether no node has a session with us.
 func (f *Fleet) alone() bool {
 	f.mu.Lock()
@@ -129,7 +148,7 @@ func (f *Fleet) verdict(t *target, now time.Time) (wait time.Duration, over bool
 	switch {
 	case t.removed || f.left:
 		return 0, true
-	case f.claimed[t.node] != nil, f.claimed[t.answered] != nil:
+	case f.claimed[t.node] != nil, f.claimed[t.answered] != nil, f.parked != "" && t.node != f.parked:
 		return -1, false
 	case t.node != "", len(f.nodes) == 0:
 		return 0, false

@@ -37,4 +37,10 @@ func TestAPulledCableIsABlackhole(t *testing.T) {
 	require.False(t, reaches())
 	require.NoError(t, n.Plug(0, 0))
 	require.True(t, reaches())
+	for name, cut := range map[string]func(s, b int) error{"deaf": n.Deafen, "mute": n.Mute} {
+		require.NoError(t, cut(0, 0), name)
+		require.False(t, reaches(), name)
+		require.NoError(t, n.Hear(0, 0), name)
+		require.True(t, reaches(), name)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -25,10 +26,12 @@ type Proxy struct {
 	wait     sync.WaitGroup
 	limits   func(connection int64) (up, down int64)
 	commits  *CommitCutter
+	tap      func(connection int64) io.Writer
 
 	accepted  atomic.Int64
 	forwarded atomic.Int64
 	delay     atomic.Int64 // ns, one way
+	poor      atomic.Pointer[Poor]
 
 	mu    sync.Mutex
 	open  map[*link]struct{} // guarded by mu
@@ -45,6 +48,9 @@ type Options struct {
 	// server (down) the connection with this number (from 0) is reset;
 	// negative = never. May be nil.
 	Limits func(connection int64) (up, down int64)
+	// Tap returns what gets a copy of all that the client of a connection sends;
+	// it, or what it returns, may be nil.
+	Tap func(connection int64) io.Writer
 	// Commits cuts database connections at their COMMIT; may be nil.
 	Commits *CommitCutter
 }
@@ -61,7 +67,7 @@ func New(upstream string, o Options) (*Proxy, error) {
 	gate := make(chan struct{})
 	close(gate)
 	p := &Proxy{
-		upstream: upstream, listener: listener, done: make(chan struct{}), limits: o.Limits, commits: o.Commits,
+		upstream: upstream, listener: listener, done: make(chan struct{}), limits: o.Limits, commits: o.Commits, tap: o.Tap,
 		open: map[*link]struct{}{}, gate: gate,
 	}
 	p.wait.Go(p.accept)
@@ -189,8 +195,12 @@ func (p *Proxy) serve(client *net.TCPConn, number int64) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { p.pump(l, l.server, l.client, up) })
-	both.Go(func() { p.pump(l, l.client, l.server, down) })
+	var copyTo io.Writer
+	if p.tap != nil {
+		copyTo = p.tap(number)
+	}
+	both.Go(func() { p.pump(l, l.server, l.client, up, copyTo) })
+	both.Go(func() { p.pump(l, l.client, l.server, down, nil) })
 	both.Wait()
 }
 
@@ -220,7 +230,7 @@ type piece struct {
 // pump forwards from → to until one end is closed, or budget bytes went by
 // (then the connection is reset); budget < 0 = no limit. A reader and a writer
 // of their own keep the bandwidth while bytes are late.
-func (p *Proxy) pump(l *link, to, from *net.TCPConn, budget int64) {
+func (p *Proxy) pump(l *link, to, from *net.TCPConn, budget int64, tap io.Writer) {
 	line := make(chan piece, 256)
 	var writer sync.WaitGroup
 	writer.Go(func() { p.write(l, to, line, budget) })
@@ -228,6 +238,9 @@ func (p *Proxy) pump(l *link, to, from *net.TCPConn, budget int64) {
 		data := make([]byte, 32<<10)
 		n, err := from.Read(data)
 		if n > 0 {
+			if tap != nil {
+				_, _ = tap.Write(data[:n]) // a recorder that is full says so itself
+			}
 			select {
 			case line <- piece{data[:n], time.Now().Add(time.Duration(p.delay.Load()))}:
 			case <-l.dead:
@@ -256,6 +269,12 @@ func (p *Proxy) write(l *link, to *net.TCPConn, line <-chan piece, budget int64)
 			return
 		}
 		data := next.data
+		if poor := p.poor.Load(); poor != nil {
+			data = gather(data, line)
+			if !poor.carry(data, l.dead) {
+				return
+			}
+		}
 		last := budget >= 0 && int64(len(data)) >= budget
 		if last {
 			data = data[:budget]

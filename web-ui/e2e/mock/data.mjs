@@ -76,8 +76,8 @@ export function fires(schedule, from, n) {
 }
 
 const specDefaults = {
-  description: '', labels: {}, input: null, misfire: { policy: 'skip', threshold: '5s' }, routing: 'round_robin', blocking: 'serial', parallelism: 0,
-  retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' }, timeout: '0s', dispatchTimeout: '5m', onLost: 'auto', priority: 0,
+  description: '', labels: {}, input: null, misfire: { policy: 'skip', threshold: '5s' }, routing: 'round_robin', routingKey: '', requireLabels: '', preferLabels: '', blocking: 'serial', parallelism: 0,
+  retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' }, sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' }, timeout: '0s', dispatchTimeout: '5m', onLost: 'auto', priority: 0,
   owner: { name: '', email: '' }, alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
 }
 
@@ -123,7 +123,7 @@ const zhang = { name: '张伟', email: 'zhang.wei@shop.example' }
 const maria = { name: 'Maria Rossi', email: 'maria@shop.example' }
 const first = (spec) => putJob({ ...spec, executor: { id: (spec.in ?? shop).id }, in: undefined }, 'admin')
 first({ name: 'reconcile-totals', handler: 'reconcile-totals', description: 'Compares the totals of all orders with the payments of the day.', labels: { team: 'pay', tier: '1' }, schedule: cron('*/10 * * * * *'), owner: zhang, input: { day: '2026-11-21', dryRun: false }, source: 'code' })
-first({ name: 'daily-revenue', handler: 'daily-revenue', labels: { team: 'finance' }, schedule: cron('0 2 * * *'), owner: maria, input: { day: '2026-11-20' }, retry: { maxAttempts: 3, delay: '30s', backoff: 2, maxDelay: '10m' }, timeout: '15m', alert: { onFailure: true, emails: ['oncall@shop.example'], webhookUrl: 'https://hooks.shop.example/carillon', webhookSecret: 'x', includeNoExecutor: true } })
+first({ name: 'daily-revenue', handler: 'daily-revenue', labels: { team: 'finance' }, schedule: cron('0 2 * * *'), owner: maria, input: { day: '2026-11-20' }, retry: { maxAttempts: 3, delay: '30s', backoff: 2, maxDelay: '10m' }, sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' }, timeout: '15m', alert: { onFailure: true, emails: ['oncall@shop.example'], webhookUrl: 'https://hooks.shop.example/carillon', webhookSecret: 'x', includeNoExecutor: true } })
 first({ name: 'sync-stock', handler: 'sync-stock', schedule: { kind: 'fixed_rate', every: '45s', zone: 'UTC' }, owner: zhang, labels: { team: 'stock' } })
 first({ name: 'flaky-gateway', handler: 'flaky-gateway', schedule: cron('*/5 * * * *', 'UTC'), owner: maria, retry: { maxAttempts: 3, delay: '5s', backoff: 2, maxDelay: '1m' } })
 first({ name: 'print-labels', in: warehouse, handler: 'print-labels', schedule: cron('0 */15 8-18 * * *', 'Europe/Berlin'), owner: maria, state: 'paused', pauseNote: 'Printer is being repaired until Monday' })

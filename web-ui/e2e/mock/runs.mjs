@@ -15,7 +15,7 @@ main.main.func3({0x9a1e40?, 0xc00021c000?})
 export function addRun(job, cause, fireAt, extra = {}) {
   const run = {
     id: newId(), jobId: job.id, jobName: job.name, jobRevision: job.revision, executor: job.executor, handler: job.handler, cause, fireAt: iso(fireAt), state: 'due', reason: '', message: '',
-    attempt: 1, maxAttempts: job.retry.maxAttempts, fence: runs.length + 1, instance: null, note: '', requestedBy: '', claimedAt: iso(Math.min(fireAt, Date.now()) - (cause === 'schedule' ? 1800 : 0)),
+    attempt: 1, maxAttempts: job.retry.maxAttempts, fence: runs.length + 1, failedSends: 0, instance: null, note: '', requestedBy: '', claimedAt: iso(Math.min(fireAt, Date.now()) - (cause === 'schedule' ? 1800 : 0)),
     offeredAt: null, grantedAt: null, startedAt: null, finishedAt: null, notBefore: null, deadlineAt: null, latenessMs: null, durationMs: null, input: job.input, output: null, attempts: [], ...extra,
   }
   const at = runs.findIndex((one) => one.fireAt <= run.fireAt)

@@ -382,6 +382,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executors/{id}/denials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List which processes and certificates of an executor are denied */
+        get: operations["list-denials"];
+        put?: never;
+        /**
+         * Deny a process or a certificate
+         * @description Its sessions end on all nodes within seconds, and it cannot connect again, whatever it shows. What it runs goes on until its lease ends. A new process is not concerned: revoke the join token to keep new ones out.
+         */
+        post: operations["create-denial"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executors/{id}/denials/{denialId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Allow it again */
+        delete: operations["delete-denial"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors/{id}/handlers": {
         parameters: {
             query?: never;
@@ -1507,6 +1545,13 @@ export interface components {
             /** @enum {string} */
             role: "viewer" | "operator" | "editor" | "admin";
         };
+        CreateDenialInputBody: {
+            /** @description The process to keep out; or give serial */
+            instanceId?: string;
+            reason?: string;
+            /** @description Serial number of the certificate to keep out, in hexadecimal */
+            serial?: string;
+        };
         CreateExecutorInputBody: {
             description?: string;
             name: string;
@@ -1629,6 +1674,19 @@ export interface components {
             /** @enum {string} */
             state: "pending" | "delivered" | "failed";
             target: string;
+        };
+        Denial: {
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            id: string;
+            /** @description The instance's name, when it was named by its id */
+            instance: string;
+            /** @enum {string} */
+            kind: "instance" | "certificate";
+            reason: string;
+            /** @description The process's boot id, or the certificate's serial number */
+            subject: string;
         };
         Exclusion: {
             calendar: components["schemas"]["CalendarRef"];
@@ -1846,7 +1904,7 @@ export interface components {
             instance: components["schemas"]["Ref"];
             text: components["schemas"]["Bilingual"];
             /** @enum {string} */
-            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "not_connected" | "silent" | "draining" | "full" | "has_room";
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "full" | "has_room";
         };
         Job: {
             alert: components["schemas"]["Alert"];
@@ -1894,17 +1952,25 @@ export interface components {
              */
             parallelism: number;
             pauseNote: string;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels: string;
             /**
              * Format: int64
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
+            /** @description What the labels of an instance have to meet; empty = any */
+            requireLabels: string;
             retry: components["schemas"]["Retry"];
             /** Format: int64 */
             revision: number;
             /** @enum {string} */
-            routing: "first" | "round_robin" | "random";
+            routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
+            routingKey: string;
             schedule: components["schemas"]["Schedule"];
+            /** @description Sends that lead to nothing; they cost no attempt */
+            sendRetry: components["schemas"]["SendRetry"];
             /**
              * @description Who wrote the newest revision
              * @enum {string}
@@ -1950,15 +2016,23 @@ export interface components {
              * @description Runs at once with blocking parallel; 0 = no limit
              */
             parallelism: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels: string;
             /**
              * Format: int64
              * @description -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority: number;
+            /** @description What the labels of an instance have to meet; empty = any */
+            requireLabels: string;
             retry: components["schemas"]["Retry"];
             /** @enum {string} */
-            routing: "first" | "round_robin" | "random";
+            routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
+            routingKey: string;
             schedule: components["schemas"]["Schedule"];
+            /** @description Sends that lead to nothing; they cost no attempt */
+            sendRetry: components["schemas"]["SendRetry"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
         };
@@ -1992,18 +2066,26 @@ export interface components {
              * @description Runs at once with blocking parallel; default 0: no limit
              */
             parallelism?: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels?: string;
             /**
              * Format: int64
              * @description Default 0; among the tenant's waiting runs each point counts as one second of waiting
              */
             priority?: number;
+            /** @description What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot */
+            requireLabels?: string;
             retry?: components["schemas"]["RetryWrite"];
             /**
              * @description Default round_robin
              * @enum {string}
              */
-            routing?: "first" | "round_robin" | "random";
+            routing?: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key */
+            routingKey?: string;
             schedule: components["schemas"]["ScheduleWrite"];
+            /** @description Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt */
+            sendRetry?: components["schemas"]["SendRetryWrite"];
             /**
              * @description Only when creating, default enabled; later by pause and resume
              * @enum {string}
@@ -2212,6 +2294,11 @@ export interface components {
         };
         PageDelivery: {
             items: components["schemas"]["Delivery"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageDenial: {
+            items: components["schemas"]["Denial"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -2442,7 +2529,15 @@ export interface components {
             error?: string;
             errorKind?: string;
             executor: components["schemas"]["Ref"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
             fence: number;
             /** Format: date-time */
             finishedAt: string | null;
@@ -2550,7 +2645,15 @@ export interface components {
             error?: string;
             errorKind?: string;
             executor: components["schemas"]["Ref"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
             fence: number;
             /** Format: date-time */
             finishedAt: string | null;
@@ -2721,6 +2824,37 @@ export interface components {
             windowTo?: string;
             /** @description IANA name; default UTC */
             zone?: string;
+        };
+        SendRetry: {
+            /**
+             * Format: double
+             * @description Multiplies the delay after each send
+             */
+            backoff: number;
+            /** @description Before the next send; 0s = as the instance's answer suggests, at most 2s */
+            delay: string;
+            maxDelay: string;
+            /**
+             * Format: int64
+             * @description Sends that may lead to nothing, over all attempts; 0 = as many as the dispatch timeout allows
+             */
+            maxSends: number;
+        };
+        SendRetryWrite: {
+            /**
+             * Format: double
+             * @description Default 1
+             */
+            backoff?: number;
+            /** @description Default 0s: as the instance's answer suggests */
+            delay?: string;
+            /** @description Default 1m */
+            maxDelay?: string;
+            /**
+             * Format: int64
+             * @description Default 0: as many as the dispatch timeout allows
+             */
+            maxSends?: number;
         };
         SessionUser: {
             id: string;
@@ -5043,6 +5177,286 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ExecutorDetail"];
                 };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-denials": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDenial"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-denial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateDenialInputBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Denial"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "delete-denial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                denialId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {

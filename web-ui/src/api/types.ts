@@ -71,9 +71,13 @@ export interface JobWrite {
   schedule: ScheduleSpec
   misfire: Whole<Pick<S['MisfireWrite'], 'policy' | 'threshold'>> & Pick<S['MisfireWrite'], 'window' | 'maxRuns'>
   routing: Job['routing']
+  routingKey: string
+  requireLabels: string
+  preferLabels: string
   blocking: Job['blocking']
   parallelism: number
   retry: Whole<S['RetryWrite']>
+  sendRetry: Whole<S['SendRetryWrite']>
   timeout: string
   dispatchTimeout: string
   onLost: Job['onLost']

@@ -12,6 +12,7 @@ import { allZones } from '../lib/time'
 import { CalendarFields } from './CalendarFields'
 import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
+import { RoutingFields, SendFields } from './RoutingFields'
 import { CronFault, useCronFault } from './SchedulePreview'
 
 const WallPicker = lazy(() => import('./WallPicker'))
@@ -295,9 +296,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
   return (
     <Section title={t('jobs.form.how')}>
       <div className="form-fields">
-        <Form.Item name="routing" label={t('jobs.form.routing')}>
-          <Select options={(['first', 'round_robin', 'random'] as const).map((value) => ({ value, label: t(`jobs.form.routing_${value}`) }))} />
-        </Form.Item>
+        <RoutingFields />
         <Form.Item name="blocking" label={t('jobs.form.blocking')}>
           <Select options={(['serial', 'discard_later', 'cover_early', 'parallel'] as const).map((value) => ({ value, label: t(`jobs.form.blocking_${value}`) }))} />
         </Form.Item>
@@ -336,6 +335,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Form.Item name="dispatchTimeout" label={t('jobs.form.dispatchTimeout')} rules={duration}>
             <Input className="mono" />
           </Form.Item>
+          <SendFields />
           <Form.Item name="onLost" label={t('jobs.form.onLost')}>
             <Select options={(['auto', 'fail', 'retry'] as const).map((value) => ({ value, label: t(`jobs.form.onLost_${value}`) }))} />
           </Form.Item>

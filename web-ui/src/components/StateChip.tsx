@@ -40,6 +40,7 @@ const VERDICT: Record<Verdict, Look> = {
   refused: ['failed', '✕'],
   not_chosen: ['queued', '○'],
   no_handler: ['skipped', '⊘'],
+  label_mismatch: ['skipped', '⊘'],
   not_connected: ['queued', '◌'],
   silent: ['lost', '?'],
   draining: ['skipped', '◐'],

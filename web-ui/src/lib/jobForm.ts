@@ -35,9 +35,13 @@ export interface JobFields {
   schedule: ScheduleFields
   misfire: JobWrite['misfire']
   routing: JobWrite['routing']
+  routingKey: string
+  requireLabels: string
+  preferLabels: string
   blocking: JobWrite['blocking']
   parallelism: number
   retry: JobWrite['retry']
+  sendRetry: JobWrite['sendRetry']
   timeout: string
   dispatchTimeout: string
   onLost: JobWrite['onLost']
@@ -60,9 +64,13 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     schedule: { kind: 'cron', expr: '', dialect: 'auto', zone: localZone },
     misfire: { policy: 'skip', threshold: '5s' },
     routing: 'round_robin',
+    routingKey: '',
+    requireLabels: '',
+    preferLabels: '',
     blocking: 'serial',
     parallelism: 0,
     retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' },
+    sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' },
     timeout: '0s',
     dispatchTimeout: '5m',
     onLost: 'auto',
@@ -85,9 +93,13 @@ export function writeOf(job: Job): JobWrite {
     schedule: cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) }),
     misfire: { ...job.misfire },
     routing: job.routing,
+    routingKey: job.routingKey,
+    requireLabels: job.requireLabels,
+    preferLabels: job.preferLabels,
     blocking: job.blocking,
     parallelism: job.parallelism,
     retry: { ...job.retry },
+    sendRetry: { ...job.sendRetry },
     timeout: job.timeout,
     dispatchTimeout: job.dispatchTimeout,
     onLost: job.onLost,
@@ -161,9 +173,13 @@ export function fieldsOf(write: JobWrite): JobFields {
     },
     misfire: { ...write.misfire },
     routing: write.routing,
+    routingKey: write.routingKey,
+    requireLabels: write.requireLabels,
+    preferLabels: write.preferLabels,
     blocking: write.blocking,
     parallelism: write.parallelism,
     retry: { ...write.retry },
+    sendRetry: { ...write.sendRetry },
     timeout: write.timeout,
     dispatchTimeout: write.dispatchTimeout,
     onLost: write.onLost,
@@ -215,9 +231,14 @@ export function writeOfFields(fields: JobFields): JobWrite {
     schedule: scheduleOf(fields.schedule) ?? { kind: fields.schedule.kind, zone: fields.schedule.zone },
     misfire: { ...fields.misfire, threshold: fields.misfire.threshold.trim() },
     routing: fields.routing,
+    // The field is not shown for other strategies, which know no key.
+    routingKey: fields.routing === 'consistent_hash' ? (fields.routingKey ?? '').trim() : '',
+    requireLabels: fields.requireLabels.trim(),
+    preferLabels: fields.preferLabels.trim(),
     blocking: fields.blocking,
     parallelism: fields.parallelism,
     retry: { ...fields.retry, delay: fields.retry.delay.trim(), maxDelay: fields.retry.maxDelay.trim() },
+    sendRetry: { ...fields.sendRetry, delay: fields.sendRetry.delay.trim(), maxDelay: fields.sendRetry.maxDelay.trim() },
     timeout: fields.timeout.trim(),
     dispatchTimeout: fields.dispatchTimeout.trim(),
     onLost: fields.onLost,

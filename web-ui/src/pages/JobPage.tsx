@@ -271,7 +271,25 @@ function JobHow({ job }: { job: Job }) {
     <section className="card">
       <h2>{t('jobs.detail.how')}</h2>
       <dl className="facts">
-        <Fact label={t('jobs.form.routing')}>{t(`jobs.form.routing_${job.routing}`)}</Fact>
+        <Fact label={t('jobs.form.routing')}>
+          {t(`jobs.form.routing_${job.routing}`)}
+          {job.routingKey && <span className="mono muted"> {job.routingKey}</span>}
+        </Fact>
+        {job.requireLabels && (
+          <Fact label={t('jobs.form.requireLabels')}>
+            <span className="mono">{job.requireLabels}</span>
+          </Fact>
+        )}
+        {job.preferLabels && (
+          <Fact label={t('jobs.form.preferLabels')}>
+            <span className="mono">{job.preferLabels}</span>
+          </Fact>
+        )}
+        {job.sendRetry.maxSends > 0 && (
+          <Fact label={t('jobs.form.maxSends')}>
+            <span className="num">{job.sendRetry.maxSends}</span>
+          </Fact>
+        )}
         <Fact label={t('jobs.form.blocking')}>
           {t(`jobs.form.blocking_${job.blocking}`)}
           {job.blocking === 'parallel' && job.parallelism > 0 && <span className="muted"> (≤ {job.parallelism})</span>}

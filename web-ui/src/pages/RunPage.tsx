@@ -127,6 +127,11 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             {run.attempt === 0 ? '—' : `${run.attempt}/${run.maxAttempts}`}
           </span>
         </Fact>
+        {run.failedSends > 0 && (
+          <Fact label={t('runs.detail.failedSends')}>
+            <span className="num">{run.failedSends}</span>
+          </Fact>
+        )}
         <Fact label={t('runs.list.executor')}>
           <Link to="/executors/$executorId" params={{ executorId: run.executor.id }}>
             {run.executor.name}

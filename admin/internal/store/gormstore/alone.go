@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"gorm.io/gorm"
 )
 
 // One execution that moves on belief alone needs no transaction: one statement
@@ -18,46 +20,53 @@ var errNotAlone = errors.New("this takes a transaction")
 
 type execFunc = func(ctx context.Context, query string, args ...any) (sql.Result, error)
 
-// alone takes one statement, and refuses all others.
-type alone struct {
-	step string
-	s    *Store
-}
+// refused is where statements go that need a transaction, when there is none.
+type refused struct{}
 
-func (*alone) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
+var _ gorm.ConnPool = refused{}
+
+func (refused) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
 	return nil, errNotAlone
 }
 
-func (*alone) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+func (refused) ExecContext(context.Context, string, ...any) (sql.Result, error) {
 	return nil, errNotAlone
 }
+
+func (refused) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, errNotAlone }
+
+// QueryRowContext is gorm's way to a row of a raw statement, which nobody takes
+// here: it cannot refuse.
+func (refused) QueryRowContext(context.Context, string, ...any) *sql.Row { return nil }
 
 // tryAlone is tryOnce without a transaction: errNotAlone when there has to be
 // one, and then nothing has happened. fn ends with batch.save.
 func (s *Store) tryAlone(ctx context.Context, step string, fn func(*txn) error) error {
-	a := &alone{step, s}
-	return fn(&txn{ctx: ctx, s: s, d: s.d, q: a, alone: a})
+	return fn(&txn{ctx: ctx, s: s, d: s.d, q: refused{}, db: s.refusing, alone: step})
 }
 
-// exec commits by itself.
-func (a *alone) exec(ctx context.Context, query string, args ...any) (found int64, err error) {
-	hit(a.step, "before")
-	result, err := a.s.execAlone(ctx, query, args...)
+// execAlone runs a statement that commits by itself.
+func (t *txn) execAlone(query string, args ...any) (found int64, err error) {
+	hit(t.alone, "before")
+	result, err := t.s.execAlone(t.ctx, query, args...)
 	if err == nil {
 		found, err = result.RowsAffected()
 	}
 	if err != nil {
 		return 0, commitError(err)
 	}
-	hit(a.step, "after")
+	hit(t.alone, "after")
 	return found, nil
 }
 
 // saveAlone is save for one execution that is written on belief, and at most
 // its job's slot beside it.
 func (b *batch) saveAlone(changes []change[executionRow]) error {
-	if len(changes) != 1 || !b.known || len(b.limits) > 0 || len(b.unarchive)+len(b.archived)+len(b.alerts) > 0 || len(b.endedDelays()) > 0 {
+	if len(changes) != 1 || !b.known || len(b.limits) > 0 {
 		return errNotAlone
+	}
+	if err := b.saveRest(); err != nil { // nothing, or errNotAlone
+		return err
 	}
 	u := executionTable.difference(changes, b.t.d.fresh(millis(b.now)))
 	var taken *slot
@@ -70,7 +79,7 @@ func (b *batch) saveAlone(changes []change[executionRow]) error {
 		}
 	}
 	statement, args := u.aloneStatement(b.t.d, taken)
-	found, err := b.t.alone.exec(b.t.ctx, statement, args...)
+	found, err := b.t.execAlone(statement, args...)
 	if err == nil && found == 0 {
 		err = errStale
 	}

@@ -97,3 +97,22 @@ func TestALoneFailureWritesItsAlert(t *testing.T) {
 		require.Equal(t, 1, alerts)
 	})
 }
+
+// What a batch writes beside its run and slot, by whichever way, is never left
+// out: it takes the transaction.
+func TestNothingIsWrittenBesideALoneStatement(t *testing.T) {
+	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
+		err := n.here.tryAlone(t.Context(), "test", func(x *txn) error {
+			_, err := x.exec(x.ctx, "DELETE FROM cluster_values WHERE name = 'ping'")
+			return err
+		})
+		require.ErrorIs(t, err, errNotAlone)
+		err = n.here.tryAlone(t.Context(), "test", func(x *txn) error { return x.db.Create(&requestKeyRow{TenantID: 1}).Error })
+		require.ErrorIs(t, err, errNotAlone)
+		err = n.here.tryAlone(t.Context(), "test", func(x *txn) error {
+			_, err := x.clock()
+			return err
+		})
+		require.ErrorIs(t, err, errNotAlone)
+	})
+}

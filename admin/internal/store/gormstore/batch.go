@@ -220,7 +220,7 @@ func (b *batch) save() error {
 		changes = append(changes, change[executionRow]{m.before, after})
 		m.after, m.e = after, after.execution() // what callers get is what is stored
 	}
-	if b.t.alone != nil {
+	if b.t.alone != "" {
 		return b.saveAlone(changes)
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
@@ -233,6 +233,12 @@ func (b *batch) save() error {
 	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)
 	}
+	return b.saveRest()
+}
+
+// saveRest writes what comes of the moves beside executions, slots and limits.
+// Whatever it writes, the batch needs a transaction for it (saveAlone).
+func (b *batch) saveRest() error {
 	for _, a := range append(b.unarchive, b.archived...) {
 		if _, err := b.t.exec(b.t.ctx, "DELETE FROM attempts WHERE execution_id = ? AND fence = ? AND tenant_id = ?",
 			a.executionID, a.fence, a.tenantID); err != nil {

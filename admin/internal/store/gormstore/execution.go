@@ -160,6 +160,11 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 		r.Status = store.OfferDiscarded
 		return r, errors.Join(err, b.apply(m, fx))
 	}
+	if m.e.SendsSpent(m.spec.SendRetry) {
+		fx, err := m.e.SendFailed(b.now)
+		r.Status = store.OfferDiscarded
+		return r, errors.Join(err, b.apply(m, fx))
+	}
 	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
 	needsSlot := limit > 0 && !m.e.HoldsSlot
 	if needsSlot && m.spec.Blocking == domain.BlockCover {
@@ -264,7 +269,8 @@ func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID,
 	return err
 }
 
-// GiveBackOffers leaves the slot with the execution, so that order is kept.
+// GiveBackOffers leaves the slot with the execution, so that order is kept. One
+// whose sends are spent is ended by the sweep, or by the next offer.
 func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -285,7 +291,7 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 			if g.Refused {
 				giveBack = m.e.Refuse
 			}
-			if giveBack(b.now, g.Fence, g.Reason, g.Message, g.Wait) == nil {
+			if giveBack(b.now, g.Fence, g.Reason, g.Message, m.e.SendWait(m.spec.SendRetry, g.Wait)) == nil {
 				results[i].Status = store.OfferMade
 			}
 		}

@@ -108,6 +108,9 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListHeld(ctx, w.tenant, w.instance, []domain.Held{{ID: w.last, Fence: 1}})
 			require.NoError(t, err)
+			recent := []store.RecentJob{{Tenant: w.tenant, Job: w.jobs[0]}, {Tenant: w.tenant, Job: w.jobs[1]}}
+			_, err = s.RecentInstances(ctx, store.RecentInstancesParams{Jobs: recent, Until: time.Now(), Limit: 100})
+			require.NoError(t, err)
 			_, err = s.ListPartitionLags(ctx)
 			require.NoError(t, err)
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})

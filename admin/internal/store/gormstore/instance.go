@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -34,6 +36,8 @@ type instanceRow struct {
 	LeaseUntil  int64  `gorm:"column:lease_until"`
 	GoneAt      int64  `gorm:"column:gone_at"`
 	GoneReason  string `gorm:"column:gone_reason"`
+	Parked      bool   `gorm:"column:parked"`
+	WantedAt    int64  `gorm:"column:wanted_at"`
 }
 
 func (instanceRow) TableName() string { return "instances" }
@@ -129,7 +133,9 @@ func (t *txn) registerInstance(p store.RegisterInstanceParams) (*instanceRow, er
 }
 
 // leaseRow is the part of an instance that heartbeats change.
-type leaseRow struct{ id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt int64 }
+type leaseRow struct {
+	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt int64
+}
 
 var leaseTable = table[leaseRow]{
 	name: "instances", keys: 2, required: 2,
@@ -142,6 +148,8 @@ var leaseTable = table[leaseRow]{
 		intColumn("last_seen_at", func(r *leaseRow) *int64 { return &r.lastSeenAt }),
 		intColumn("lease_until", func(r *leaseRow) *int64 { return &r.leaseUntil }),
 		intColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
+		intColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
+		intColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
 	},
 }
 
@@ -170,6 +178,9 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 			now = instant(max(at, millis(now)))
 			after, load := *before, loads[before.id]
 			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), flag(load.Draining)
+			if after.parked = flag(load.Parked); !load.Parked {
+				after.wantedAt = 0
+			}
 			after.lastSeenAt = at
 			after.leaseUntil = max(after.leaseUntil, millis(instant(at).Add(ttl)))
 			changes = append(changes, change[leaseRow]{before, &after})
@@ -187,6 +198,32 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 		return leaseTable.update(t, changes)
 	})
 	return now, renewed, err
+}
+
+func (s *Store) WakeInstances(ctx context.Context, executors []domain.ExecutorID) error {
+	if len(executors) == 0 {
+		return nil
+	}
+	return s.runRepeatable(ctx, "wake instances", func(t *txn) error {
+		_, err := t.exec(t.ctx, "UPDATE instances SET wanted_at = "+t.d.clock()+" WHERE parked = 1 AND executor_id IN ("+idList(executors)+") AND gone_at = 0 AND wanted_at = 0")
+		return err
+	})
+}
+
+func (s *Store) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []domain.InstanceID, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.look(ctx, "list wanted instances", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		out = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.InstanceID
+			err := rows.Scan(&id)
+			out = append(out, id)
+			return err
+		}, "SELECT id FROM instances WHERE id IN ("+idList(ids)+") AND parked = 1 AND wanted_at > 0")
+	})
+	return out, err
 }
 
 func (s *Store) LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error {

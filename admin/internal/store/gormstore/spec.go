@@ -29,6 +29,9 @@ type specDocument struct {
 		MaxRuns   int           `json:"maxRuns,omitempty"`
 	} `json:"misfire"`
 	Routing     string `json:"routing,omitempty"`
+	RoutingKey  string `json:"routingKey,omitempty"`
+	Require     string `json:"requireLabels,omitempty"`
+	Prefer      string `json:"preferLabels,omitempty"`
 	Blocking    string `json:"blocking,omitempty"`
 	Parallelism int    `json:"parallelism,omitempty"`
 	Retry       struct {
@@ -37,10 +40,11 @@ type specDocument struct {
 		Backoff     float64       `json:"backoff,omitempty"`
 		MaxDelay    time.Duration `json:"maxDelay,omitempty"`
 	} `json:"retry"`
-	Timeout         time.Duration `json:"timeout,omitempty"`
-	DispatchTimeout time.Duration `json:"dispatchTimeout,omitempty"`
-	OnLost          string        `json:"onLost,omitempty"`
-	Priority        int           `json:"priority,omitempty"`
+	SendRetry       *sendRetryDocument `json:"sendRetry,omitempty"`
+	Timeout         time.Duration      `json:"timeout,omitempty"`
+	DispatchTimeout time.Duration      `json:"dispatchTimeout,omitempty"`
+	OnLost          string             `json:"onLost,omitempty"`
+	Priority        int                `json:"priority,omitempty"`
 	Owner           struct {
 		Name  string `json:"name,omitempty"`
 		Email string `json:"email,omitempty"`
@@ -54,12 +58,23 @@ type specDocument struct {
 	} `json:"alert"`
 }
 
+type sendRetryDocument struct {
+	MaxSends int           `json:"maxSends,omitempty"`
+	Delay    time.Duration `json:"delay,omitempty"`
+	Backoff  float64       `json:"backoff,omitempty"`
+	MaxDelay time.Duration `json:"maxDelay,omitempty"`
+}
+
 func encodeSpec(s *domain.JobSpec) (string, error) {
 	d := specDocument{
 		Name: s.Name, Description: s.Description, Labels: s.Labels, Handler: s.Handler, Input: s.Input,
 		Schedule: encodeSchedule(&s.Schedule),
-		Routing:  string(s.Routing), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Routing:  string(s.Routing), RoutingKey: s.RoutingKey, Require: s.Require.Text, Prefer: s.Prefer.Text,
+		Blocking: string(s.Blocking), Parallelism: s.Parallelism,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
+	}
+	if s.SendRetry != (domain.SendRetry{}) {
+		d.SendRetry = (*sendRetryDocument)(&s.SendRetry)
 	}
 	d.Misfire.Policy, d.Misfire.Threshold = string(s.Misfire.Policy), s.Misfire.Threshold
 	d.Misfire.Window, d.Misfire.MaxRuns = s.Misfire.Window, s.Misfire.MaxRuns
@@ -76,6 +91,18 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read stored job revision: %w", err)
 	}
+	require, err := domain.ParseSelector(d.Require)
+	if err != nil {
+		return nil, fmt.Errorf("read required labels of a stored job revision: %w", err)
+	}
+	prefer, err := domain.ParseSelector(d.Prefer)
+	if err != nil {
+		return nil, fmt.Errorf("read preferred labels of a stored job revision: %w", err)
+	}
+	var sends domain.SendRetry
+	if d.SendRetry != nil {
+		sends = domain.SendRetry(*d.SendRetry)
+	}
 	return &domain.JobSpec{
 		Name: d.Name, Description: d.Description, Labels: d.Labels, Handler: d.Handler, Input: d.Input,
 		Schedule: d.Schedule.schedule(),
@@ -83,7 +110,8 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 			Policy: domain.MisfirePolicy(d.Misfire.Policy), Threshold: d.Misfire.Threshold,
 			Window: d.Misfire.Window, MaxRuns: d.Misfire.MaxRuns,
 		},
-		Routing: domain.Routing(d.Routing), Blocking: domain.Blocking(d.Blocking), Parallelism: d.Parallelism,
+		Routing: domain.Routing(d.Routing), RoutingKey: d.RoutingKey, Require: require, Prefer: prefer, SendRetry: sends,
+		Blocking: domain.Blocking(d.Blocking), Parallelism: d.Parallelism,
 		Retry: domain.Retry{
 			MaxAttempts: d.Retry.MaxAttempts, Delay: d.Retry.Delay, Backoff: d.Retry.Backoff, MaxDelay: d.Retry.MaxDelay,
 		},

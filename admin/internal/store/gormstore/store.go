@@ -52,6 +52,7 @@ type Store struct {
 	leases      *sql.DB // one connection of its own on MySQL, write on SQLite
 	db          *gorm.DB
 	reader      *gorm.DB
+	refusing    *gorm.DB // refuses all statements (alone.go)
 	log         *slog.Logger
 	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
@@ -121,6 +122,8 @@ func connect(o Options) (*Store, error) {
 	if s.db, err = gorm.Open(dialector(s.write), cfg()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
 	}
+	s.refusing = s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()}) // with a statement of its own
+	s.refusing.Statement.ConnPool = refused{}
 	s.reader = s.db
 	if s.read != s.write {
 		if s.reader, err = gorm.Open(dialector(s.read), cfg()); err != nil {

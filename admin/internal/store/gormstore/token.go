@@ -2,10 +2,13 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -243,6 +246,10 @@ func (s *Store) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id 
 // is given away once. A boot that was let in may come back as long as the
 // token is valid, also when all uses are taken.
 func (s *Store) UseJoinToken(ctx context.Context, hash [32]byte, bootID string) (domain.JoinToken, error) {
+	// Most who come were here before: thousands at once after a node's restart.
+	if row, known, err := s.knownBoot(ctx, hash, bootID); err != nil || known {
+		return row.token(), err
+	}
 	var row joinTokenRow
 	err := s.runRepeatable(ctx, "use join token", func(t *txn) error {
 		now, err := t.clock()
@@ -278,4 +285,19 @@ func (s *Store) UseJoinToken(ctx context.Context, hash [32]byte, bootID string) 
 		return domain.JoinToken{}, err
 	}
 	return row.token(), nil
+}
+
+// knownBoot finds a valid token that this boot has used before; it takes no lock.
+func (s *Store) knownBoot(ctx context.Context, hash [32]byte, bootID string) (row joinTokenRow, known bool, err error) {
+	err = s.look(ctx, "find join token", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		known = false
+		return query(ctx, q, func(rows *sql.Rows) error {
+			known = true
+			return rows.Scan(&row.ID, &row.TenantID, &row.ExecutorID, &row.Name, &row.Prefix, &row.CreatedBy, &row.CreatedAt, &row.ExpiresAt, &row.MaxUses, &row.Uses)
+		}, "SELECT j.id, j.tenant_id, j.executor_id, j.name, j.prefix, j.created_by, j.created_at, j.expires_at, j.max_uses, j.uses"+
+			" FROM join_tokens j JOIN join_token_boots b ON b.token_id = j.id AND b.boot_id = ?"+
+			" WHERE j.hash = ? AND j.revoked_at = 0 AND (j.expires_at = 0 OR j.expires_at > "+s.d.clockNow()+")", bootID, hash[:])
+	})
+	row.Hash = hash[:]
+	return row, known, err
 }

@@ -38,6 +38,7 @@ type Store interface {
 // is called several times, and cleans up after its test.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Run("FirstUser", func(t *testing.T) { testFirstUser(t, open(t)) })
+	t.Run("Authorities", func(t *testing.T) { testAuthorities(t, open(t)) })
 	// These look at all partitions, so each has them for itself.
 	t.Run("PartitionLeases", func(t *testing.T) { testPartitionLeases(t, open(t)) })
 	t.Run("PartitionNodes", func(t *testing.T) { testPartitionNodes(t, open(t)) })
@@ -50,13 +51,13 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	}{
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
 		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
-		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens},
+		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens}, {"Denials", testDenials}, {"ParkedInstances", testParkedInstances},
 		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
 		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
-		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
+		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},

@@ -44,7 +44,7 @@ func (w *World) JobFiring(at time.Time, change func(*domain.JobSpec)) domain.Job
 	spec := domain.JobSpec{
 		Name: fmt.Sprintf("job %06d", jobNumber.Add(1)), Handler: "close-day", Blocking: domain.BlockParallel,
 		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}, OnLost: domain.OnLostFail,
-		Retry: domain.Retry{MaxAttempts: 1}, Routing: domain.RouteFirst,
+		Retry: domain.Retry{MaxAttempts: 1}, Routing: domain.RouteBusyOver,
 	}
 	if change != nil {
 		change(&spec)

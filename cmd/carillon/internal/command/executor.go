@@ -21,7 +21,7 @@ func (a *App) executorCommand() *cobra.Command {
 		a.tokenCreate(), a.tokenList(), a.tokenRevoke())
 	return a.serverFlags(group("executor", "Look at executors and their instances, and admit new ones",
 		"  carillon executor list\n  carillon executor get shop",
-		a.executorList(), a.executorGet(), a.executorHandlers(), a.executorCreate(), tokens))
+		a.executorList(), a.executorGet(), a.executorHandlers(), a.executorCreate(), a.executorDeny(), a.executorDenials(), a.executorAllow(), tokens))
 }
 
 var executorView = output.View[client.ExecutorSummary]{

@@ -22,8 +22,8 @@ import (
 // and put back.
 var (
 	writable = []string{
-		"name", "description", "labels", "executor", "handler", "input", "schedule", "misfire", "routing",
-		"blocking", "parallelism", "retry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "state",
+		"name", "description", "labels", "executor", "handler", "input", "schedule", "misfire", "routing", "routingKey",
+		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "state",
 	}
 	readOnly = []string{
 		"id", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",

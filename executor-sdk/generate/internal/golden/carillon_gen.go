@@ -39,6 +39,12 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 	executor.Handle(ex, "close-hour", t.Close,
 		executor.Cron("0 0 * * * *"),
 		executor.Input(json.RawMessage(`{"day":""}`)),
+		executor.Routing(executor.ConsistentHash),
+		executor.HashBy("/day"),
+		executor.RequireLabels("zone=eu, !spot"),
+		executor.PreferLabels("cache"),
+		executor.SendRetries(0),
+		executor.SendDelay(time.Second),
 	)
 	executor.HandleFunc(ex, "sweep", carillonFunc(t.Sweep, t.Finished, nil),
 		executor.Every(90*time.Second),

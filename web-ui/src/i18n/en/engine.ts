@@ -19,6 +19,7 @@ export const engine = {
       refused: 'Refused',
       not_chosen: 'Not chosen',
       no_handler: 'No handler',
+      label_mismatch: 'Other labels',
       not_connected: 'Not connected',
       silent: 'Silent',
       draining: 'Draining',

@@ -21,6 +21,7 @@ export const engine: typeof en = {
       refused: '拒绝',
       not_chosen: '未选中',
       no_handler: '无此处理器',
+      label_mismatch: '标签不符',
       not_connected: '未连接',
       silent: '无心跳',
       draining: '排空中',

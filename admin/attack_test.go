@@ -1,0 +1,221 @@
+package admin_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/lab"
+)
+
+var attackFor = flag.Duration("attack", 1500*time.Millisecond, "how long each attack of TestAttacks lasts (the figures of docs/acceptance.md: 60s)")
+
+// victimEnv makes this test binary an admin node of its own, so that its
+// memory can be told apart from the attackers'.
+const victimEnv = "CARILLON_TEST_VICTIM"
+
+// victimSays is what the victim prints once it serves.
+type victimSays struct{ URL, Wire, Token, Attacker string }
+
+func runVictim(dir string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	a, err := admin.New(ctx, admin.Config{
+		DataDir: dir, HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0", AdminPassword: password,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	shop, err := a.Provision(ctx, "shop")
+	if err != nil {
+		return err
+	}
+	attacker, err := a.Provision(ctx, "attacker")
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(victimSays{a.URL(), a.ExecutorAddress(), shop.JoinToken, attacker.JoinToken}); err != nil {
+		return err
+	}
+	go func() { // until the test closes our standard input
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		stop()
+	}()
+	return a.Run(ctx)
+}
+
+// victim is an admin node in a process of its own, with an honest executor.
+type victim struct {
+	t *testing.T
+	victimSays
+	pid   int
+	api   *lab.API
+	job   string
+	shop  *executor.Executor
+	lines *logLines
+}
+
+// logLines counts the sessions that the honest executor has opened.
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(p))
+	return len(p), nil
+}
+
+func (l *logLines) count(text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func startVictim(t *testing.T) *victim {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), victimEnv+"="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = in.Close(); require.NoError(t, cmd.Wait()) })
+	v := &victim{t: t, pid: cmd.Process.Pid, lines: &logLines{}}
+	require.NoError(t, json.NewDecoder(out).Decode(&v.victimSays))
+	v.api = lab.NewAPI(v.URL)
+	require.NoError(t, v.api.Ready(t.Context()))
+	require.NoError(t, v.api.SignIn(t.Context(), "admin", password, ""))
+	v.startShop()
+	return v
+}
+
+// startShop runs the executor that must not notice anything, and its job.
+func (v *victim) startShop() {
+	config := executor.Config{
+		Name: "shop", Addresses: []string{v.Wire}, Token: executor.Secret(v.Token), JournalDir: v.t.TempDir(),
+		Logger: slog.New(slog.NewTextHandler(v.lines, nil)),
+	}
+	var err error
+	v.shop, err = executor.New(config)
+	require.NoError(v.t, err)
+	executor.HandleFunc(v.shop, "sell", func(context.Context) error { return nil })
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- v.shop.Run(ctx) }()
+	v.t.Cleanup(func() { cancel(); require.NoError(v.t, <-done) })
+	select {
+	case <-v.shop.Ready():
+	case <-time.After(30 * time.Second):
+		v.t.Fatal("the executor did not register")
+	}
+	var list struct{ Items []struct{ ID, Name string } }
+	require.NoError(v.t, v.api.Call(v.t.Context(), http.MethodGet, "/api/v1/executors", nil, &list))
+	for _, e := range list.Items {
+		if e.Name == "shop" {
+			v.job, err = v.api.CreateJob(v.t.Context(), map[string]any{
+				"name": "sell", "executor": map[string]string{"id": e.ID}, "handler": "sell",
+				"schedule": map[string]any{"kind": "none", "zone": "UTC"},
+			})
+			require.NoError(v.t, err)
+		}
+	}
+}
+
+// sell runs the job once and waits for its success.
+func (v *victim) sell(ctx context.Context) error {
+	var r struct{ ID, State string }
+	if err := v.api.Call(ctx, http.MethodPost, "/api/v1/jobs/"+v.job+"/run", map[string]any{}, &r); err != nil {
+		return err
+	}
+	return lab.Until(ctx, time.Minute, "run "+r.ID, func(ctx context.Context) error {
+		err := v.api.Call(ctx, http.MethodGet, "/api/v1/runs/"+r.ID, nil, &r)
+		if err == nil && r.State != "succeeded" {
+			err = fmt.Errorf("it is %s", r.State)
+		}
+		return err
+	})
+}
+
+// maxGrowth is what an attack may cost the node (RELIABILITY 5.1).
+const maxGrowth = 64 << 20
+
+// TestAttacks lets each attack go on for a while (-attack) against a node in a
+// process of its own. The node's memory grows by 64 MiB at most, and another
+// executor keeps its session and its runs.
+func TestAttacks(t *testing.T) {
+	if testing.Short() {
+		*attackFor = 300 * time.Millisecond
+	}
+	v := startVictim(t)
+	require.NoError(t, v.sell(t.Context()))
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			before := lab.UsageOf(v.pid).RSS
+			peak := before
+			ctx, cancel := context.WithTimeout(t.Context(), *attackFor)
+			defer cancel()
+			var all sync.WaitGroup
+			hits := make([]int, a.attackers)
+			for i := range a.attackers {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						a.do(ctx, v)
+						hits[i]++
+					}
+				})
+			}
+			sold := 0
+			for ctx.Err() == nil || sold == 0 {
+				peak = max(peak, lab.UsageOf(v.pid).RSS)
+				require.NoError(t, v.sell(t.Context()))
+				sold++
+			}
+			all.Wait()
+			peak = max(peak, lab.UsageOf(v.pid).RSS)
+			total := 0
+			for _, n := range hits {
+				total += n
+			}
+			t.Logf("%d attempts in %s; memory %d → at most %d MiB; %d runs of another executor", total, *attackFor, before>>20, peak>>20, sold)
+			require.LessOrEqual(t, peak-before, int64(maxGrowth))
+			require.NoError(t, v.shop.Health())
+			require.Equal(t, 1, v.lines.count("connected to admin node"), "its session is the first one")
+		})
+	}
+}
+
+// from dials from an address of its own, as another host would.
+func from(ctx context.Context, local, address string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err == nil {
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+	}
+	return conn, err
+}

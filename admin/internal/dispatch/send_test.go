@@ -1,0 +1,232 @@
+package dispatch
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func (r *rig) refuse(from *instance, o store.OfferResult) {
+	from.Release(o.Execution.ID, o.Execution.Fence) // as the session does
+	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Code: "busy", Message: "full"})
+	synctest.Wait()
+}
+
+// TestASendThatIsRefusedGoesToAnother, after the job's own pause, and costs no
+// attempt.
+func TestASendThatIsRefusedGoesToAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first, second := r.join(5, nil), r.join(5, nil)
+		run := r.Run(r.Job(func(s *domain.JobSpec) {
+			s.SendRetry = domain.SendRetry{Delay: 2 * time.Second, Backoff: 2}
+		}), time.Now())
+		r.fire(run)
+		r.refuse(first, one(t, first.sent()))
+		time.Sleep(2*time.Second - time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, second.sent())
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		o := one(t, second.sent())
+		require.Equal(t, int64(2), o.Execution.Fence)
+		r.refuse(second, o)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		o = one(t, first.sent())
+		r.accept(first, o)
+		after := r.Find(run.ID)
+		require.Equal(t, domain.Running, after.State)
+		require.Equal(t, 1, after.Attempt)
+		require.Equal(t, 2, after.FailedSends())
+	})
+}
+
+func TestTheLastSendEndsTheRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(5, nil)
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.SendRetry = domain.SendRetry{MaxSends: 2} }), time.Now())
+		r.fire(run)
+		for range 2 {
+			r.refuse(to, one(t, to.sent()))
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		require.Empty(t, to.sent())
+		after := r.Find(run.ID)
+		require.Equal(t, domain.Failed, after.State)
+		require.Equal(t, domain.ReasonSendFailed, after.Reason)
+		require.Equal(t, run.ID, one(t, r.ended).ID)
+		require.Empty(t, to.taken)
+		require.Equal(t, domain.AlertRunFailed, one(t, r.Alerts()).Kind)
+	})
+}
+
+// TestSendsToSessionsThatBreakAreCountedToo.
+func TestSendsToSessionsThatBreakAreCountedToo(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first, second := r.join(5, nil), r.join(5, nil)
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.Routing = domain.RouteFirst }), time.Now())
+		r.fire(run)
+		o := one(t, first.sent())
+		r.fleet.leave(first)
+		r.d.Left(r.Tenant, first.id, map[domain.ExecutionID]int64{run.ID: o.Execution.Fence})
+		r.d.Moved(r.Executor)
+		synctest.Wait()
+		require.Equal(t, run.ID, one(t, second.sent()).Execution.ID, "first is the second one now")
+		after := r.Find(run.ID)
+		require.Equal(t, 1, after.FailedSends())
+	})
+}
+
+// TestThePinnedMoveWithTheirInstance: they wait while it is full, take nobody
+// else's room, and take the next one as soon as it is gone.
+func TestThePinnedMoveWithTheirInstance(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var waits atomic.Int32
+		r.store.fail(func(method string) error {
+			if method == "RecordWaits" {
+				waits.Add(1)
+			}
+			return nil
+		}, nil)
+		first, second := r.join(1, nil), r.join(1, nil)
+		pinned := r.Job(func(s *domain.JobSpec) { s.Routing = domain.RouteFirst })
+		runs := []domain.Execution{r.Run(pinned, time.Now()), r.Run(pinned, time.Now())}
+		r.fire(runs...)
+		require.Equal(t, runs[0].ID, one(t, first.sent()).Execution.ID)
+		require.Empty(t, second.sent())
+		require.Equal(t, "the one instance that the routing strategy first takes is full", r.Find(runs[1].ID).Message)
+		require.Equal(t, int32(1), waits.Load(), "room elsewhere is none for it")
+		r.d.Room(r.Executor, 1)
+		synctest.Wait()
+		require.Equal(t, int32(1), waits.Load())
+
+		free := r.Run(r.Job(nil), time.Now())
+		r.fire(free)
+		require.Equal(t, free.ID, one(t, second.sent()).Execution.ID, "others are not held up")
+		second.Release(free.ID, 1)
+		r.fleet.leave(first)
+		r.d.Moved(r.Executor)
+		synctest.Wait()
+		require.Equal(t, runs[1].ID, one(t, second.sent()).Execution.ID)
+	})
+}
+
+// TestWhoNeedsLabelsWaitsForThem, without a round for every room elsewhere.
+func TestWhoNeedsLabelsWaitsForThem(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var waits atomic.Int32
+		r.store.fail(func(method string) error {
+			if method == "RecordWaits" {
+				waits.Add(1)
+			}
+			return nil
+		}, nil)
+		plain := r.join(5, nil)
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.Require = selector(t, "gpu, zone=eu") }), time.Now())
+		r.fire(run)
+		require.Equal(t, "no connected instance that serves the handler has the labels gpu, zone=eu", r.Find(run.ID).Message)
+		r.d.Room(r.Executor, 5)
+		synctest.Wait()
+		require.Empty(t, plain.sent())
+		require.Equal(t, int32(1), waits.Load())
+		gpu := r.join(1, func(i *instance) { i.traits.Labels = map[string]string{"gpu": "a100", "zone": "eu"} })
+		r.d.Room(r.Executor, 1)
+		synctest.Wait()
+		require.Equal(t, run.ID, one(t, gpu.sent()).Execution.ID)
+	})
+}
+
+// TestBlockedRunsTakeNoTurn: a run that is not offered gives its turn back.
+func TestBlockedRunsTakeNoTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a, b := r.join(5, nil), r.join(5, nil)
+		job := r.Job(func(s *domain.JobSpec) { s.Routing, s.Blocking = domain.RouteRoundRobin, domain.BlockSerial })
+		first := r.Run(job, time.Now())
+		r.fire(first)
+		from, other := a, b
+		if len(b.taken) > 0 {
+			from, other = b, a
+		}
+		o := one(t, from.sent())
+		r.accept(from, o)
+		second := r.Run(job, time.Now().Add(time.Millisecond))
+		time.Sleep(time.Millisecond)
+		r.fire(second)
+		require.Equal(t, domain.ReasonWaitSlot, r.Find(second.ID).Reason)
+		r.finish(from, o.Execution)
+		synctest.Wait()
+		require.Equal(t, second.ID, one(t, other.sent()).Execution.ID)
+	})
+}
+
+// TestUsesAreReadFromTheRows: a new process goes on where the last one stopped.
+func TestUsesAreReadFromTheRows(t *testing.T) {
+	for _, routing := range []domain.Routing{domain.RouteRoundRobin, domain.RouteLeastRecentlyUsed, domain.RouteLeastFrequentlyUsed} {
+		t.Run(string(routing), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				all := []*instance{r.join(50, nil), r.join(50, nil), r.join(50, nil)}
+				job := r.Job(func(s *domain.JobSpec) { s.Routing = routing })
+				turn := func() int {
+					time.Sleep(time.Millisecond)
+					r.fire(r.Run(job, time.Now()))
+					for n, i := range all {
+						if len(i.sent()) > 0 {
+							return n
+						}
+					}
+					return -1
+				}
+				begin := turn()
+				for n := 1; n < 9; n++ {
+					require.Equal(t, (begin+n)%3, turn())
+					if n == 4 {
+						r.d.uses = uses{} // as in another process
+					}
+				}
+				r.d.uses = uses{}
+				r.store.fail(only("RecentInstances"), nil)
+				require.GreaterOrEqual(t, turn(), 0, "without an answer it goes by what is known")
+				r.store.heal()
+			})
+		})
+	}
+}
+
+// TestAFloodIsNotReadUp: jobs that nobody knows are not held up by a reading.
+func TestAFloodIsNotReadUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var reads atomic.Int32
+		r.store.fail(func(method string) error {
+			if method == "RecentInstances" {
+				reads.Add(1)
+			}
+			return nil
+		}, nil)
+		r.join(500, nil)
+		var runs []domain.Execution
+		for range 2 * maxRead {
+			runs = append(runs, r.Run(r.Job(func(s *domain.JobSpec) { s.Routing = domain.RouteRoundRobin }), time.Now()))
+		}
+		part := func(n int) (out []domain.Execution) { // of one worker, so that they come in one batch
+			for _, e := range runs {
+				if e.Partition%offerWorkers == 0 && len(out) < n {
+					out = append(out, e)
+				}
+			}
+			return out
+		}
+		r.fire(part(2)...)
+		require.Equal(t, int32(1), reads.Load())
+		r.d.uses = uses{}
+		due, specs := r.d.specsOf(t.Context(), runs, map[domain.ExecutorID]int{})
+		r.d.recall(t.Context(), due, specs)
+		require.Equal(t, int32(1), reads.Load())
+	})
+}

@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func frameOf(kind byte, flags uint16, stream, length uint32, data ...byte) []byte {
+	out := []byte{0, kind}
+	out = binary.BigEndian.AppendUint16(out, flags)
+	out = binary.BigEndian.AppendUint32(out, stream)
+	out = binary.BigEndian.AppendUint32(out, length)
+	return append(out, data...)
+}
+
+func TestGuard(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	const ms = time.Millisecond
+	ping := frameOf(proto.MuxPing, proto.MuxFlagSYN, 0, 1)
+	update := frameOf(proto.MuxWindowUpdate, 0, 1, 128<<10)
+	open := func(id uint32) []byte { return frameOf(proto.MuxWindowUpdate, proto.MuxFlagSYN, id, 0) }
+	type event struct {
+		every time.Duration
+		n     int
+		bytes []byte
+	}
+	for name, c := range map[string]struct {
+		events []event
+		want   string
+	}{
+		"an honest session":             {[]event{{0, 1, open(1)}, {0, 1, open(3)}, {100 * ms, 1000, ping}, {ms, 1000, update}}, ""},
+		"a pause does not save up":      {[]event{{time.Hour, 1, ping}, {0, 39, ping}, {0, 1, ping}}, "20 pings"},
+		"pings at the limit":            {[]event{{50 * ms, 2000, ping}}, ""},
+		"pings over the limit":          {[]event{{40 * ms, 2000, ping}}, "20 pings"},
+		"a third stream":                {[]event{{0, 1, open(1)}, {0, 1, open(3)}, {time.Hour, 1, open(5)}}, "third stream"},
+		"a third stream with data":      {[]event{{0, 1, open(1)}, {0, 1, open(3)}, {0, 1, frameOf(proto.MuxData, proto.MuxFlagSYN, 5, 1, 'x')}}, "third stream"},
+		"a stream that was reset":       {[]event{{0, 3, frameOf(proto.MuxWindowUpdate, proto.MuxFlagSYN|8, 1, 0)}}, "third stream"},
+		"4 GB announced":                {[]event{{0, 1, frameOf(proto.MuxData, 0, 1, 0xffffffff)}}, "4294967295 bytes"},
+		"a window is no flood":          {[]event{{0, 3, frameOf(proto.MuxData, 0, 1, maxWindow, make([]byte, maxWindow)...)}}, ""},
+		"data that looks like pings":    {[]event{{0, 100, frameOf(proto.MuxData, 0, 1, 12, ping...)}}, ""},
+		"frames that carry nothing":     {[]event{{0, 4001, frameOf(proto.MuxData, 0, 1, 0)}}, "without data"},
+		"updates without end":           {[]event{{0, 4001, update}}, "without data"},
+		"farewells without end":         {[]event{{0, 4001, frameOf(proto.MuxGoAway, 0, 0, 0)}}, "without data"},
+		"updates within what is honest": {[]event{{ms, 10_000, update}}, ""},
+	} {
+		for _, pieces := range []int{1, 5, 1 << 20} { // bytes come in any portions
+			var g guard
+			now := began
+			var err error
+			for _, e := range c.events {
+				for range e.n {
+					now = now.Add(e.every)
+					for rest := e.bytes; len(rest) > 0 && err == nil; {
+						n := min(pieces, len(rest))
+						err = g.pass(rest[:n], now)
+						rest = rest[n:]
+					}
+				}
+			}
+			if c.want == "" {
+				require.NoError(t, err, name)
+			} else {
+				require.ErrorContains(t, err, c.want, name)
+			}
+		}
+	}
+}

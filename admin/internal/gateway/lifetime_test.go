@@ -1,0 +1,228 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func leaving() *proto.ControlToAdmin {
+	return &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Leave{Leave: &proto.Leave{}}}
+}
+
+// TestACleanStopLeavesTheListAtOnce, and not when the lease has run out.
+func TestACleanStopLeavesTheListAtOnce(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 2)
+	s := get(t, b.rec.joined)
+	p.send(p.control, leaving())
+	require.Equal(t, s.Instance, get(t, b.fleet.left))
+	require.Same(t, s, get(t, b.rec.left), "the admin ends the session when it is done")
+	require.ErrorIs(t, s.err(), errLeft)
+}
+
+func TestAStopWithoutTheDatabaseEndsTheSessionAllTheSame(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 2)
+	s := get(t, b.rec.joined)
+	b.fleet.broken.Store(true)
+	p.send(p.control, leaving())
+	require.Same(t, s, get(t, b.rec.left))
+	require.Empty(t, b.fleet.left)
+}
+
+// TestAnOldSessionIsReplaced when its last offer has been answered; until then
+// it takes answers and gets no offers.
+func TestAnOldSessionIsReplaced(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 5)
+	s := get(t, b.rec.joined)
+	require.True(t, s.Reserve(7, 1))
+	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
+	require.NotNil(t, p.nextCommand().GetOffers())
+
+	now := s.retires
+	require.Positive(t, b.gate.age(s, now.Add(-time.Hour)))
+	require.False(t, s.isDraining())
+	require.Equal(t, retireEvery, b.gate.age(s, now))
+	require.Empty(t, b.gate.Sessions(1, 2, "close-day"))
+	require.False(t, s.Reserve(8, 1))
+	require.Equal(t, retireEvery, b.gate.age(s, now.Add(retireEvery)), "an offer is open")
+	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{
+		Answers: []*proto.Answer{{ExecutionId: 7, Fence: 1, Accepted: true}},
+	}}})
+	get(t, b.rec.answers)
+	require.Equal(t, retireEvery, b.gate.age(s, now.Add(retireEvery)), "its grant is on the way")
+	s.SendGrants([]*proto.Grant{{ExecutionId: 7, Fence: 1, Granted: true}})
+	require.True(t, p.nextCommand().GetGrants().GetGrants()[0].Granted)
+	require.Equal(t, retirement, b.gate.age(s, now.Add(2*retireEvery)))
+	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
+	require.Same(t, s, get(t, b.rec.left))
+	var end *farewellError
+	require.ErrorAs(t, s.err(), &end)
+
+	again := b.join(bootA, 5)
+	require.Equal(t, p.registered.InstanceId, again.registered.InstanceId)
+}
+
+// TestAnOldSessionDoesNotWaitForEver for an answer that does not come.
+func TestAnOldSessionDoesNotWaitForEver(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 5)
+	s := get(t, b.rec.joined)
+	require.True(t, s.Reserve(7, 1))
+	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
+	b.gate.age(s, s.retires)
+	b.gate.age(s, s.retires.Add(retirement))
+	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
+	require.Same(t, s, get(t, b.rec.left))
+}
+
+// TestANodeThatStopsWaitsForWhatIsUnderWay: an answer to its offer, the
+// acknowledgement of a result; and no longer than it was told.
+func TestANodeThatStopsWaitsForWhatIsUnderWay(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 5)
+	s := get(t, b.rec.joined)
+	b.gate.Settle(t.Context()) // nothing is under way
+	require.True(t, s.Reserve(7, 1))
+	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	b.gate.Settle(short)
+	require.Error(t, short.Err(), "the answer is missing")
+
+	settled := make(chan struct{})
+	go func() { b.gate.Settle(t.Context()); close(settled) }()
+	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{Results: []*proto.Result{{ExecutionId: 6, Fence: 1}}}}})
+	get(t, b.rec.results)
+	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{Answers: []*proto.Answer{{ExecutionId: 7, Fence: 1, Accepted: true}}}}})
+	get(t, b.rec.answers)
+	s.SendGrants([]*proto.Grant{{ExecutionId: 7, Fence: 1, Granted: true}})
+	require.False(t, s.calm(), "the result is not acknowledged")
+	s.SendAcks([]*proto.ResultAck{{ExecutionId: 6, Fence: 1}})
+	get(t, settled)
+}
+
+func TestSessionsDoNotGrowOldTogether(t *testing.T) {
+	g := New(Options{Logger: slog.New(slog.DiscardHandler), RecycleAfter: 10 * time.Hour})
+	seen := map[time.Duration]bool{}
+	for range 200 {
+		d := g.lifetime(&peer{})
+		require.LessOrEqual(t, d, 10*time.Hour)
+		require.GreaterOrEqual(t, d, 8*time.Hour)
+		seen[d.Truncate(time.Minute)] = true
+	}
+	require.Greater(t, len(seen), 50)
+	d := g.lifetime(&peer{serial: "1", until: time.Now().Add(time.Hour)})
+	require.Less(t, d, time.Hour, "never longer than the certificate")
+	require.Zero(t, g.lifetime(&peer{serial: "1", until: time.Now()}))
+}
+
+// TestWhoReportsFasterThanIsStoredWaits: its results stay with it, not in the
+// node's memory.
+func TestWhoReportsFasterThanIsStoredWaits(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 5)
+	s := get(t, b.rec.joined)
+	result := func(id int64) *proto.CommandToAdmin {
+		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{
+			Results: []*proto.Result{{ExecutionId: id, Fence: 1, Output: make([]byte, proto.MaxOutput)}},
+		}}}
+	}
+	const fit = maxOwedBytes / (proto.MaxOutput + 200)
+	sent := make(chan error, 1)
+	go func() {
+		for id := range int64(fit + 1) {
+			if err := proto.WriteFrame(p.command, result(id), proto.MaxFrame); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	for range fit {
+		get(t, b.rec.results)
+	}
+	require.NoError(t, <-sent, "the last one fits into the window")
+	// Heartbeats go on meanwhile.
+	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: &proto.Heartbeat{Seq: 1}}})
+	require.EqualValues(t, 1, p.nextControl().GetHeartbeatAck().GetSeq())
+	require.Empty(t, b.rec.results)
+	s.SendAcks([]*proto.ResultAck{{ExecutionId: 0, Fence: 1}})
+	require.EqualValues(t, fit, get(t, b.rec.results).ExecutionId)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Equal(t, fit, s.owed.count)
+}
+
+func TestDebtIsPaidOff(t *testing.T) {
+	s := &Session{}
+	s.owed.less.L = &s.mu
+	require.True(t, s.owe([]*proto.Result{{Output: make([]byte, 800)}, {Output: make([]byte, 1800)}}))
+	require.Equal(t, 2, s.owed.count)
+	require.EqualValues(t, 3000, s.owed.bytes)
+	s.owed.pay(1)
+	require.EqualValues(t, 1500, s.owed.bytes)
+	s.owed.pay(5)
+	require.Zero(t, s.owed.count)
+	require.Zero(t, s.owed.bytes)
+}
+
+func tcp(address string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)) }
+
+func TestDoor(t *testing.T) {
+	a, b := addressOf(tcp("10.0.0.1:1")), addressOf(tcp("10.0.0.2:1"))
+	d := newDoor(Limits{Pending: 3, PendingPerAddress: 2, PerAddress: 3, Sessions: 3, SessionsPerTenant: 2})
+	require.True(t, d.enter(a))
+	require.True(t, d.enter(a))
+	require.False(t, d.enter(a), "two strangers of one address")
+	require.True(t, d.enter(b))
+	require.False(t, d.enter(b), "three in all")
+	d.known(a)
+	require.True(t, d.enter(b))
+	d.known(a)
+	require.True(t, d.enter(a))
+	d.known(a)
+	require.False(t, d.enter(a), "three connections of one address")
+	require.EqualValues(t, 3, d.turnedAway())
+	for range 3 {
+		d.leave(a)
+	}
+	for range 2 {
+		d.known(b)
+		d.leave(b)
+	}
+	require.Empty(t, d.from)
+	require.Zero(t, d.pending)
+
+	first, err := d.seat(1)
+	require.NoError(t, err)
+	_, err = d.seat(1)
+	require.NoError(t, err)
+	_, err = d.seat(1)
+	require.Equal(t, domain.CodeRateLimited, domain.CodeOf(err))
+	require.ErrorContains(t, err, "one tenant")
+	_, err = d.seat(2)
+	require.NoError(t, err)
+	_, err = d.seat(2)
+	require.ErrorContains(t, err, "maximum of 3")
+	first()
+	_, err = d.seat(1)
+	require.NoError(t, err)
+}
+
+func TestAddresses(t *testing.T) {
+	require.Equal(t, "10.0.0.1", addressOf(tcp("10.0.0.1:80")).String())
+	require.Equal(t, addressOf(tcp("10.0.0.1:80")), addressOf(tcp("[::ffff:10.0.0.1]:81")))
+	require.Equal(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8::2:3]:80")), "one host has a whole network")
+	require.NotEqual(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8:0:1::1]:80")))
+}

@@ -1,0 +1,122 @@
+package gormstore
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+type authorityRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	Epoch       int64  `gorm:"column:epoch"`
+	Certificate []byte `gorm:"column:certificate"`
+	SealedKey   []byte `gorm:"column:sealed_key"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	ExpiresAt   int64  `gorm:"column:expires_at"`
+}
+
+func (authorityRow) TableName() string { return "executor_authorities" }
+
+type denialRow struct {
+	ID         int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID   int64  `gorm:"column:tenant_id"`
+	ExecutorID int64  `gorm:"column:executor_id"`
+	Kind       string `gorm:"column:kind"`
+	Subject    string `gorm:"column:subject"`
+	Label      string `gorm:"column:label"`
+	Reason     string `gorm:"column:reason"`
+	CreatedBy  string `gorm:"column:created_by"`
+	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (denialRow) TableName() string { return "executor_denials" }
+
+func (r denialRow) denial() domain.Denial {
+	return domain.Denial{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Kind: domain.DenialKind(r.Kind),
+		Subject: r.Subject, Label: r.Label, Reason: r.Reason, CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt),
+	}
+}
+
+func toDenials(rows []denialRow) []domain.Denial {
+	out := make([]domain.Denial, len(rows))
+	for i, r := range rows {
+		out[i] = r.denial()
+	}
+	return out
+}
+
+func (s *Store) CreateAuthority(ctx context.Context, a domain.Authority) error {
+	return s.run(ctx, "create authority", func(t *txn) error {
+		err := t.db.Create(&authorityRow{
+			ID: a.ID, Epoch: int64(a.Epoch), Certificate: a.Certificate, SealedKey: a.SealedKey,
+			CreatedAt: millis(a.CreatedAt), ExpiresAt: millis(a.ExpiresAt),
+		}).Error
+		return taken(err, "certificate authority", number(a.Epoch).String())
+	})
+}
+
+func (s *Store) ListAuthorities(ctx context.Context) (out []domain.Authority, err error) {
+	rows, err := findAll[authorityRow](ctx, s, "list authorities", "epoch DESC", "expires_at > "+s.d.clockNow())
+	for _, r := range rows {
+		out = append(out, domain.Authority{
+			ID: r.ID, Epoch: int(r.Epoch), Certificate: r.Certificate, SealedKey: r.SealedKey,
+			CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
+		})
+	}
+	return out, err
+}
+
+func (s *Store) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denial, error) {
+	row := denialRow{
+		ID: d.ID, TenantID: int64(d.TenantID), ExecutorID: int64(d.Executor), Kind: string(d.Kind), Subject: d.Subject,
+		Label: clip(d.Label, nameSize), Reason: clip(d.Reason, messageSize), CreatedBy: clip(d.CreatedBy, nameSize),
+	}
+	err := s.runRepeatable(ctx, "create denial", func(t *txn) error {
+		if _, err := t.executorName(d.TenantID, d.Executor); err != nil {
+			return err
+		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		row.CreatedAt = millis(now)
+		return taken(t.db.Create(&row).Error, "denial", d.Subject)
+	})
+	if domain.Is(err, domain.CodeConflict) {
+		return s.FindDenial(ctx, d.TenantID, d.Executor, d.Subject)
+	}
+	return row.denial(), err
+}
+
+func (s *Store) ListDenials(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Denial, err error) {
+	err = s.look(ctx, "list denials", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var rows []denialRow
+		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("id DESC").Limit(pageSize(maxPage)).Find(&rows).Error
+		out = toDenials(rows)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) DeleteDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, id int64) error {
+	return s.runRepeatable(ctx, "delete denial", func(t *txn) error {
+		return t.mustFind("denial", number(id), "DELETE FROM executor_denials WHERE id = ? AND tenant_id = ? AND executor_id = ?", id, int64(tenant), int64(executor))
+	})
+}
+
+func (s *Store) FindDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, subjects ...string) (domain.Denial, error) {
+	row, err := findOne[denialRow](ctx, s, "find denial", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(tenant), int64(executor), subjects)
+	return row.denial(), err
+}
+
+func (s *Store) ListDenialsSince(ctx context.Context, since time.Time) (now time.Time, out []domain.Denial, err error) {
+	if now, err = s.Now(ctx); err != nil {
+		return now, nil, err
+	}
+	rows, err := findAll[denialRow](ctx, s, "list new denials", "created_at", "created_at >= ?", millis(since))
+	return now, toDenials(rows), err
+}
