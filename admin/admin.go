@@ -228,7 +228,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
 		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
-		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, Logger: a.log,
+		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []maintenance.Chore{
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},

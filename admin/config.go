@@ -68,8 +68,10 @@ type Config struct {
 	// LogRetention is how long handlers' logs are kept; default 30 days. Logs
 	// never outlive their run.
 	LogRetention time.Duration
-	Mail         MailConfig
-	Webhook      WebhookConfig
+	// Logs bounds what handlers' logs may fill.
+	Logs    LogsConfig
+	Mail    MailConfig
+	Webhook WebhookConfig
 	// Operators are told when firing is held on all nodes: the database's clock
 	// leapt, or the database has lost commits.
 	Operators OperatorsConfig
@@ -113,6 +115,29 @@ func (c Config) checkExecutors() error {
 		return errors.New("executor limits: must not be negative")
 	}
 	return nil
+}
+
+// LogsConfig bounds what handlers' logs may fill: 0 means the default, negative
+// no limit. What is over is not kept, and a line in the log says how much.
+type LogsConfig struct {
+	// RunLines and RunBytes are of one run, all its attempts together, before
+	// compression; default 2,000,000 lines and 256 MiB.
+	RunLines, RunBytes int64
+	// TenantDayBytes is of all runs of a tenant in a day (UTC), before
+	// compression; default 4 GiB.
+	TenantDayBytes int64
+	// TenantBytes is what the logs of a tenant may take in the database, after
+	// compression, before the oldest go; default 10 GiB.
+	TenantBytes int64
+}
+
+func (l LogsConfig) withDefaults() LogsConfig {
+	for field, value := range map[*int64]int64{&l.RunLines: 2_000_000, &l.RunBytes: 256 << 20, &l.TenantDayBytes: 4 << 30, &l.TenantBytes: 10 << 30} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	return l
 }
 
 // MailConfig says how mails are sent. An empty Host means that mail alerts
@@ -172,6 +197,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
 	setDefault(&c.ExecutorCertificates, CertificatesOff)
 	setDefault(&c.Version, "dev")
+	c.Logs = c.Logs.withDefaults()
 	if c.RunRetention == 0 {
 		c.RunRetention = 90 * 24 * time.Hour
 	}

@@ -225,6 +225,7 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	spec.Misfire.Threshold = time.Duration(decl.MisfireThresholdMs) * time.Millisecond
 	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond
 	spec.Misfire.MaxRuns = int(decl.MisfireMaxRuns)
+	spec.Sharding = declaredSharding(decl.Sharding)
 	declaredSchedule(&spec.Schedule, decl, d.now())
 	var err error
 	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {

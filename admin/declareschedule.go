@@ -59,3 +59,17 @@ func (d *declarer) declaredCalendars(ctx context.Context, tenant domain.TenantID
 	}
 	return out, nil
 }
+
+func declaredSharding(s *proto.Sharding) domain.Sharding {
+	if s == nil {
+		return domain.Sharding{}
+	}
+	out := domain.Sharding{
+		Mode: domain.ShardMode(s.Mode), Shards: int(s.Shards), OnGone: domain.OnGone(s.OnGone),
+		Before: s.Before, After: s.After, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond,
+	}
+	if out.Mode == domain.ShardBroadcast && out.OnGone == "" {
+		out.OnGone = domain.GoneMiss
+	}
+	return out
+}

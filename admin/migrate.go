@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -37,7 +38,10 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 	if err != nil {
 		return gormstore.Options{}, err
 	}
-	return gormstore.Options{Driver: driver, DSN: dsn, Logger: c.Logger, NextFire: timing.Next}, nil
+	return gormstore.Options{
+		Driver: driver, DSN: dsn, Logger: c.Logger, NextFire: timing.Next,
+		LogLimits: store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
+	}, nil
 }
 
 func (a *Admin) openStore(ctx context.Context) error {

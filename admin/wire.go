@@ -61,8 +61,16 @@ func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
 		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
 		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
 		Input: input, TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted, Cause: string(e.Cause),
-		ShardTotal: 1, TenantId: int64(e.TenantID), Note: e.Note,
+		TenantId: int64(e.TenantID), Note: e.Note, LogLevel: spec.LogLevel,
+		ShardIndex: int32(e.Shard), ShardTotal: int32(e.Shards), Part: partName(e.Part), ParentId: int64(e.Parent),
 	}
+}
+
+func partName(p domain.Part) string {
+	if p == domain.PartNone {
+		return ""
+	}
+	return p.String()
 }
 
 func (t target) SendGrants(grants []dispatch.Grant) {

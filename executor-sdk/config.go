@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -92,13 +93,19 @@ type Config struct {
 	// Logger gets the SDK's own messages. Default slog.Default().
 	Logger *slog.Logger
 
-	// LogLevel is the lowest level that is captured into the logs of runs.
-	// Default slog.LevelInfo.
+	// LogLevel is the lowest level that is captured into the logs of runs; the
+	// option LogLevel sets another one for a handler. Default slog.LevelInfo.
 	LogLevel slog.Leveler
+
+	// TraceID returns the trace id of the span in a context, 32 hexadecimal
+	// digits, or "" when there is none; it stands beside captured log lines.
+	// Default: the trace id of the run's trigger (Task.Traceparent).
+	TraceID func(ctx context.Context) string
 
 	// LogBuffer bounds the memory, in bytes, of log lines that no admin node
 	// has stored yet; one run may take a quarter of it. Beyond, lines are
-	// dropped and counted. Default 16 MiB.
+	// dropped and counted. The same lines stand in JournalDir, in files of at
+	// most four times that, so that they survive the process. Default 16 MiB.
 	LogBuffer int
 }
 

@@ -165,6 +165,30 @@ func ExampleTaskFrom() {
 	// succeeded
 }
 
+func ExampleShards() {
+	admin, ex := newDemo()
+	executor.HandleOut(ex, "count-orders", func(ctx context.Context) (int, error) {
+		mine := executor.TaskFrom(ctx).Shard()
+		orders := 0
+		for id := range uint64(100) {
+			if mine.Mine(id) { // every order belongs to exactly one shard
+				orders++
+			}
+		}
+		return orders, nil
+	}, executor.Cron("0 0 3 * * *"), executor.Shards(4), executor.AfterShards("add-up"))
+	executor.HandleFunc(ex, "clear-cache", func(ctx context.Context) error {
+		return nil // once on every instance
+	}, executor.Every(time.Hour), executor.Broadcast())
+	executor.HandleIn(ex, "add-up", func(ctx context.Context, all executor.ShardResults) error {
+		fmt.Println(all.Succeeded, "of", all.Total)
+		return nil
+	})
+
+	admin.run(ex, "count-orders", "", func(o *proto.Offer) { o.Part, o.ShardIndex, o.ShardTotal = "shard", 3, 4 })
+	// Output: succeeded 25
+}
+
 func pay(_ context.Context, key string) error {
 	fmt.Println("paying with key", key)
 	return nil

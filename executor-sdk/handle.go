@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"reflect"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/schema"
@@ -14,6 +15,7 @@ import (
 type handler struct {
 	name, description string
 	idempotent        bool
+	logLevel          slog.Leveler // nil = Config.LogLevel
 	in, out           *schema.Type
 	own               *job   // declared by the options beside the handler; nil = none
 	jobs              []*job // declared by Job, and own

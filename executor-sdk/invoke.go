@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
@@ -15,6 +16,26 @@ type run struct {
 	input []byte
 	log   *logship.Writer
 	level slog.Leveler
+	// traceOf is Config.TraceID; nil = none.
+	traceOf func(context.Context) string
+	trace   string // of the trigger; empty = none
+}
+
+// traceIn returns the trace id of the span in ctx, or "".
+func (r *run) traceIn(ctx context.Context) string {
+	if r.traceOf == nil {
+		return ""
+	}
+	return r.traceOf(ctx)
+}
+
+// traceOfParent returns the trace id in a traceparent, which the W3C writes as
+// version "-" trace id "-" span id "-" flags.
+func traceOfParent(traceparent string) string {
+	if parts := strings.Split(traceparent, "-"); len(parts) >= 4 {
+		return parts[1]
+	}
+	return ""
 }
 
 type runKey struct{}
@@ -26,10 +47,19 @@ func runFrom(ctx context.Context) *run {
 
 // invoke runs the handler of an offer, in the attempt's own goroutine.
 func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
-	r := &run{task: taskOf(o), input: o.GetInput(), level: p.config.LogLevel,
+	h := p.handlers[o.GetHandler()]
+	r := &run{task: taskOf(o), input: o.GetInput(),
+		level: p.config.LogLevel, traceOf: p.config.TraceID, trace: traceOfParent(o.GetTraceparent()),
 		log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt())}
+	var ofJob slog.Level
+	if h.logLevel != nil {
+		r.level = h.logLevel
+	}
+	if ofJob.UnmarshalText([]byte(o.GetLogLevel())) == nil {
+		r.level = ofJob
+	}
 	defer r.log.Close() // also when the handler ends its goroutine
-	back := p.call(context.WithValue(ctx, runKey{}, r), p.handlers[o.GetHandler()], o.GetInput())
+	back := p.call(context.WithValue(ctx, runKey{}, r), h, o.GetInput())
 	back.LogLines = r.log.Close()
 	return back
 }

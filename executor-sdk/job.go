@@ -45,6 +45,8 @@ type job struct {
 	ownedBy              Ownership
 	removal              RemovalPolicy
 	onSuccess, onFailure string
+	shards               *proto.Sharding
+	fireTimeout          time.Duration
 }
 
 // declaration checks what can be checked here and writes the job as the wire
@@ -54,7 +56,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	if err := checkName(j.name); err != nil {
 		return nil, fmt.Errorf("job name %q: %w", j.name, err)
 	}
-	if err := j.checkSchedule(); err != nil {
+	if err := errors.Join(j.checkSchedule(), j.checkSharding()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -93,6 +95,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),
 		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
 		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),
+		Sharding: j.shards,
 	}
 	d.RoutingKey, d.RequireLabels, d.PreferLabels = j.routingKey, j.requireLabels, j.preferLabels
 	d.MaxSends, d.SendDelayMs = int32(j.maxSends), j.sendDelay.Milliseconds()

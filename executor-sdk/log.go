@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -10,14 +11,17 @@ import (
 // to, which people read in the web UI while it grows. Outside of a handler it
 // returns slog.Default().
 //
-// The lines go to the run's log only. To have them in the application's own
+// The lines go to the run's log only, with the time, the level, the attributes
+// and the trace id (Config.TraceID). What a handler prints to its standard
+// output is not captured. Attributes that are called password, token, api_key
+// and the like are written as "[redacted]". To have the lines in the application's own
 // log as well, install LogHandler and use slog.InfoContext and its kin.
 func Logger(ctx context.Context) *slog.Logger {
 	r := runFrom(ctx)
 	if r == nil {
 		return slog.Default()
 	}
-	return slog.New(&logHandler{run: r, next: slog.DiscardHandler})
+	return slog.New(&logHandler{run: r, trace: r.traceIn(ctx), next: slog.DiscardHandler})
 }
 
 // LogHandler returns a handler that passes everything on to next and also
@@ -26,7 +30,8 @@ func Logger(ctx context.Context) *slog.Logger {
 //	slog.SetDefault(slog.New(executor.LogHandler(slog.NewTextHandler(os.Stderr, nil))))
 //
 // Then slog.InfoContext(ctx, …) anywhere below a handler appears in both. The
-// level for runs is Config.LogLevel; next keeps its own. A nil next discards.
+// level for runs is Config.LogLevel, or the handler's LogLevel; next keeps its
+// own. A nil next discards.
 func LogHandler(next slog.Handler) slog.Handler {
 	if next == nil {
 		next = slog.DiscardHandler
@@ -36,7 +41,8 @@ func LogHandler(next slog.Handler) slog.Handler {
 
 // logHandler implements slog.Handler. It is immutable.
 type logHandler struct {
-	run   *run // fixed by Logger; nil = the one of each record's context
+	run   *run   // fixed by Logger; nil = the one of each record's context
+	trace string // of the context that Logger was given
 	next  slog.Handler
 	scope []scope // what WithAttrs and WithGroup added, in their order
 }
@@ -67,7 +73,7 @@ func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
 		if at.IsZero() {
 			at = time.Now()
 		}
-		r.log.Write(at, int(record.Level), record.Message, encodeAttrs(h.scope, record))
+		r.log.Write(at, int(record.Level), record.Message, encodeAttrs(h.scope, record), cmp.Or(r.traceIn(ctx), h.trace, r.trace))
 	}
 	if !h.next.Enabled(ctx, record.Level) {
 		return nil
@@ -92,5 +98,5 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 }
 
 func (h *logHandler) with(s scope, next slog.Handler) slog.Handler {
-	return &logHandler{run: h.run, next: next, scope: append(h.scope[:len(h.scope):len(h.scope)], s)}
+	return &logHandler{run: h.run, trace: h.trace, next: next, scope: append(h.scope[:len(h.scope):len(h.scope)], s)}
 }

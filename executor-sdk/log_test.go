@@ -76,7 +76,64 @@ func TestLogLinesAreSentAgainUntilStored(t *testing.T) {
 	seen := saw(t, admin, lines(2))
 	require.Equal(t, seen.Lines[0].Number, seen.Lines[1].Number)
 	require.NoError(t, a.stop())
-	require.NotContains(t, a.log.String(), "log lines are lost")
+	require.NotContains(t, a.log.String(), "log lines are left")
+}
+
+type spanKey struct{}
+
+// The trace id comes from the span of the context, then from the one that the
+// logger was made in, then from the trigger.
+func TestLogLinesCarryTheTrace(t *testing.T) {
+	span := func(ctx context.Context, id string) context.Context { return context.WithValue(ctx, spanKey{}, id) }
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(ctx context.Context) error {
+			executor.Logger(ctx).Info("trigger")
+			inner := executor.Logger(span(ctx, "b")).With("k", "v")
+			inner.Info("logger")
+			inner.InfoContext(span(ctx, "c"), "context")
+			slog.New(executor.LogHandler(nil)).InfoContext(span(ctx, "d"), "application")
+			return nil
+		})
+	}, func(c *executor.Config) {
+		c.TraceID = func(ctx context.Context) string { id, _ := ctx.Value(spanKey{}).(string); return id }
+	})
+	const trigger = "4bf92f3577b34da6a3ce929d0e0e4736"
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "h", func(o *proto.Offer) { o.Traceparent = "00-" + trigger + "-00f067aa0ba902b7-01" })))
+	got := []string{}
+	for _, l := range saw(t, admin, lines(4)).Lines {
+		got = append(got, l.GetMessage()+" "+l.GetTraceId())
+	}
+	require.Equal(t, []string{"trigger " + trigger, "logger b", "context c", "application d"}, got)
+	require.NoError(t, a.stop())
+}
+
+// A job's level comes before its handler's, and that before the executor's.
+func TestLogLevels(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	say := func(ctx context.Context) error {
+		executor.Logger(ctx).Debug("debug")
+		executor.Logger(ctx).Info("info")
+		executor.Logger(ctx).Error("error")
+		return nil
+	}
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "chatty", say, executor.LogLevel(slog.LevelDebug))
+		executor.HandleFunc(ex, "quiet", say, executor.LogLevel(slog.LevelError))
+		executor.HandleFunc(ex, "plain", say)
+	})
+	job := func(level string) func(*proto.Offer) { return func(o *proto.Offer) { o.LogLevel = level } }
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "chatty"), offer(2, "quiet"), offer(3, "plain")))
+	saw(t, admin, results(3))
+	require.NoError(t, session(t, admin, 1).Offer(offer(4, "quiet", job("INFO")), offer(5, "chatty", job("nonsense"))))
+	got := map[int64][]string{}
+	for _, l := range saw(t, admin, lines(11)).Lines {
+		got[l.Execution] = append(got[l.Execution], l.GetMessage())
+	}
+	require.Equal(t, map[int64][]string{
+		1: {"debug", "info", "error"}, 2: {"error"}, 3: {"info", "error"}, 4: {"info", "error"}, 5: {"debug", "info", "error"},
+	}, got)
+	require.NoError(t, a.stop())
 }
 
 // A handler that logs without end loses lines, not the heartbeats, and the
@@ -159,6 +216,22 @@ func TestAttributesBecomeJSON(t *testing.T) {
 		"d": "1m30s", "t": "1970-01-01T00:00:00Z", "err": "broken", "any": map[string]any{"x": 1.0}, "chan": true,
 		"bad": "!PANIC: no", "log": map[string]any{"shown": "yes"}, "g": map[string]any{"n": 1.0}, "inlined": 2.0,
 	}, got)
+	require.NoError(t, a.stop())
+}
+
+func TestSecretsAreRedactedByTheirName(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(ctx context.Context) error {
+			executor.Logger(ctx).With("API-Key", "s1").Info("m", "password", "s2", "accessToken", "s3", "X-Api-Key", []byte("s4"),
+				slog.Group("db", slog.String("DSN", "s5"), slog.String("host", "db1")), "tokens_used", 17, "secretary", "Ms Berg")
+			return nil
+		})
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "h")))
+	const hidden = `"[redacted]"`
+	require.JSONEq(t, `{"API-Key":`+hidden+`,"password":`+hidden+`,"accessToken":`+hidden+`,"X-Api-Key":`+hidden+
+		`,"db":{"DSN":`+hidden+`,"host":"db1"},"tokens_used":17,"secretary":"Ms Berg"}`, string(saw(t, admin, lines(1)).Lines[0].GetAttrs()))
 	require.NoError(t, a.stop())
 }
 

@@ -75,7 +75,11 @@ func (e *attrEncoder) attr(a slog.Attr) {
 	if value.Kind() != slog.KindGroup {
 		e.open()
 		e.key(a.Key)
-		e.value(value)
+		if isSecret(a.Key) {
+			e.text(redacted)
+		} else {
+			e.value(value)
+		}
 		return
 	}
 	members := value.Group()

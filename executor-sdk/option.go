@@ -1,6 +1,9 @@
 package executor
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // HandlerOption describes a handler when it is registered.
 type HandlerOption interface{ applyHandler(*handler) }
@@ -32,6 +35,13 @@ func (o handlerOption) applyHandler(h *handler) { o(h) }
 // is given to another one instead of being reported as lost.
 func Idempotent() HandlerOption {
 	return handlerOption(func(h *handler) { h.idempotent = true })
+}
+
+// LogLevel is the lowest level of what the handler's runs log that is captured,
+// in place of Config.LogLevel. A *slog.LevelVar can be changed while they run.
+// The level that a job has in the admin comes before it.
+func LogLevel(level slog.Leveler) HandlerOption {
+	return handlerOption(func(h *handler) { h.logLevel = level })
 }
 
 // Description says what the handler, or inside Job the job, does.

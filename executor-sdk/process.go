@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -91,11 +92,24 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
 		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
+		Spool: filepath.Join(found.Dir, "logs"), Died: diedWith(found.Entries),
 	})
 	if ex.tls == nil {
 		p.warnPlain()
 	}
 	return p, nil
+}
+
+// diedWith says of an attempt that it was running when its process died.
+func diedWith(entries []journal.Entry) func(execution, fence int64) bool {
+	type attempt struct{ execution, fence int64 }
+	died := map[attempt]bool{}
+	for _, e := range entries {
+		if e.Kind == journal.Granted {
+			died[attempt{e.Execution, e.Fence}] = true
+		}
+	}
+	return func(execution, fence int64) bool { return died[attempt{execution, fence}] }
 }
 
 func newBoot() string {

@@ -35,6 +35,13 @@ func victim() {
 func registerVictims(ex *executor.Executor) {
 	executor.HandleOut(ex, "quick", func(context.Context) (string, error) { return "done", nil })
 	executor.HandleFunc(ex, "slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	executor.HandleFunc(ex, "talk", func(ctx context.Context) error {
+		for i := range 100 {
+			executor.Logger(ctx).Info("talk", "i", i)
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
 	executor.HandleFunc(ex, "deaf", func(context.Context) error { select {} })
 	executor.HandleFunc(ex, "witness", func(ctx context.Context) error {
 		f, err := os.OpenFile(os.Getenv("EXECUTOR_TEST_WITNESS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -126,6 +133,36 @@ func TestKilledProcessIsReportedByTheNext(t *testing.T) {
 	require.EqualValues(t, 9, seen.Results[6].GetExecutionId())
 	require.NoError(t, b.stop())
 	require.Len(t, admin.Seen().Results, 7)
+}
+
+// The process is killed with log lines that no admin node has stored. The next
+// one ships them, and says where the log breaks off.
+func TestLogLinesSurviveAKill(t *testing.T) {
+	journal := t.TempDir()
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	admin.HoldLogAcks.Store(true)
+	child := startVictim(t, admin, journal)
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "talk")))
+	saw(t, admin, lines(100)) // what is sent stands on the disk
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait()
+	saw(t, admin, func(seen fakeadmin.Seen) bool { return seen.Ended == 1 })
+
+	admin.HoldLogAcks.Store(false)
+	a := start(t, admin, registerVictims, func(c *executor.Config) { c.JournalDir = journal })
+	seen := saw(t, admin, lines(201))
+	for i, l := range seen.Lines[100:] {
+		require.EqualValues(t, 1, l.Execution)
+		require.EqualValues(t, i+1, l.Number)
+		if i < 100 {
+			require.Equal(t, fmt.Sprintf(`{"i":%d}`, i), string(l.GetAttrs()))
+		}
+	}
+	require.Contains(t, seen.Lines[200].GetMessage(), "the process of this run died here")
+	require.NoError(t, a.stop())
+	left, err := filepath.Glob(filepath.Join(journal, "1", "logs", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "what is stored is not kept")
 }
 
 // A process that is killed over and over under load: what the handlers wrote

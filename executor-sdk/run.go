@@ -9,7 +9,7 @@ import (
 )
 
 // flushTimeout bounds how long a stop waits for admin nodes to take over
-// results and logs. What is left then stays in the journal (logs are lost).
+// results and logs. What is left then stays in the journal's folder.
 const flushTimeout = 5 * time.Second
 
 // Run connects to the admin nodes and runs handlers until ctx ends. Then it
@@ -91,7 +91,7 @@ func (p *process) drain() (clean bool) {
 	})
 	wait.Go(func() {
 		if err := p.logs.Flush(flush); err != nil {
-			p.logger.Warn("log lines are lost", "err", err)
+			p.logger.Warn("log lines are left; the next process with this journal folder ships them", "err", err)
 		}
 	})
 	wait.Wait()

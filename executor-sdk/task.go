@@ -27,9 +27,13 @@ type Task struct {
 	FireTime time.Time
 	// Cause is why the run exists: schedule, manual, api, misfire, retry, …
 	Cause string
-	// ShardIndex and ShardTotal are this run's slice of a broadcast, index from
-	// 0. ShardTotal is 0 when the run is no broadcast.
+	// ShardIndex and ShardTotal are this run's slice of a fire with shards, index
+	// from 0; see Shard. ShardTotal is 0 when the run is no shard.
 	ShardIndex, ShardTotal int
+	// Part is "shard", "before" or "after" (BeforeShards, AfterShards) for a part
+	// of the run ParentID, and empty for a run of its own.
+	Part     string
+	ParentID int64
 	// Note is what the person who started the run by hand wrote.
 	Note string
 	// Traceparent is the W3C trace context of the trigger, or empty.
@@ -65,6 +69,8 @@ func taskOf(o *proto.Offer) Task {
 		Cause:       o.GetCause(),
 		ShardIndex:  int(o.GetShardIndex()),
 		ShardTotal:  int(o.GetShardTotal()),
+		Part:        o.GetPart(),
+		ParentID:    o.GetParentId(),
 		Note:        o.GetNote(),
 		Traceparent: o.GetTraceparent(),
 		Script:      scriptOf(o),

@@ -1133,10 +1133,11 @@ type JobDeclaration struct {
 	SendBackoffPermille int32    `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
 	// Who decides about the job: code, console, propose; empty = the code, until
 	// somebody edits the job in the console.
-	Ownership string `protobuf:"bytes,70,opt,name=ownership,proto3" json:"ownership,omitempty"`
+	Ownership string `protobuf:"bytes,90,opt,name=ownership,proto3" json:"ownership,omitempty"`
 	// What becomes of it when no version declares it any more: keep, pause,
 	// delete; empty = pause with ownership "code", else keep.
-	Removal       string `protobuf:"bytes,71,opt,name=removal,proto3" json:"removal,omitempty"`
+	Removal       string    `protobuf:"bytes,91,opt,name=removal,proto3" json:"removal,omitempty"`
+	Sharding      *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"` // absent: one fire is one run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1458,6 +1459,98 @@ func (x *JobDeclaration) GetRemoval() string {
 	return ""
 }
 
+func (x *JobDeclaration) GetSharding() *Sharding {
+	if x != nil {
+		return x.Sharding
+	}
+	return nil
+}
+
+// Sharding cuts each fire of a job into shards.
+type Sharding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mode          string                 `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`                   // broadcast: one on each instance that serves the handler; fixed: shards of them
+	Shards        int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`              // fixed: 1 to 1000
+	OnGone        string                 `protobuf:"bytes,3,opt,name=on_gone,json=onGone,proto3" json:"on_gone,omitempty"` // broadcast, an instance gone before its shard ran: miss (the default), move
+	Before        string                 `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`               // handlers of the same executor; empty = no hook
+	After         string                 `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	TimeoutMs     int64                  `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // of the whole fire; 0 = none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sharding) Reset() {
+	*x = Sharding{}
+	mi := &file_carillon_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sharding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sharding) ProtoMessage() {}
+
+func (x *Sharding) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sharding.ProtoReflect.Descriptor instead.
+func (*Sharding) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Sharding) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Sharding) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Sharding) GetOnGone() string {
+	if x != nil {
+		return x.OnGone
+	}
+	return ""
+}
+
+func (x *Sharding) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *Sharding) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *Sharding) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
 // InventoryItem tells what the journal knows of one attempt.
 type InventoryItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1471,7 +1564,7 @@ type InventoryItem struct {
 
 func (x *InventoryItem) Reset() {
 	*x = InventoryItem{}
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1576,7 @@ func (x *InventoryItem) String() string {
 func (*InventoryItem) ProtoMessage() {}
 
 func (x *InventoryItem) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1589,7 @@ func (x *InventoryItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryItem.ProtoReflect.Descriptor instead.
 func (*InventoryItem) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{8}
+	return file_carillon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InventoryItem) GetExecutionId() int64 {
@@ -1543,7 +1636,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1648,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1661,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{9}
+	return file_carillon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Registered) GetInstanceId() int64 {
@@ -1623,7 +1716,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1728,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1741,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{10}
+	return file_carillon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Inventory) GetItems() []*InventoryItem {
@@ -1668,7 +1761,7 @@ type Verdicts struct {
 
 func (x *Verdicts) Reset() {
 	*x = Verdicts{}
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1773,7 @@ func (x *Verdicts) String() string {
 func (*Verdicts) ProtoMessage() {}
 
 func (x *Verdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1786,7 @@ func (x *Verdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
 func (*Verdicts) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{11}
+	return file_carillon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Verdicts) GetVerdicts() []*InventoryVerdict {
@@ -1714,7 +1807,7 @@ type InventoryVerdict struct {
 
 func (x *InventoryVerdict) Reset() {
 	*x = InventoryVerdict{}
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +1819,7 @@ func (x *InventoryVerdict) String() string {
 func (*InventoryVerdict) ProtoMessage() {}
 
 func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +1832,7 @@ func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryVerdict.ProtoReflect.Descriptor instead.
 func (*InventoryVerdict) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{12}
+	return file_carillon_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InventoryVerdict) GetExecutionId() int64 {
@@ -1774,7 +1867,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1879,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1892,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{13}
+	return file_carillon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Notice) GetCode() string {
@@ -1832,7 +1925,7 @@ type NodeList struct {
 
 func (x *NodeList) Reset() {
 	*x = NodeList{}
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1937,7 @@ func (x *NodeList) String() string {
 func (*NodeList) ProtoMessage() {}
 
 func (x *NodeList) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1950,7 @@ func (x *NodeList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeList.ProtoReflect.Descriptor instead.
 func (*NodeList) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{14}
+	return file_carillon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeList) GetNodes() []*Node {
@@ -1878,7 +1971,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1983,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1996,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{15}
+	return file_carillon_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Node) GetId() string {
@@ -1941,7 +2034,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2046,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2059,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{16}
+	return file_carillon_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Heartbeat) GetSeq() int64 {
@@ -2045,7 +2138,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2150,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2163,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{17}
+	return file_carillon_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeartbeatAck) GetSeq() int64 {
@@ -2104,7 +2197,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2209,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2222,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{18}
+	return file_carillon_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Drain) GetReason() string {
@@ -2156,7 +2249,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2261,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2274,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{20}
 }
 
 // Wake asks a parked instance for its sessions to all nodes.
@@ -2193,7 +2286,7 @@ type Wake struct {
 
 func (x *Wake) Reset() {
 	*x = Wake{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2298,7 @@ func (x *Wake) String() string {
 func (*Wake) ProtoMessage() {}
 
 func (x *Wake) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2311,7 @@ func (x *Wake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wake.ProtoReflect.Descriptor instead.
 func (*Wake) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 type CommandToExecutor struct {
@@ -2236,7 +2329,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2341,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2354,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -2349,7 +2442,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2454,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2467,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -2442,7 +2535,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2454,7 +2547,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2467,7 +2560,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -2502,6 +2595,13 @@ type Offer struct {
 	// instance was chosen; 0 = the registration. A one-step offer that arrives
 	// when the lease counted from then may be over must not start.
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	// Empty for a run that stands for itself; "shard" with shard_index (from 0) of
+	// shard_total; "before" and "after" for the hooks around the shards. parent_id
+	// is the run that they are parts of. Without these shard_total is 0.
+	Part     string `protobuf:"bytes,30,opt,name=part,proto3" json:"part,omitempty"`
+	ParentId int64  `protobuf:"varint,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
+	// The lowest level of log lines to capture for this run (DEBUG, INFO, WARN, ERROR); empty = as the executor's own settings say.
+	LogLevel string `protobuf:"bytes,60,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	// What an agent runs; absent for all other handlers (SPEC.md, section 11).
 	Script        *Script `protobuf:"bytes,26,opt,name=script,proto3" json:"script,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2510,7 +2610,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2622,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2635,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -2664,6 +2764,27 @@ func (x *Offer) GetLeaseSeq() int64 {
 	return 0
 }
 
+func (x *Offer) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *Offer) GetParentId() int64 {
+	if x != nil {
+		return x.ParentId
+	}
+	return 0
+}
+
+func (x *Offer) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
+}
+
 func (x *Offer) GetScript() *Script {
 	if x != nil {
 		return x.Script
@@ -2693,7 +2814,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2826,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2839,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Script) GetId() int64 {
@@ -2793,7 +2914,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2926,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2939,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -2843,7 +2964,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2976,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2989,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -2915,7 +3036,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3048,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3061,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -2962,7 +3083,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3095,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3108,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -3020,7 +3141,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3153,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3166,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -3068,7 +3189,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3201,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3214,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -3133,7 +3254,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3266,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3279,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -3193,7 +3314,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3326,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3339,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3321,7 +3442,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3454,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3467,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3370,7 +3491,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3503,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3516,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3435,7 +3556,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3568,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3581,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3483,7 +3604,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3616,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3629,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3550,7 +3671,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3683,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3696,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -3607,7 +3728,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3619,7 +3740,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3632,7 +3753,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -3677,14 +3798,16 @@ type LogLine struct {
 	Level   int32  `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// JSON object of the attributes, or empty.
-	Attrs         []byte `protobuf:"bytes,4,opt,name=attrs,proto3" json:"attrs,omitempty"`
+	Attrs []byte `protobuf:"bytes,4,opt,name=attrs,proto3" json:"attrs,omitempty"`
+	// Of the span that the line was written in, 32 hexadecimal digits in lower case; empty = none.
+	TraceId       string `protobuf:"bytes,5,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +3819,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,7 +3832,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{40}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -3740,6 +3863,13 @@ func (x *LogLine) GetAttrs() []byte {
 	return nil
 }
 
+func (x *LogLine) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
+}
+
 type LogAck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           int64                  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
@@ -3750,7 +3880,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +3892,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3775,7 +3905,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{41}
+	return file_carillon_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -3875,7 +4005,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
-	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\x95\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\"\xc8\n" +
 	"\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -3926,8 +4056,17 @@ const file_carillon_proto_rawDesc = "" +
 	"\tmax_sends\x185 \x01(\x05R\bmaxSends\x12\"\n" +
 	"\rsend_delay_ms\x186 \x01(\x03R\vsendDelayMs\x122\n" +
 	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x12\x1c\n" +
-	"\townership\x18F \x01(\tR\townership\x12\x18\n" +
-	"\aremoval\x18G \x01(\tR\aremoval\"\x92\x01\n" +
+	"\townership\x18Z \x01(\tR\townership\x12\x18\n" +
+	"\aremoval\x18[ \x01(\tR\aremoval\x121\n" +
+	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\"\x9c\x01\n" +
+	"\bSharding\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12\x17\n" +
+	"\aon_gone\x18\x03 \x01(\tR\x06onGone\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\"\x92\x01\n" +
 	"\rInventoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
@@ -3993,7 +4132,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xab\x04\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xf9\x04\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -4017,7 +4156,10 @@ const file_carillon_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
-	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12+\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12\x12\n" +
+	"\x04part\x18\x1e \x01(\tR\x04part\x12\x1b\n" +
+	"\tparent_id\x18\x1f \x01(\x03R\bparentId\x12\x1b\n" +
+	"\tlog_level\x18< \x01(\tR\blogLevel\x12+\n" +
 	"\x06script\x18\x1a \x01(\v2\x13.carillon.v1.ScriptR\x06script\"\xe2\x01\n" +
 	"\x06Script\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
@@ -4094,12 +4236,13 @@ const file_carillon_proto_rawDesc = "" +
 	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x1d\n" +
 	"\n" +
 	"first_line\x18\x04 \x01(\x03R\tfirstLine\x12*\n" +
-	"\x05lines\x18\x05 \x03(\v2\x14.carillon.v1.LogLineR\x05lines\"d\n" +
+	"\x05lines\x18\x05 \x03(\v2\x14.carillon.v1.LogLineR\x05lines\"\x7f\n" +
 	"\aLogLine\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x05R\x05level\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
-	"\x05attrs\x18\x04 \x01(\fR\x05attrs\"D\n" +
+	"\x05attrs\x18\x04 \x01(\fR\x05attrs\x12\x19\n" +
+	"\btrace_id\x18\x05 \x01(\tR\atraceId\"D\n" +
 	"\x06LogAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12(\n" +
 	"\x05error\x18\x02 \x01(\v2\x12.carillon.v1.ErrorR\x05error*]\n" +
@@ -4141,7 +4284,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -4155,94 +4298,96 @@ var file_carillon_proto_goTypes = []any{
 	(*Register)(nil),          // 9: carillon.v1.Register
 	(*Handler)(nil),           // 10: carillon.v1.Handler
 	(*JobDeclaration)(nil),    // 11: carillon.v1.JobDeclaration
-	(*InventoryItem)(nil),     // 12: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 13: carillon.v1.Registered
-	(*Inventory)(nil),         // 14: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 15: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 16: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 17: carillon.v1.Notice
-	(*NodeList)(nil),          // 18: carillon.v1.NodeList
-	(*Node)(nil),              // 19: carillon.v1.Node
-	(*Heartbeat)(nil),         // 20: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 21: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 22: carillon.v1.Drain
-	(*Leave)(nil),             // 23: carillon.v1.Leave
-	(*Wake)(nil),              // 24: carillon.v1.Wake
-	(*CommandToExecutor)(nil), // 25: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 26: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 27: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 28: carillon.v1.Offer
-	(*Script)(nil),            // 29: carillon.v1.Script
-	(*AnswerBatch)(nil),       // 30: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 31: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 32: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 33: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 34: carillon.v1.StartedBatch
-	(*Started)(nil),           // 35: carillon.v1.Started
-	(*ResultBatch)(nil),       // 36: carillon.v1.ResultBatch
-	(*Result)(nil),            // 37: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 38: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 39: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 40: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 41: carillon.v1.Cancel
-	(*LogBatch)(nil),          // 42: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 43: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 44: carillon.v1.LogLine
-	(*LogAck)(nil),            // 45: carillon.v1.LogAck
-	nil,                       // 46: carillon.v1.Register.LabelsEntry
+	(*Sharding)(nil),          // 12: carillon.v1.Sharding
+	(*InventoryItem)(nil),     // 13: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 14: carillon.v1.Registered
+	(*Inventory)(nil),         // 15: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 16: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 17: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 18: carillon.v1.Notice
+	(*NodeList)(nil),          // 19: carillon.v1.NodeList
+	(*Node)(nil),              // 20: carillon.v1.Node
+	(*Heartbeat)(nil),         // 21: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 22: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 23: carillon.v1.Drain
+	(*Leave)(nil),             // 24: carillon.v1.Leave
+	(*Wake)(nil),              // 25: carillon.v1.Wake
+	(*CommandToExecutor)(nil), // 26: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 27: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 28: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 29: carillon.v1.Offer
+	(*Script)(nil),            // 30: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 31: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 32: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 33: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 34: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 35: carillon.v1.StartedBatch
+	(*Started)(nil),           // 36: carillon.v1.Started
+	(*ResultBatch)(nil),       // 37: carillon.v1.ResultBatch
+	(*Result)(nil),            // 38: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 39: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 40: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 41: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 42: carillon.v1.Cancel
+	(*LogBatch)(nil),          // 43: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 44: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 45: carillon.v1.LogLine
+	(*LogAck)(nil),            // 46: carillon.v1.LogAck
+	nil,                       // 47: carillon.v1.Register.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
 	6,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
 	9,  // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	20, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	22, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	14, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	23, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
-	13, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	21, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	18, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	22, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	21, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	23, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	15, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	24, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
+	14, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	22, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	19, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	23, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	6,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	15, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	24, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
-	46, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	16, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	25, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
+	47, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	10, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	12, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	12, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	13, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	13, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
 	11, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	1,  // 19: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	16, // 20: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	18, // 21: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	17, // 22: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	12, // 23: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	16, // 24: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 25: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	19, // 26: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	27, // 27: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	32, // 28: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	38, // 29: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	40, // 30: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	30, // 31: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	34, // 32: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	36, // 33: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	28, // 34: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	29, // 35: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	31, // 36: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	33, // 37: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	35, // 38: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	37, // 39: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 40: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	39, // 41: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	41, // 42: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	43, // 43: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	44, // 44: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	6,  // 45: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	12, // 19: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	1,  // 20: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	17, // 21: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	19, // 22: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	18, // 23: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	13, // 24: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	17, // 25: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 26: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	20, // 27: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	28, // 28: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	33, // 29: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	39, // 30: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	41, // 31: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	31, // 32: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	35, // 33: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	37, // 34: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	29, // 35: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	30, // 36: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	32, // 37: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	34, // 38: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	36, // 39: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	38, // 40: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 41: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	40, // 42: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	42, // 43: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	44, // 44: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	45, // 45: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	6,  // 46: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -4266,13 +4411,13 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Verdicts)(nil),
 		(*ControlToExecutor_Wake)(nil),
 	}
-	file_carillon_proto_msgTypes[21].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[22].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 	}
-	file_carillon_proto_msgTypes[22].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[23].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -4283,7 +4428,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -79,6 +79,18 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, readAhead), max: max}
 }
 
+// Await returns when there is something to read, or the stream's own error. It
+// gives the last frame's memory back: whoever has many streams waits here and
+// not in Next.
+func (r *Reader) Await() error {
+	r.buf = nil
+	if buffered, ok := r.r.(*bufio.Reader); ok {
+		_, err := buffered.Peek(1)
+		return err
+	}
+	return nil
+}
+
 // Next reads one frame into m. It returns io.EOF at a clean end of the
 // stream, and otherwise one of the Err values above or the stream's own error.
 // The length is checked before memory is taken for it.

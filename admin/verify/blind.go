@@ -80,16 +80,17 @@ func (c *checker) points(j *job) []Time {
 
 // windowsOf are the targets, and the runs that were asked for.
 func (c *checker) windowsOf(j *job, reach Time) []window {
-	idle := map[Time]bool{} // by rows that tell of no start
+	fires := map[Time]*Row{}
 	for _, i := range j.rows {
-		row := &c.h.Rows[i]
-		if row.scheduled() && row.State != "succeeded" && len(c.keys[row.Key]) == 0 {
-			idle[row.FireAt] = true
+		if row := &c.h.Rows[i]; row.scheduled() {
+			fires[row.FireAt] = row
 		}
 	}
 	var list []window
 	for _, t := range j.targets {
-		list = append(list, window{t.fire, t.fire + t.jitter + reach + rounding, t.must && !idle[t.fire]})
+		row := c.shardRow(fires[t.fire], t.shard)
+		idle := row != nil && row.State != "succeeded" && len(c.keys[row.Key]) == 0 // it tells of no start
+		list = append(list, window{t.fire, t.fire + t.jitter + reach + rounding, t.must && !idle})
 	}
 	for _, call := range j.asked {
 		must := call.Key != "" && (c.row(call.Key) == nil || len(c.keys[call.Key]) > 0)
@@ -100,7 +101,8 @@ func (c *checker) windowsOf(j *job, reach Time) []window {
 	}
 	for _, i := range j.rows { // children, backfills, runs again: asked for elsewhere
 		row := &c.h.Rows[i]
-		if !row.scheduled() && row.Cause != "manual" && row.Cause != "api" {
+		asked := row.Cause == "manual" || row.Cause == "api"
+		if row.part() && !c.ofSchedule(row) || !row.part() && !row.scheduled() && !asked {
 			list = append(list, window{min(row.PlannedAt, row.FireAt), c.end + reach, false})
 		}
 	}

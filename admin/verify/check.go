@@ -59,6 +59,7 @@ type checker struct {
 	order []*job         // by id
 	rows  map[string]int // by key
 	keys  map[string][]int
+	parts map[string][]int // rows of parts, by their parent's key
 }
 
 // start is the first start of a target.
@@ -113,7 +114,7 @@ func (o *overall) seeRow(r *Row) {
 
 // judge judges the jobs of one part.
 func (o *overall) judge(part *History) {
-	c := &checker{overall: o, h: part, jobs: map[string]*job{}, rows: map[string]int{}, keys: map[string][]int{}}
+	c := &checker{overall: o, h: part, jobs: map[string]*job{}, rows: map[string]int{}, keys: map[string][]int{}, parts: map[string][]int{}}
 	c.alignRuns()
 	c.buildJobs()
 	c.expand()
@@ -230,6 +231,9 @@ func (c *checker) buildJobs() {
 			continue
 		}
 		c.rows[r.Key] = i
+		if r.part() {
+			c.parts[r.Parent] = append(c.parts[r.Parent], i)
+		}
 		if j := c.jobs[r.Job]; j != nil {
 			j.rows = append(j.rows, i)
 		} else {
@@ -255,6 +259,7 @@ func (c *checker) expand() {
 			j.adopt(c.h.Rows, c.plan.From, c.plan.To)
 		}
 		j.expand(j.revisions[1].from, c.end, c.plan.From, c.plan.To)
+		c.spread(j)
 		if !c.hasRows {
 			j.excuse(c.plan.LateAfter)
 		}
@@ -292,8 +297,10 @@ func (c *checker) row(key string) *Row {
 	return nil
 }
 
-// scheduled: the run exists because of the schedule.
-func (r *Row) scheduled() bool { return r.Cause == "schedule" || r.Cause == "misfire" }
+// scheduled: the row is that of a fire time of the schedule.
+func (r *Row) scheduled() bool {
+	return (r.Cause == "schedule" || r.Cause == "misfire") && !r.part()
+}
 
 // find adds a violation.
 func (c *checker) find(kind Kind, job, key string, at Time, format string, args ...any) {

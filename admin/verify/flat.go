@@ -150,14 +150,15 @@ func newFlatReader() *flatReader {
 	f.rowFields = fields{
 		texts: map[string]*string{
 			"key": &w.Key, "tenant": &w.Tenant, "job": &w.Job, "cause": &w.Cause, "request": &w.Request,
-			"state": &w.State, "reason": &w.Reason, "node": &w.Node,
+			"state": &w.State, "reason": &w.Reason, "node": &w.Node, "parent": &w.Parent, "part": &w.Part,
 		},
 		times: map[string]*Time{
 			"fireAt": &w.FireAt, "plannedAt": &w.PlannedAt, "offeredAt": &w.OfferedAt,
 			"grantedAt": &w.GrantedAt, "startedAt": &w.StartedAt, "finishedAt": &w.FinishedAt,
 		},
 		numbers: map[string]*int64{"revision": &w.Revision, "fence": &w.Fence},
-		counts:  map[string]*int{"attempt": &w.Attempt},
+		counts:  map[string]*int{"attempt": &w.Attempt, "shard": &w.Shard, "shards": &w.Shards},
+		flags:   map[string]*bool{"picked": &w.Picked},
 	}
 	return f
 }

@@ -137,7 +137,8 @@ type Spec struct {
 	// Wait is how long a due run waits for an instance before it is missed;
 	// 0 = 5 min.
 	Wait Time `json:"wait,omitempty"`
-	// Shards is the number of targets of one fire time: a broadcast; 0 = 1.
+	// Shards is the number of targets of one fire time, where it is fixed; 0 = 1.
+	// What a fire's row says of it counts more.
 	Shards int `json:"shards,omitempty"`
 }
 
@@ -165,7 +166,7 @@ type Run struct {
 	Fence  int64  `json:"fence"`
 	Boot   string `json:"boot"` // one value per life of the executor's process
 	Tenant string `json:"tenant"`
-	// Shard is the index of a broadcast's share, else 0.
+	// Shard is the index of a shard, else 0.
 	Shard   int  `json:"shard"`
 	Start   Time `json:"start"`
 	End     Time `json:"end,omitempty"`
@@ -203,6 +204,14 @@ type Row struct {
 	FinishedAt Time `json:"finishedAt,omitempty"`
 	// Node names the admin node that granted it last.
 	Node string `json:"node,omitempty"`
+	// Parent is the key of the row that it is a part of: Part is shard, before
+	// or after. Shard is its index of Shards; a parent has Shards too, once it
+	// was cut into them. Picked: it repeats some of an earlier run's only.
+	Parent string `json:"parent,omitempty"`
+	Part   string `json:"part,omitempty"`
+	Shard  int    `json:"shard,omitempty"`
+	Shards int    `json:"shards,omitempty"`
+	Picked bool   `json:"picked,omitempty"`
 }
 
 // Fault is one injected fault. It counts as seen when it has both times.

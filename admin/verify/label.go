@@ -34,7 +34,7 @@ func (c *checker) judgeLabels() {
 func (c *checker) judgeJob(j *job) {
 	byPlace := map[place][]int{}
 	var places []place // in the order of their first start
-	asked := map[string]bool{}
+	asked, parts := map[string]bool{}, map[string]bool{}
 	for _, i := range j.runs {
 		r := &c.runs[i]
 		if !c.belongs(j, r) {
@@ -46,6 +46,11 @@ func (c *checker) judgeJob(j *job) {
 				places = append(places, p)
 			}
 			byPlace[p] = append(byPlace[p], i)
+		} else if row := c.row(r.Key); row != nil && row.part() {
+			parts[r.Key] = true
+			if parent := c.row(row.Parent); parent != nil && !parent.scheduled() {
+				asked[parent.Key] = true // its shards ran for it
+			}
 		} else {
 			asked[r.Key] = true
 		}
@@ -60,10 +65,13 @@ func (c *checker) judgeJob(j *job) {
 	for i := range j.targets {
 		t := &j.targets[i]
 		if len(byPlace[place{t.fire, t.shard}]) == 0 {
-			c.judgeIdle(j, t, rows[t.fire])
+			c.judgeIdle(j, t, c.shardRow(rows[t.fire], t.shard))
 		} else if t.must {
 			c.report.Ran++
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		c.judgeAttempts(j, c.keys[key])
 	}
 	c.judgeAsked(j, asked)
 	c.judgeStops(j)
@@ -96,7 +104,7 @@ func (c *checker) belongs(j *job, r *Run) bool {
 // isScheduled tells a run of the schedule from one that somebody asked for.
 func (c *checker) isScheduled(j *job, r *Run) bool {
 	if row := c.row(r.Key); row != nil {
-		return row.scheduled()
+		return row.scheduled() || c.ofSchedule(row)
 	}
 	named := func(call Call) bool { return call.Key == r.Key }
 	if slices.ContainsFunc(j.asked, named) || slices.ContainsFunc(j.perhaps, named) {
@@ -165,7 +173,7 @@ func (c *checker) judgeTime(j *job, t *target, r *Run) {
 		c.judgeMadeUp(j, row)
 		return
 	}
-	due := max(t.fire+t.jitter, c.slotFree(j, r))
+	due := max(t.fire+t.jitter, c.slotFree(j, r), c.hookEnd(r))
 	late := max(r.Start-due, 0)
 	if c.faultAt(t.fire, r.Start) {
 		c.inside = append(c.inside, late.Duration())
@@ -317,7 +325,7 @@ func (c *checker) judgeTrigger(j *job, call Call, started bool) {
 
 // judgeAnswer judges when a run started that somebody asked for.
 func (c *checker) judgeAnswer(j *job, call Call) {
-	r := &c.runs[c.keys[call.Key][0]]
+	r := c.firstStart(call.Key)
 	if r.Start < call.Invoke-c.tolerance(r) {
 		j.missed, j.extra = j.missed+1, j.extra+1
 		c.find(Early, j.id, r.Key, r.Start, "started %s before anybody asked for it", (call.Invoke - r.Start).Duration())
@@ -337,13 +345,13 @@ func (c *checker) judgeUnnamed(j *job, others []string, unnamed int) {
 		case i < unnamed:
 			c.report.Ran++
 		case i >= unnamed+len(j.perhaps):
-			c.find(Phantom, j.id, key, c.runs[c.keys[key][0]].Start, "a run that nobody asked for")
+			c.find(Phantom, j.id, key, c.firstStart(key).Start, "a run that nobody asked for")
 			j.extra++
 		}
 	}
 	idle := 0
 	for _, i := range j.rows {
-		if row := &c.h.Rows[i]; (row.Cause == "manual" || row.Cause == "api") && len(c.keys[row.Key]) == 0 {
+		if row := &c.h.Rows[i]; (row.Cause == "manual" || row.Cause == "api") && !row.part() && c.firstStart(row.Key) == nil {
 			idle++
 		}
 	}
@@ -396,16 +404,16 @@ func (c *checker) slotFree(j *job, r *Run) Time {
 	if limit == 0 {
 		return 0
 	}
-	var ends []Time
+	held := map[string]Time{} // by family
 	for _, before := range c.before(j, r.Start) {
-		if before.Key != r.Key && before.FireAt <= r.FireAt { // those with later fire times wait behind it
-			ends = append(ends, c.heldUntil(before))
+		if family := c.family(before); family != c.family(r) && before.FireAt <= r.FireAt { // those with later fire times wait behind it
+			held[family] = max(held[family], c.heldUntil(before))
 		}
 	}
-	if len(ends) < limit {
+	if len(held) < limit {
 		return 0
 	}
-	slices.Sort(ends)
+	ends := slices.Sorted(maps.Values(held))
 	// More than the limit may have been counted; the run itself started when
 	// there was room, so no later end held it up.
 	return min(ends[len(ends)-limit], r.Start)

@@ -35,19 +35,19 @@ func (c *checker) judgeOverlapOf(j *job) {
 	}
 }
 
-// lives lists a job's executions, by start. Attempts and shares of one key are
-// one life each, unless they touch.
+// lives lists a job's executions, by start. Attempts of one key, and the parts
+// of one parent, are one life each, unless they do not touch.
 func (c *checker) lives(j *job) []life {
 	last := map[string]int{}
 	var list []life
 	for _, i := range j.runs {
 		r := &c.runs[i]
-		l := life{r.Key, r.Start, c.slotUntil(r) - c.tolerance(r)}
-		if k, seen := last[r.Key]; seen && list[k].to >= l.from {
+		l := life{c.family(r), r.Start, c.slotUntil(r) - c.tolerance(r)}
+		if k, seen := last[l.key]; seen && list[k].to >= l.from {
 			list[k].to = max(list[k].to, l.to)
 			continue
 		}
-		last[r.Key] = len(list)
+		last[l.key] = len(list)
 		list = append(list, l)
 	}
 	return list

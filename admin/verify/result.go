@@ -110,13 +110,13 @@ func (c *checker) judgeOverlapReason(j *job, row *Row) string {
 	}
 	when := max(row.FinishedAt, row.FireAt)
 	for _, r := range c.before(j, when+rounding) {
-		if r.Key != row.Key && c.heldUntil(r) >= min(row.FireAt, when) {
+		if c.family(r) != row.Key && c.heldUntil(r) >= min(row.FireAt, when) {
 			return ""
 		}
 	}
 	for _, i := range j.rows { // a run that never started may hold it too
 		other := &c.h.Rows[i]
-		if other.Key != row.Key && other.OfferedAt != 0 && other.OfferedAt <= when && (other.FinishedAt == 0 || other.FinishedAt >= row.FireAt) {
+		if other.Key != row.Key && other.Parent != row.Key && other.OfferedAt != 0 && other.OfferedAt <= when && (other.FinishedAt == 0 || other.FinishedAt >= row.FireAt) {
 			return ""
 		}
 	}
@@ -131,7 +131,7 @@ const slotLinger Time = 1_000_000
 // row ended, which comes after the handler.
 func (c *checker) heldUntil(r *Run) Time {
 	until := c.aliveUntil(r)
-	if row := c.row(r.Key); row != nil && row.FinishedAt != 0 {
+	if row := c.row(c.family(r)); row != nil && row.FinishedAt != 0 {
 		return max(until, row.FinishedAt)
 	}
 	return until + slotLinger
@@ -166,7 +166,9 @@ func (c *checker) judgeResults() {
 	for _, j := range c.order {
 		for _, i := range j.rows {
 			row := &c.h.Rows[i]
-			if runs := c.keys[row.Key]; len(runs) > 0 {
+			if row.Shards > 0 && !row.part() {
+				c.judgeFamily(j, row)
+			} else if runs := c.keys[row.Key]; len(runs) > 0 {
 				c.judgeResult(j, row, runs)
 			} else if row.State == "succeeded" {
 				c.find(FalseResult, j.id, row.Key, row.FireAt, "the row says succeeded, and no handler was started")

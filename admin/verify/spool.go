@@ -156,6 +156,9 @@ func (s *spool) row(r *Row) error {
 	for _, w := range []string{r.Job, r.Tenant, r.Cause, r.State, r.Reason, r.Node} {
 		s.word(w)
 	}
+	s.text(r.Parent)
+	s.word(r.Part)
+	s.numbers(int64(r.Shard), int64(r.Shards), bit(r.Picked))
 	s.numbers(r.Revision, r.Fence, int64(r.Attempt))
 	s.times(r.FireAt, r.PlannedAt, r.OfferedAt, r.GrantedAt, r.StartedAt, r.FinishedAt)
 	return s.append(r.Job, r.Key)
@@ -319,6 +322,7 @@ func (d *spoolReader) run() *Run {
 func (d *spoolReader) row() *Row {
 	r := &Row{
 		Key: d.text(), Request: d.text(), Job: d.word(), Tenant: d.word(), Cause: d.word(), State: d.word(), Reason: d.word(), Node: d.word(),
+		Parent: d.text(), Part: d.word(), Shard: int(d.int()), Shards: int(d.int()), Picked: d.int() != 0,
 		Revision: d.int(), Fence: d.int(), Attempt: int(d.int()), FireAt: Time(d.int()),
 	}
 	for _, t := range []*Time{&r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt} {

@@ -164,6 +164,12 @@ func TestFollow(t *testing.T) {
 	for line := range strings.Lines(r.stdout) {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
+
+	r = term.run("run", "logs", "70", "--last", "3", "-q", "odd")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "before=9007199254740991")
+	require.Contains(t, server.lastQuery("GET /runs/{id}/log"), "limit=3")
+	require.Contains(t, term.run("run", "logs", "70", "--last", "9999").stderr, "must be from 1 to 5000")
 }
 
 // Ctrl-C ends the wait, not the run, and says so.

@@ -82,6 +82,10 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
+	f.Int64("log-run-lines", 0, "lines of one run's log that are kept (default 2,000,000; -1 = all)")
+	f.Int64("log-run-bytes", 0, "bytes of one run's log that are kept, before compression (default 256 MiB; -1 = all)")
+	f.Int64("log-day-bytes", 0, "bytes that a tenant's runs may log in a day, before compression (default 4 GiB; -1 = any number)")
+	f.Int64("log-bytes", 0, "bytes that a tenant's logs take in the database before the oldest go (default 10 GiB; -1 = any number)")
 	f.String("mail-host", "", "SMTP server for alerts")
 	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
 	f.String("mail-from", "", "sender of alert mails")
@@ -132,6 +136,10 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
 		RunRetention:  k.Duration("run-retention"),
 		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
+	}
+	config.Logs = admin.LogsConfig{
+		RunLines: k.Int64("log-run-lines"), RunBytes: k.Int64("log-run-bytes"),
+		TenantDayBytes: k.Int64("log-day-bytes"), TenantBytes: k.Int64("log-bytes"),
 	}
 	config.Operators = admin.OperatorsConfig{Emails: k.Strings("operator-email"), WebhookURL: k.String("operator-webhook")}
 	if config.Mail, err = mailConfig(k); err != nil {

@@ -59,6 +59,7 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	shop.RegisterOrders(ex, &shop.Orders{Shop: business, Reports: filepath.Join(*data, "reports")})
 	shop.RegisterStock(ex, &shop.Stock{Shop: business})
+	shop.RegisterShelves(ex, &shop.Shelves{Shop: business})
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ex.Run(ctx) })

@@ -59,6 +59,12 @@ type Clock struct {
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	OnSuccess   string          `json:"onSuccess,omitempty"`
 	OnFailure   string          `json:"onFailure,omitempty"`
+	Broadcast   bool            `json:"broadcast,omitempty"`
+	Shards      int             `json:"shards,omitempty"`
+	OnGone      string          `json:"onGone,omitempty"`
+	Before      string          `json:"before,omitempty"`      // handler
+	After       string          `json:"after,omitempty"`       // handler
+	FireTimeout string          `json:"fireTimeout,omitempty"` // Go duration
 }
 
 // The words that the enumerated keys accept. The SDK has a constant for each.
@@ -76,13 +82,15 @@ var (
 	ownerships = []string{"code", "console", "propose"}
 	removals   = []string{"keep", "pause", "delete"}
 	timerKeys  = []string{"name", "description"}
-	clockFlags = []string{"idempotent"}
+	gonePolicy = []string{"miss", "move"}
+	clockFlags = []string{"idempotent", "broadcast"}
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
 		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "routing-key",
 		"require-labels", "prefer-labels", "send-retries", "send-delay", "misfire",
 		"owner", "owned-by", "when-removed", "idempotent", "on-success", "on-failure",
+		"broadcast", "shards", "on-gone", "before", "after", "fire-timeout",
 	}
 )
 
@@ -94,6 +102,7 @@ const (
 	// maxParallelism only keeps out what cannot be meant.
 	maxParallelism = 100_000
 	maxPriority    = 100
+	maxShards      = 1000
 	maxSends       = 1000
 )
 
@@ -215,6 +224,41 @@ func (c *clockReader) set(o option) {
 		c.clock.OnSuccess = o.value
 	case "on-failure":
 		c.clock.OnFailure = o.value
+	default:
+		c.setShards(o)
+	}
+}
+
+// setShards sets the options of jobs with shards.
+func (c *clockReader) setShards(o option) {
+	switch o.key {
+	case "broadcast":
+		c.clock.Broadcast = true
+	case "shards":
+		c.clock.Shards = c.number(o, 1, maxShards)
+	case "on-gone":
+		c.clock.OnGone = c.word(o, gonePolicy)
+	case "before":
+		c.clock.Before = checkedName(o, c.r)
+	case "after":
+		c.clock.After = checkedName(o, c.r)
+	case "fire-timeout":
+		c.clock.FireTimeout = c.duration(o)
+	}
+}
+
+// checkShards finds such options that contradict each other.
+func (c *clockReader) checkShards() {
+	if o, ok := c.at["shards"]; ok && c.clock.Broadcast {
+		c.r.add(o.pos, "keep one of them", "broadcast and shards exclude each other")
+	}
+	if o, ok := c.at["on-gone"]; ok && !c.clock.Broadcast {
+		c.r.add(o.pos, "add broadcast or remove it", "on-gone has a meaning only beside broadcast")
+	}
+	for _, key := range []string{"before", "after", "fire-timeout"} {
+		if o, ok := c.at[key]; ok && !c.clock.Broadcast && c.clock.Shards == 0 {
+			c.r.add(o.pos, "add broadcast or shards=…, or remove it", "%s has a meaning only beside broadcast or shards", key)
+		}
 	}
 }
 
@@ -226,6 +270,7 @@ func (c *clockReader) checkTogether() {
 		c.r.add(every.pos, "keep one of them, or write a second carillon:clock", "cron and every exclude each other")
 	}
 	c.checkSchedule()
+	c.checkShards()
 	if o, ok := c.at["parallelism"]; ok && c.clock.Blocking != "parallel" {
 		c.r.add(o.pos, "add blocking=parallel or remove it", "parallelism has a meaning only beside blocking=parallel")
 	}

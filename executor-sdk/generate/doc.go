@@ -24,7 +24,8 @@
 //
 // clock: name (required), description, cron, dialect, every, zone, input,
 // retries, retry-delay, timeout, blocking, parallelism, priority, routing, routing-key,
-// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, on-success, on-failure and the flag idempotent. A value is bare, "quoted" or `quoted` as
+// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, on-success, on-failure,
+// shards, on-gone, before, after, fire-timeout and the flags idempotent and broadcast. A value is bare, "quoted" or `quoted` as
 // in Go. One method may carry several clocks with different names.
 //
 // # Callbacks

@@ -165,6 +165,14 @@ func (w *goWriter) options(c Clock) []string {
 	text("Owner", c.Owner)
 	constant("OwnedBy", c.OwnedBy, ownershipNames)
 	constant("WhenRemoved", c.WhenRemoved, removalNames)
+	if c.Broadcast {
+		out = append(out, "executor.Broadcast()")
+	}
+	number("Shards", c.Shards)
+	constant("OnGone", c.OnGone, goneNames)
+	text("BeforeShards", c.Before)
+	text("AfterShards", c.After)
+	duration("FireTimeout", c.FireTimeout)
 	if c.Idempotent {
 		out = append(out, "executor.Idempotent()")
 	}
@@ -217,6 +225,7 @@ var (
 		"least_frequently_used": "LeastFrequentlyUsed", "least_recently_used": "LeastRecentlyUsed",
 		"first": "First", "last": "Last", "failover": "Failover", "busy_over": "BusyOver",
 	}
+	goneNames      = map[string]string{"miss": "MissShard", "move": "MoveShard"}
 	misfireNames   = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
 	gapNames       = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
 	overlapNames   = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}

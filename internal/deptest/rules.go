@@ -26,6 +26,7 @@ const (
 	gateway        = "admin/internal/gateway"
 	gormstore      = store + "/gormstore"
 	storetest      = store + "/storetest"
+	logchunk       = store + "/logchunk"
 	testenv        = "internal/testenv"
 	lab            = "internal/lab"
 	faults         = "internal/faults"
@@ -67,7 +68,8 @@ func rooms() []Room {
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
-		{gormstore, []string{store, domain, failpoint, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
+		{gormstore, []string{store, logchunk, domain, failpoint, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},

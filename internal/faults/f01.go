@@ -11,7 +11,7 @@ func f01(ctx context.Context, s *stage) error {
 	if err := s.open(ctx, fleetPlan{admins: 3, executors: 2}); err != nil {
 		return err
 	}
-	if err := s.load(ctx, s.rate()); err != nil {
+	if err := s.loadWithShards(ctx, s.rate()); err != nil {
 		return err
 	}
 	for i := range s.rounds(200, 12) {

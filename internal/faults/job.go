@@ -30,6 +30,7 @@ type job struct {
 	maxAttempts   int
 	timeout       time.Duration
 	wait          time.Duration // dispatch timeout
+	shards        int           // fixed; 0 = none
 }
 
 // Handlers of the witness.
@@ -38,6 +39,8 @@ const (
 	handlerTickIdem = "tick-idempotent"
 	handlerWork     = "work"
 	handlerWorkIdem = "work-idempotent"
+	handlerSay      = "say"
+	handlerFlood    = "flood"
 )
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -65,6 +68,9 @@ func (j job) body(executorID string) map[string]any {
 		"onLost": j.onLost, "retry": map[string]any{"maxAttempts": max(1, j.maxAttempts), "delay": "100ms"},
 		"timeout": j.timeout.String(), "dispatchTimeout": j.wait.String(),
 	}
+	if j.shards > 0 {
+		body["sharding"] = map[string]any{"mode": "fixed", "shards": j.shards}
+	}
 	if j.input != nil {
 		body["input"] = j.input
 	}
@@ -76,7 +82,7 @@ func (j job) spec() *verify.Spec {
 	s := &verify.Spec{
 		Kind: j.kind, At: verify.At(j.at), StartAt: verify.At(j.startAt), EndAt: verify.At(j.endAt),
 		Misfire: j.misfire, Threshold: verify.Span(j.threshold), Blocking: j.blocking,
-		MaxAttempts: max(1, j.maxAttempts), OnLost: j.onLost, Wait: verify.Span(j.wait),
+		MaxAttempts: max(1, j.maxAttempts), OnLost: j.onLost, Wait: verify.Span(j.wait), Shards: j.shards,
 	}
 	switch j.kind {
 	case "cron":

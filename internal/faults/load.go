@@ -23,6 +23,19 @@ func (s *stage) load(ctx context.Context, n int) error {
 	return s.begin(ctx, jobs)
 }
 
+// loadWithShards is load with every tenth job cut into shards, each of which is
+// a target by itself.
+func (s *stage) loadWithShards(ctx context.Context, n int) error {
+	start := time.Now().Truncate(time.Second)
+	jobs := make([]job, n)
+	for i := range jobs {
+		if jobs[i] = steadyJob(i, n, start); i%10 == 1 {
+			jobs[i].shards = 3
+		}
+	}
+	return s.begin(ctx, jobs)
+}
+
 // begin makes jobs that fire from their creation on. Fire times are judged
 // from the moment at which all of them are there.
 func (s *stage) begin(ctx context.Context, jobs []job) error {

@@ -92,7 +92,8 @@ func (s *stage) exportRows(ctx context.Context) error {
 	}
 	defer db.Close()
 	rows, err := db.QueryContext(ctx, `SELECT e.id, e.tenant_id, e.job_id, e.revision, e.cause, e.fire_at, e.occurrence_key, e.state, e.reason,
-		e.fence, e.attempt, e.planned_at, e.offered_at, e.granted_at, e.started_at, e.finished_at, COALESCE(n.name, '')
+		e.fence, e.attempt, e.planned_at, e.offered_at, e.granted_at, e.started_at, e.finished_at, COALESCE(n.name, ''),
+		IF(e.parent_id = 0, '', e.parent_id), ELT(e.role + 1, '', 'shard', 'before', 'after'), e.shard_index, e.shard_total, e.picks IS NOT NULL
 		FROM executions e LEFT JOIN nodes n ON n.id = e.node_id`)
 	if err != nil {
 		return err
@@ -103,7 +104,8 @@ func (s *stage) exportRows(ctx context.Context) error {
 		var state int
 		stamps := []*verify.Time{&r.FireAt, &r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt}
 		err := rows.Scan(&r.Key, &r.Tenant, &r.Job, &r.Revision, &r.Cause, &r.FireAt, &r.Request, &state, &r.Reason,
-			&r.Fence, &r.Attempt, &r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt, &r.Node)
+			&r.Fence, &r.Attempt, &r.PlannedAt, &r.OfferedAt, &r.GrantedAt, &r.StartedAt, &r.FinishedAt, &r.Node,
+			&r.Parent, &r.Part, &r.Shard, &r.Shards, &r.Picked)
 		if err != nil {
 			return err
 		}

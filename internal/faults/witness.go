@@ -99,6 +99,17 @@ func witnessExecutor(out *verify.Writer, config executor.Config) (*executor.Exec
 	work := func(ctx context.Context, in workInput) error {
 		return w.record(ctx, func() bool { return in.do(ctx) })
 	}
+	say := func(ctx context.Context) error {
+		return w.record(ctx, func() bool {
+			executor.Logger(ctx).Info("the run says so", "key", executor.TaskFrom(ctx).Key())
+			return false
+		})
+	}
+	flood := func(ctx context.Context, in workInput) error {
+		return w.record(ctx, func() bool { return in.flood(ctx) })
+	}
+	executor.HandleFunc(ex, handlerSay, say)
+	executor.HandleIn(ex, handlerFlood, flood)
 	executor.HandleFunc(ex, handlerTick, tick)
 	executor.HandleFunc(ex, handlerTickIdem, tick, executor.Idempotent())
 	executor.HandleIn(ex, handlerWork, work)
@@ -125,6 +136,26 @@ func (in workInput) do(ctx context.Context) bool {
 		}
 	}
 	return ctx.Err() != nil
+}
+
+// flood logs floodRate for Ms, as far as the logger lets it.
+func (in workInput) flood(ctx context.Context) bool {
+	log := executor.Logger(ctx)
+	began := time.Now()
+	for lines := 0; ctx.Err() == nil; lines++ {
+		if lines%100 == 0 {
+			spent := time.Since(began)
+			if spent >= time.Duration(in.Ms)*time.Millisecond {
+				return false
+			}
+			ahead := time.Duration(float64(lines*floodLine)/floodRate*float64(time.Second)) - spent
+			if ahead > time.Millisecond {
+				<-time.After(ahead)
+			}
+		}
+		log.Info("flood", "text", floodText)
+	}
+	return true
 }
 
 type witnessed struct {

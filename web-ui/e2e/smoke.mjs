@@ -178,6 +178,24 @@ test('a line of the log has its own address', async () => {
   await page.locator('.log-line.target').waitFor()
 })
 
+test('the log is searched, filtered and jumped through', async () => {
+  const [word] = (await page.locator('.log-line .grow').first().innerText()).trim().split(/\s+/)
+  await page.getByLabel('Search in the log').fill(word)
+  await page.locator('mark').first().waitFor()
+  await page.getByLabel('Only matching lines').check()
+  await page.locator('.log-line mark').first().waitFor()
+  await settled(page)
+  for (const text of await page.locator('.log-line .grow').allInnerTexts()) assert.ok(text.toLowerCase().includes(word.toLowerCase()), text)
+  assert.deepEqual(await axe(page), [])
+  await shot(page, 'run-log-search')
+  await page.getByLabel('Only matching lines').uncheck()
+  await page.getByLabel('Search in the log').fill('')
+  await page.getByLabel('Go to line').fill('2')
+  await page.getByLabel('Go to line').press('Enter')
+  await page.locator('.log-line.target').waitFor()
+  assert.match(page.url(), /#L[12]$/)
+})
+
 test('pause and resume', async () => {
   await go(jobUrl)
   await page.getByRole('button', { name: 'Pause' }).click()

@@ -20,6 +20,12 @@ const write: JobWrite = {
 describe('job form', () => {
   it('gives back what it was given', () => {
     expect(writeOfFields(fieldsOf(write))).toEqual(write)
+    for (const sharding of [
+      { mode: 'fixed', shards: 8, before: 'prepare', timeout: '10m' },
+      { mode: 'broadcast', onGone: 'move', after: 'collect' },
+    ] as const) {
+      expect(writeOfFields(fieldsOf({ ...write, sharding })).sharding).toEqual(sharding)
+    }
   })
 
   it.each<JobWrite['schedule']>([

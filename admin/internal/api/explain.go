@@ -38,7 +38,7 @@ type ExplanationStamps struct {
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
 	At   string    `json:"at" format:"date-time"`
-	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, or delayed:REASON"`
+	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended"`
 	Text Bilingual `json:"text"`
 }
 
@@ -69,6 +69,9 @@ func (a *API) registerExplain() {
 	}, a.explainFire)
 }
 
+// maxExplainedParts bounds how many parts of a run are read to explain it: all.
+const maxExplainedParts = domain.MaxShards + 2
+
 func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ Body Explanation }, error) {
 	archived, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
 	if err != nil {
@@ -84,7 +87,7 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	r := explain.Run{Execution: v.Execution, Spec: spec, Attempts: archived, Instances: instances, Now: a.deps.Now()}
+	r := explain.Run{Execution: v.Execution, Spec: spec.For(v.Part), Attempts: archived, Instances: instances, Now: a.deps.Now()}
 	if v.Reason == domain.ReasonWaitSlot {
 		holders, err := a.deps.Store.ListSlotHolders(ctx, v.TenantID, v.JobID)
 		if err != nil {
@@ -93,6 +96,16 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		for _, h := range holders {
 			r.Holders = append(r.Holders, h.Execution)
 		}
+	}
+	if v.Stage != domain.StageNone {
+		parts, family, err := a.deps.Store.ListParts(ctx, v.TenantID, v.ID, maxExplainedParts)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			r.Parts = append(r.Parts, p.Execution)
+		}
+		r.Family = family
 	}
 	out := explanationOf(r.Explain())
 	run := runOf(v)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -42,8 +43,10 @@ type JobSpec struct {
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
 	OnLost          string            `json:"onLost" enum:"auto,fail,retry" doc:"What to do when the outcome is unknown; auto: retry if the handler is idempotent"`
 	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
+	LogLevel        string            `json:"logLevel" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           Owner             `json:"owner"`
 	Alert           Alert             `json:"alert"`
+	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Absent: each fire is one run"`
 }
 
 // Schedule says when a job fires. Only the fields of its kind are present.
@@ -177,11 +180,12 @@ func specOf(s *domain.JobSpec) JobSpec {
 			Backoff: max(1, s.Retry.Backoff), MaxDelay: durationText(maxDelay),
 		},
 		Timeout: durationText(s.Timeout), DispatchTimeout: durationText(dispatch),
-		OnLost: string(s.OnLost), Priority: s.Priority, Owner: Owner(s.Owner),
+		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner),
 		Alert: Alert{
 			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
 		},
+		Sharding: shardingOf(s.Sharding),
 	}
 }
 
@@ -191,6 +195,9 @@ func sendRetryOf(r domain.SendRetry) SendRetry {
 	}
 	return SendRetry{MaxSends: r.MaxSends, Delay: durationText(r.Delay), Backoff: max(1, r.Backoff), MaxDelay: durationText(r.MaxDelay)}
 }
+
+// defaultLevel stands for the level of the executor.
+const defaultLevel = "default"
 
 func jobOf(v store.JobView, online int) Job {
 	j := Job{

@@ -313,7 +313,10 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow 
 	if err := r.err(); err != nil {
 		return spec, executor, err
 	}
-	return spec, executor, a.checkHandler(ctx, id.Tenant, executor, &spec, allow)
+	if err = a.checkHandler(ctx, id.Tenant, executor, &spec, allow); err == nil && !allow.handler {
+		err = a.checkHooks(ctx, id.Tenant, executor, spec.Sharding)
+	}
+	return spec, executor, err
 }
 
 // chooseExecutor finds the executor that a job names.

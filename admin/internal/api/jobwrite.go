@@ -33,8 +33,10 @@ type JobWrite struct {
 	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
 	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
 	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
+	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           *OwnerWrite       `json:"owner,omitempty"`
 	Alert           *AlertWrite       `json:"alert,omitempty"`
+	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
 }
 
@@ -102,7 +104,11 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Timeout:         r.duration("body.timeout", w.Timeout, 0),
 		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
-		Alert: w.Alert.read(r),
+		Alert:    w.Alert.read(r),
+		Sharding: w.Sharding.read(r),
+	}
+	if w.LogLevel != defaultLevel {
+		s.LogLevel = w.LogLevel
 	}
 	if w.Owner != nil {
 		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: r.email("body.owner.email", w.Owner.Email)}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,7 +29,7 @@ func (w *world) write(e domain.Execution, first int64, texts ...string) {
 			Number: first + int64(i), Attempt: e.Attempt, At: time.Now(), Level: level, Message: text, Attrs: []byte(`{"order":` + fmt.Sprint(first+int64(i)) + `}`),
 		})
 	}
-	_, err := w.store.AppendLogChunks(w.t.Context(), e.TenantID, e.Executor, []domain.LogChunk{chunk})
+	_, err := w.store.AppendLogs(w.t.Context(), []store.LogAppend{{Tenant: e.TenantID, Executor: e.Executor, Chunks: []domain.LogChunk{chunk}}})
 	require.NoError(w.t, err)
 }
 
@@ -135,6 +136,96 @@ func TestLogOfSeveralAttempts(t *testing.T) {
 	require.Equal(t, int64(1), second.Lines[0].N, "by itself it counts from 1")
 	require.True(t, second.Complete)
 	require.Empty(t, w.logPage(path, "attempt=7").Lines)
+}
+
+// TestLogIsReadFromItsEnd: back over the attempts with the cursor that each
+// page gives, filtered or not.
+func TestLogIsReadFromItsEnd(t *testing.T) {
+	w := newWorld(t)
+	e, path := w.running()
+	w.write(e, 1, "a1", "!a2", "a3")
+	w.finish(e, domain.OutcomeFailed, 3)
+	again := w.started("acme", e.ID.String())
+	w.write(again, 1, "b1", "!b2", "b3", "b4")
+	const end = "before=9007199254740991"
+
+	page := w.logPage(path, end+"&limit=3")
+	require.Equal(t, []string{"!b2", "b3", "b4"}, messages(page))
+	require.Equal(t, int64(7), page.Lines[2].N)
+	require.Equal(t, int64(7), page.LastLine)
+	require.Equal(t, int64(7), page.Next, "from here it goes on")
+	require.Equal(t, int64(5), page.Prev)
+	page = w.logPage(path, "before=5&limit=3")
+	require.Equal(t, []string{"!a2", "a3", "b1"}, messages(page))
+	require.Equal(t, int64(2), page.Prev)
+	page = w.logPage(path, "before=2&limit=3")
+	require.Equal(t, []string{"a1"}, messages(page))
+	require.Zero(t, page.Prev)
+	require.Empty(t, w.logPage(path, "before=1").Lines)
+
+	page = w.logPage(path, end+"&level=ERROR&limit=1")
+	require.Equal(t, []string{"!b2"}, messages(page))
+	page = w.logPage(path, fmt.Sprintf("before=%d&level=ERROR", page.Prev))
+	require.Equal(t, []string{"!a2"}, messages(page))
+	require.Zero(t, page.Prev)
+	require.Equal(t, []string{"a3", "b3"}, messages(w.logPage(path, end+"&q=3")))
+	require.Equal(t, []string{"b1"}, messages(w.logPage(path, "after=3&q=1&limit=1")))
+	require.Equal(t, []string{"b1", "!b2"}, messages(w.logPage(path, "attempt=2&before=3")), "by itself it counts from 1")
+
+	w.call("acme/viewer", "GET", path+"?before=3&after=1", nil).problem(422, "validation_failed")
+	w.call("acme/viewer", "GET", path+"?before=3&wait=1s", nil).problem(422, "validation_failed")
+}
+
+// TestLogThatIsLongIsSearchedInParts: whatever a request looks at, the cursor
+// goes on, and nothing that matches is left out.
+func TestLogThatIsLongIsSearchedInParts(t *testing.T) {
+	w := newWorld(t)
+	e, path := w.running()
+	text := strings.Repeat("abab babc ", 900) // all runs of three of what is looked for, 9 KB
+	lines := make([]string, 500)
+	for first := int64(1); first <= 2500; first += int64(len(lines)) {
+		for i := range lines {
+			if lines[i] = text; (first+int64(i))%100 == 7 {
+				lines[i] += "ABabc"
+			}
+		}
+		w.write(e, first, lines...)
+	}
+	requests, found := 0, []int64{}
+	for after := int64(0); after < 2500; requests++ {
+		page := w.logPage(path, fmt.Sprintf("after=%d&q=ababC", after))
+		for _, l := range page.Lines {
+			found = append(found, l.N)
+		}
+		require.Greater(t, page.Next, after)
+		after = page.Next
+	}
+	require.Greater(t, requests, 1, "one request does not read 22 MB")
+	require.Len(t, found, 25)
+	require.Equal(t, []int64{7, 107}, found[:2])
+}
+
+// TestLogTextIsData: what a handler logs comes out as text, in JSON and in the
+// download, whatever it looks like.
+func TestLogTextIsData(t *testing.T) {
+	w := newWorld(t)
+	e, path := w.running()
+	nasty := []string{
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "javascript:alert(1)", "\x1b]8;;http://evil\x07link\x1b]8;;\x07", "\x1b[2J\x1b[H\x1b[31m",
+		"a\r2026-11-21T00:00:00.000Z INFO  forged", "\x00\x07\x08\x7f\u009b31m", "\u202etxt.exe\u2066", "=cmd|' /C calc'!A0", strings.Repeat("🚨", 100), "a\u2028b",
+	}
+	w.write(e, 1, nasty...)
+	w.finish(e, domain.OutcomeSucceeded, int64(len(nasty)))
+	a := w.call("acme/viewer", "GET", path, nil).is(200)
+	require.Contains(t, a.header.Get("Content-Type"), "application/json")
+	require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
+	require.Equal(t, nasty, messages(into[LogPage](a)))
+	text := string(w.call("acme/viewer", "GET", path+"/download", nil).is(200).body)
+	for _, r := range text {
+		require.False(t, r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)), "%q", r)
+	}
+	require.Contains(t, text, `\u000d2026-11-21T00:00:00.000Z INFO  forged`)
+	require.Equal(t, len(nasty)+1, strings.Count(text, "\n"), "a line each: none is forged")
 }
 
 func TestLogThatNeverArrived(t *testing.T) {

@@ -42,6 +42,12 @@ type Run struct {
 	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
 	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt to startedAt"`
 	DurationMS  *int64  `json:"durationMs" doc:"From startedAt to finishedAt"`
+	ParentID    *string `json:"parentId,omitempty" doc:"The run that it is a part of"`
+	Part        string  `json:"part,omitempty" enum:"shard,before,after" doc:"What it is to its parent"`
+	Shard       *Shard  `json:"shard,omitempty" doc:"Which shard it is"`
+	BoundTo     *string `json:"boundTo,omitempty" doc:"The only instance that may take it"`
+	Stage       string  `json:"stage,omitempty" enum:"before,ready,shards,after" doc:"Where a run with shards stands"`
+	Shards      int     `json:"shards,omitempty" doc:"How many shards the run has; see its parts"`
 	ErrorKind   string  `json:"errorKind,omitempty"`
 	Error       string  `json:"error,omitempty"`
 	Code        string  `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
@@ -84,6 +90,7 @@ func runOf(v store.ExecutionView) Run {
 		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
 		Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
 	}
+	out.familyOf(&e)
 	if late, ok := e.Lateness(); ok {
 		ms := late.Milliseconds()
 		out.LatenessMS = &ms
@@ -125,7 +132,8 @@ type retryRunInput struct {
 	ID              string `path:"id"`
 	AllowUnfitInput bool   `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
 	Body            *struct {
-		Input json.RawMessage `json:"input,omitempty" doc:"Default: the run's own"`
+		Input      json.RawMessage `json:"input,omitempty" doc:"Default: the run's own"`
+		OnlyFailed bool            `json:"onlyFailed,omitempty" doc:"Of a run with shards: only those that did not succeed. A retry of one shard is of that shard alone in any case"`
 	} `required:"false"`
 }
 
@@ -143,9 +151,10 @@ func (a *API) registerRuns() {
 	}, a.cancelRun)
 	register(a, may(domain.PermOperate), operation{
 		method: http.MethodPost, path: base + "/runs/{id}/retry", id: "retry-run", tag: "runs", summary: "Run a finished run again",
-		description: "A new run of the job's newest revision, with the input of the old run unless another one is given.",
+		description: "A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.",
 		status:      http.StatusCreated, errors: []int{http.StatusConflict},
 	}, a.retryRun)
+	a.registerParts()
 }
 
 func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput) (*pageOutput[Run], error) {
@@ -213,7 +222,7 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 	}
 	shown := specOf(spec)
 	out := RunDetail{Run: runOf(v), Input: rawOrNull(v.Input), Output: rawOrNull(v.Output), JobSpec: &shown}
-	if len(v.Input) == 0 {
+	if len(v.Input) == 0 && v.Part != domain.PartAfter {
 		out.Input = rawOrNull(spec.Input)
 	}
 	out.Attempts, err = a.attemptsOf(ctx, v, archived)
@@ -293,6 +302,11 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 	}
 	e := a.newRun(id, v, a.deps.Now())
 	e.Cause, e.Input, e.Note = domain.CauseRetry, old.Input, "retry of run "+old.ID.String()
+	if old.IsPart() || in.Body != nil && in.Body.OnlyFailed {
+		if err := a.pickShards(ctx, &e, &v.Spec, old); err != nil {
+			return nil, err
+		}
+	}
 	if in.Body != nil && len(in.Body.Input) > 0 {
 		var r reader
 		e.Input = r.json("body.input", in.Body.Input)

@@ -121,6 +121,7 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 		r := results[i]
 		acks.Add(r.From, Ack{ID: r.Report.ExecutionID, Fence: r.Report.Fence, Code: f.Code, StillRunning: r.Report.StillRunning})
 		later = append(later, f.Woken...)
+		ended = append(ended, f.Ended...)
 		if f.Code == store.FinishReturned {
 			returned = append(returned, f.Execution)
 		}

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"slices"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -14,7 +16,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 	if spec.Routing == domain.RouteConsistentHash {
 		in.key = hashKey(&e, spec)
 	}
-	rank(all, in)
+	rank(all, targets, in)
 	one := pinned(&e, spec)
 	for t := wish(&e, targets); ; t = nil {
 		if t == nil {
@@ -23,10 +25,10 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 				w := waiter{execution: e, spec: spec, online: len(all), message: whyWait(len(targets), len(all), one, spec)}
 				return choice{}, &w, all
 			}
-			t = all[at].target
+			t = targets[all[at].at]
 		}
 		if !t.Reserve(e.ID, e.Fence+1) {
-			full(all, t) // somebody else was quicker
+			full(all, t.InstanceID()) // somebody else was quicker
 			continue
 		}
 		d.uses.took(e.JobID, spec.Routing, t.InstanceID())
@@ -40,18 +42,24 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 
 // candidates are the targets that have the labels which the job requires.
 func candidates(e *domain.Execution, spec *domain.JobSpec, targets []Target, into []candidate) []candidate {
-	for _, t := range targets {
-		if !spec.Require.Empty() && !spec.Require.Matches(t.Traits().Labels) {
+	into = slices.Grow(into, len(targets))
+	anyLabels, oneTier := spec.Require.Empty(), spec.Prefer.Empty() && len(e.Delays) == 0
+	for at, t := range targets {
+		if !anyLabels && !spec.Require.Matches(t.Traits().Labels) {
 			continue
 		}
-		into = append(into, candidate{target: t, id: t.InstanceID(), free: t.Free(), tier: tierOf(e, spec, t)})
+		c := candidate{at: at, id: t.InstanceID(), free: t.Free()}
+		if !oneTier {
+			c.tier = tierOf(e, spec, t)
+		}
+		into = append(into, c)
 	}
 	return into
 }
 
-func full(all []candidate, t Target) {
+func full(all []candidate, id domain.InstanceID) {
 	for i := range all {
-		if all[i].target == t {
+		if all[i].id == id {
 			all[i].free = 0
 		}
 	}

@@ -86,13 +86,14 @@ type Dispatcher struct {
 	answers *batch.Queue[Answer]
 	backs   *batch.Queue[store.GiveBack]
 	admits  *batch.Queue[domain.LimitKey]
+	cancels *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
 	uses    uses
 	waiting waitingRoom
 	owed    owed
 	outages outages
 	// These keep the log short while the database is away.
-	noSpec, noOffer, noAdmit, noUses trouble
-	stop                             <-chan struct{} // set by Run before its workers begin
+	noSpec, noOffer, noAdmit, noUses, noSpread trouble
+	stop                                       <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -113,6 +114,7 @@ func New(opt Options) *Dispatcher {
 		opt: opt, log: opt.Logger.With("component", "dispatch"),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
+		noSpread: trouble{step: "spread executions"},
 	}
 	for i := range d.due {
 		d.due[i] = batch.NewOrdered(offerBatch, dueInTurn, d.offer)
@@ -120,6 +122,7 @@ func New(opt Options) *Dispatcher {
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
 	d.admits = batch.New(1, offerBatch, d.admit)
+	d.cancels = batch.New(1, offerBatch, d.cancelParts)
 	if opt.Floods != nil {
 		d.answers.Bound(opt.Floods)
 		for _, q := range d.due {
@@ -143,7 +146,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 
 // Queues are all that Run works off.
 func (d *Dispatcher) Queues() []batch.Worker {
-	return append(workers(d.due[:]), d.answers, d.backs, d.admits)
+	return append(workers(d.due[:]), d.answers, d.backs, d.admits, d.cancels)
 }
 
 func workers(queues []*batch.Queue[domain.Execution]) (out []batch.Worker) {
@@ -190,11 +193,12 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	d.recall(ctx, due, specs)
 	chosen := make([]choice, 0, len(due))
 	var waits []waiter
+	var parents []domain.Execution
 	var scratch []candidate
 	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
 	for i, e := range due {
 		spec := specs[i]
-		if first := held[e.JobID]; first != nil {
+		if first := held[e.JobID]; first != nil && !e.IsPart() {
 			waits = append(waits, waiter{execution: e, spec: spec, online: first.online, message: first.message})
 			continue
 		}
@@ -203,9 +207,13 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			unused[e.Executor]++
 			continue
 		}
+		if spec.Sharding.On() && len(candidates(&e, spec, targets, scratch[:0])) > 0 {
+			parents = append(parents, e) // it needs no room, but somebody to have shards for
+			continue
+		}
 		var c choice
 		var wait *waiter
-		c, wait, scratch = d.choose(e, spec, targets, scratch)
+		c, wait, scratch = d.choose(e, spec, boundTo(e.Bound, targets), scratch)
 		if wait == nil {
 			chosen = append(chosen, c)
 			continue
@@ -216,6 +224,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 		}
 	}
 	d.makeOffers(ctx, chosen)
+	d.spread(ctx, parents)
 	d.wait(ctx, waits)
 	d.rooms(unused)
 }
@@ -238,7 +247,7 @@ func (d *Dispatcher) specsOf(ctx context.Context, due []domain.Execution, unused
 			d.postpone(&d.noSpec, err, e)
 			continue
 		}
-		kept, specs = append(kept, e), append(specs, spec)
+		kept, specs = append(kept, e), append(specs, spec.For(e.Part))
 	}
 	if readable {
 		d.noSpec.over(d.log)
@@ -343,7 +352,7 @@ func (d *Dispatcher) Repeat(ctx context.Context, offered []domain.Execution) {
 			d.log.Warn("one-step offers are left to the sweep", "err", err)
 			break
 		}
-		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec})
+		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec.For(e.Part)})
 	}
 	d.Resend(offers)
 }
@@ -379,8 +388,13 @@ func (d *Dispatcher) stopCovered(covered []domain.Execution) (ended []domain.Exe
 }
 
 // SendCancel passes a cancel on, if this node serves the instance; whoever
-// does not get it through leaves it to the sweep.
+// does not get it through leaves it to the sweep. A parent's cancel goes to its
+// parts.
 func (d *Dispatcher) SendCancel(e domain.Execution) {
+	if e.OnlyPartsMove() {
+		d.cancels.Add(e)
+		return
+	}
 	if t := d.opt.Fleet.TargetOf(e.Instance); t != nil {
 		t.SendCancel(e)
 	}

@@ -88,6 +88,14 @@ func (f *faulty) OfferExecutions(ctx context.Context, offers []store.Offer) ([]s
 	return through(f, "OfferExecutions", func() ([]store.OfferResult, error) { return f.Store.OfferExecutions(ctx, offers) })
 }
 
+func (f *faulty) SpreadExecutions(ctx context.Context, spreads []store.Spread) ([]store.SpreadResult, error) {
+	return through(f, "SpreadExecutions", func() ([]store.SpreadResult, error) { return f.Store.SpreadExecutions(ctx, spreads) })
+}
+
+func (f *faulty) CancelParts(ctx context.Context, parents []domain.Execution) (store.CancelledParts, error) {
+	return through(f, "CancelParts", func() (store.CancelledParts, error) { return f.Store.CancelParts(ctx, parents) })
+}
+
 func (f *faulty) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
 	f.spend(len(grants))
 	return through(f, "GrantOffers", func() ([]store.GrantResult, error) { return f.Store.GrantOffers(ctx, grants) })

@@ -28,11 +28,12 @@ func (l Load) rank() uint64 {
 	return uint64(max(l.Slots, l.CPU/50*50, 0))<<16 | uint64(max(l.Memory, 0)/100)
 }
 
-// candidate is an instance that may get a run.
+// candidate is an instance that may get a run. It holds no pointers: there is
+// one for each instance and run, and the collector need not look at them.
 type candidate struct {
-	target Target
-	id     domain.InstanceID
-	free   int
+	at   int // of its target
+	id   domain.InstanceID
+	free int
 	// tier counts what speaks against it and may be overcome: see tierOf.
 	tier int
 	// rank is the place that the strategy gives it, lowest first; then second.
@@ -71,7 +72,7 @@ func pick(all []candidate, one bool) int {
 		if c.free <= 0 && !one {
 			continue
 		}
-		if best < 0 || c.before(&all[best]) {
+		if best < 0 || c.tier == all[best].tier && c.rank < all[best].rank || c.before(&all[best]) {
 			best = i
 		}
 	}
@@ -104,28 +105,31 @@ type rankInput struct {
 
 // rank gives each candidate its place. The order of registration is that of the
 // ids: they grow with time, and are the same on every node.
-func rank(all []candidate, in rankInput) {
+func rank(all []candidate, targets []Target, in rankInput) {
 	switch in.routing {
 	case domain.RouteConsistentHash:
-		rankByHash(all, in.key)
-		return
+		rankByHash(all, targets, in.key)
 	case domain.RouteLeastFrequentlyUsed, domain.RouteLeastRecentlyUsed:
 		rankByUse(all, in)
-		return
-	}
-	for i := range all {
-		c := &all[i]
-		switch in.routing {
-		case domain.RouteLast:
-			c.rank = ^uint64(c.id)
-		case domain.RouteRoundRobin:
-			c.rank = turn(c.id, in)
-		case domain.RouteRandom:
-			c.rank = mix(uint64(c.id) ^ in.random)
-		case domain.RouteLeastLoaded:
-			c.rank, c.second = c.target.Load().rank(), turn(c.id, in)
-		default:
-			c.rank = uint64(c.id)
+	case domain.RouteRoundRobin:
+		for i := range all {
+			all[i].rank = turn(all[i].id, &in)
+		}
+	case domain.RouteRandom:
+		for i := range all {
+			all[i].rank = mix(uint64(all[i].id) ^ in.random)
+		}
+	case domain.RouteLeastLoaded:
+		for i := range all {
+			all[i].rank, all[i].second = targets[all[i].at].Load().rank(), turn(all[i].id, &in)
+		}
+	case domain.RouteLast:
+		for i := range all {
+			all[i].rank = ^uint64(all[i].id)
+		}
+	default:
+		for i := range all {
+			all[i].rank = uint64(all[i].id)
 		}
 	}
 }
@@ -133,7 +137,7 @@ func rank(all []candidate, in rankInput) {
 // turn is how far an instance is behind the last one in the ring: the next
 // higher id first, and from the highest on to the lowest. Without a last one
 // the begin is random, so that many jobs do not all begin at one instance.
-func turn(id domain.InstanceID, in rankInput) uint64 {
+func turn(id domain.InstanceID, in *rankInput) uint64 {
 	if in.last == 0 {
 		return mix(uint64(id) ^ in.random)
 	}
@@ -144,9 +148,9 @@ func turn(id domain.InstanceID, in rankInput) uint64 {
 // draws a number from the key and its own name, and the highest number has the
 // key. Who leaves takes nothing but its own keys along. Names outlive their
 // processes; those with the same name are told apart by their order.
-func rankByHash(all []candidate, key uint64) {
+func rankByHash(all []candidate, targets []Target, key uint64) {
 	for i := range all {
-		all[i].rank = hashOf(all[i].target.Traits().Name)
+		all[i].rank = hashOf(targets[all[i].at].Traits().Name)
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id)) })
 	var name, same uint64
@@ -161,7 +165,7 @@ func rankByHash(all []candidate, key uint64) {
 }
 
 // rankByUse counts the job's last runs. Ties go to the one whose last use is
-// the oldest; who was not used among them comes before all.
+// the oldest; who was not used among them comes before all, by lot.
 func rankByUse(all []candidate, in rankInput) {
 	for i := range all {
 		c := &all[i]
@@ -174,10 +178,12 @@ func rankByUse(all []candidate, in rankInput) {
 				count++
 			}
 		}
+		c.rank, c.second = age, age
 		if in.routing == domain.RouteLeastFrequentlyUsed {
-			c.rank, c.second = count, age
-		} else {
-			c.rank, c.second = age, 0
+			c.rank = count
+		}
+		if count == 0 {
+			c.second = mix(uint64(c.id) ^ in.random) // many jobs do not all begin at one instance
 		}
 	}
 }

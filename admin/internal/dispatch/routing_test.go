@@ -38,7 +38,7 @@ func choice1(e domain.Execution, spec domain.JobSpec, in rankInput, targets []Ta
 	if spec.Routing == domain.RouteConsistentHash {
 		in.key = hashKey(&e, &spec)
 	}
-	rank(all, in)
+	rank(all, targets, in)
 	if at := pick(all, pinned(&e, &spec)); at >= 0 {
 		return all[at].id
 	}

@@ -60,10 +60,13 @@ func (a *aging[V]) put(job domain.JobID, v V) {
 const (
 	// readFor is how long a reading is good for where others may send too.
 	readFor = time.Second
-	// maxRead bounds the jobs of one batch whose rows are read. When that many
-	// take turns here for the first time it is a flood, which is not held up:
-	// none of them is read, and their turns begin at random.
-	maxRead = 32
+	// maxTurnsRead and maxWindowsRead bound the jobs of one batch whose rows are
+	// read, which then takes 1 to 2 ms on MariaDB. When that many take turns here
+	// for the first time it is a flood, which is not held up: none of them is
+	// read, and their turns begin at random. Of windows the rest has its turn in
+	// later batches.
+	maxTurnsRead   = 16
+	maxWindowsRead = 8
 	// turnRows is how many rows are looked at for the last instance of a job:
 	// the newest ones may have got none.
 	turnRows = 8
@@ -185,15 +188,15 @@ func (d *Dispatcher) recall(ctx context.Context, due []domain.Execution, specs [
 		if spec == nil || !byUse(spec.Routing) && spec.Routing != domain.RouteRoundRobin || !d.uses.stale(&due[i], spec.Routing, now) {
 			continue
 		}
-		list := &turns
+		list, most := &turns, maxTurnsRead
 		if byUse(spec.Routing) {
-			list = &windows
+			list, most = &windows, maxWindowsRead
 		}
-		if j := (store.RecentJob{Tenant: due[i].TenantID, Job: due[i].JobID}); len(*list) < maxRead && !slices.Contains(*list, j) {
+		if j := (store.RecentJob{Tenant: due[i].TenantID, Job: due[i].JobID}); len(*list) < most && !slices.Contains(*list, j) {
 			*list = append(*list, j)
 		}
 	}
-	if len(turns) < maxRead {
+	if len(turns) < maxTurnsRead {
 		d.read(ctx, turns, turnRows, now)
 	}
 	d.read(ctx, windows, domain.RoutingWindow, now)

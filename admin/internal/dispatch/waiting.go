@@ -33,10 +33,11 @@ type line struct {
 	// that it should have.
 	pin    domain.Routing
 	prefer string
+	bound  domain.InstanceID // of a broadcast's shards; 0 = any instance
 }
 
 func (w waiter) line() line {
-	l := line{tenant: w.execution.TenantID, executor: w.execution.Executor, handler: w.spec.Handler, require: w.spec.Require.Text}
+	l := line{tenant: w.execution.TenantID, executor: w.execution.Executor, handler: w.spec.Handler, require: w.spec.Require.Text, bound: w.execution.Bound}
 	if pinned(&w.execution, w.spec) {
 		l.pin, l.prefer = w.spec.Routing, w.spec.Prefer.Text
 	}
@@ -45,7 +46,7 @@ func (w waiter) line() line {
 
 func (l line) compare(o line) int {
 	return cmp.Or(cmp.Compare(l.tenant, o.tenant), cmp.Compare(l.handler, o.handler),
-		cmp.Compare(l.require, o.require), cmp.Compare(l.pin, o.pin), cmp.Compare(l.prefer, o.prefer))
+		cmp.Compare(l.require, o.require), cmp.Compare(l.pin, o.pin), cmp.Compare(l.prefer, o.prefer), cmp.Compare(l.bound, o.bound))
 }
 
 // room is how many more runs of the line the targets can take.
@@ -54,9 +55,9 @@ func (l line) room(targets []Target) (free int) {
 	// The texts were parsed before: they come from settings that were read.
 	spec.Require, _ = domain.ParseSelector(l.require)
 	spec.Prefer, _ = domain.ParseSelector(l.prefer)
-	all := candidates(&domain.Execution{}, &spec, targets, nil)
+	all := candidates(&domain.Execution{}, &spec, boundTo(l.bound, targets), nil)
 	if l.pin != "" {
-		rank(all, rankInput{routing: l.pin})
+		rank(all, targets, rankInput{routing: l.pin})
 		at := pick(all, true)
 		if at < 0 {
 			return 0
@@ -166,9 +167,12 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		d.waiting.add(w)
 		waits[i] = store.Wait{
 			Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance,
-			Message: w.message, For: waitBusy,
+			Message: w.message, For: waitBusy, Full: w.online > 0,
 		}
 		if w.online == 0 {
+			if w.execution.Bound != 0 {
+				waits[i].Message = "the instance that the shard is for is not connected"
+			}
 			waits[i].For = waitOffline(d.opt.Now().Sub(w.since()))
 		}
 	}

@@ -42,8 +42,29 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Retry.Backoff >= 0 && s.Retry.Backoff <= 100, "body.retry.backoff", s.Retry.Backoff, "must be from 0 to 100")
 	c.check(s.Timeout >= 0 && s.Timeout <= MaxTimeout, "body.timeout", s.Timeout.String(), "must be from 0s (none) to 168h")
 	c.check(s.DispatchTimeout >= 0 && s.DispatchTimeout <= MaxTimeout, "body.dispatchTimeout", s.DispatchTimeout.String(), "must be from 0s (the default, 5m) to 168h")
+	c.check(slices.Contains(logLevels, s.LogLevel), "body.logLevel", s.LogLevel, "must be default, DEBUG, INFO, WARN or ERROR")
 	c.check(s.Priority >= -100 && s.Priority <= 100, "body.priority", s.Priority, "must be from -100 to 100")
+	c.sharding(s.Sharding)
 	return c.err()
+}
+
+func (c *checker) sharding(s Sharding) {
+	const at = "body.sharding."
+	switch s.Mode {
+	case ShardNone:
+		c.check(s == Sharding{}, at+"mode", s.Mode, "must be broadcast or fixed where anything else of sharding is set")
+	case ShardBroadcast:
+		c.check(s.Shards == 0, at+"shards", s.Shards, "is for fixed shards: a broadcast has one on each instance")
+		c.check(s.OnGone == GoneMiss || s.OnGone == GoneMove, at+"onGone", s.OnGone, "must be miss or move")
+	case ShardFixed:
+		c.check(s.Shards >= 1 && s.Shards <= MaxShards, at+"shards", s.Shards, "must be from 1 to 1000")
+		c.check(s.OnGone == "", at+"onGone", s.OnGone, "is for a broadcast: fixed shards are bound to no instance")
+	default:
+		c.fail(at+"mode", s.Mode, "must be broadcast or fixed")
+	}
+	c.check(len(s.Before) <= MaxNameLength, at+"before", s.Before, "must have at most 128 bytes")
+	c.check(len(s.After) <= MaxNameLength, at+"after", s.After, "must have at most 128 bytes")
+	c.check(s.Timeout >= 0 && s.Timeout <= MaxTimeout, at+"timeout", s.Timeout.String(), "must be from 0s (none) to 168h")
 }
 
 func (c *checker) routing(s *JobSpec) {
@@ -69,6 +90,8 @@ func routingNames() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+var logLevels = []string{"", "DEBUG", "INFO", "WARN", "ERROR"}
 
 func (c *checker) misfire(m Misfire) {
 	switch m.Policy {

@@ -108,6 +108,11 @@ const (
 	ReasonPermanent      Reason = "permanent"
 	ReasonBadInput       Reason = "bad_input"
 	ReasonUnknownHandler Reason = "unknown_handler"
+	ReasonInstanceGone   Reason = "instance_gone"      // broadcast: the instance of the shard died or left before it ran there
+	ReasonShards         Reason = "shards_failed"      // not all shards succeeded
+	ReasonBeforeHook     Reason = "before_hook"        // the hook before the shards did not succeed
+	ReasonAfterHook      Reason = "after_hook"         // the hook after the shards did not succeed
+	ReasonManyInstances  Reason = "too_many_instances" // broadcast: more than MaxShards
 )
 
 // Execution is one planned run: unique per job, fire time and OccurrenceKey.
@@ -184,6 +189,20 @@ type Execution struct {
 
 	// Delays are what kept it from starting, oldest first, over all attempts.
 	Delays []Delay
+
+	// The fields of families (shard.go).
+
+	// Parent is the run that it is a part of, as what Part says; 0 = none.
+	Parent ExecutionID
+	Part   Part
+	// Shard counts from 0 to Shards-1. A parent has Shards too, once it has them.
+	Shard, Shards int
+	// Bound is the only instance that may take it; 0 = any.
+	Bound InstanceID
+	// Stage is where a parent stands; StageNone for all others.
+	Stage Stage
+	// Picks are the shards that a parent makes; empty = all.
+	Picks []ShardPick
 }
 
 // Attempt is one ended try of an execution on one instance, kept because

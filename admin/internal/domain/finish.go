@@ -42,6 +42,8 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	// long as no newer attempt was offered.
 	late := e.State == Lost || e.State == RetryWait && !e.reported()
 	switch {
+	case e.OnlyPartsMove():
+		return Effects{}, e.illegal("take a report of it")
 	case e.Lingers:
 		return e.hearsOf(now, r)
 	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
@@ -136,7 +138,9 @@ func retryable(kind string) bool {
 }
 
 func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report, p Policy) Effects {
-	if e.State == Cancelling || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
+	// A shard that was lost is told late: its parent counts on its end.
+	over := e.State == Cancelling || e.State == Lost && e.IsPart()
+	if over || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
 		return e.end(now, end, reason, r.Error)
 	}
 	delay := p.Retry.DelayAfter(e.Attempt)

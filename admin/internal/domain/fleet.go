@@ -85,4 +85,5 @@ type LogLine struct {
 	Level   int // slog levels
 	Message string
 	Attrs   []byte // JSON object or nil
+	TraceID string // of the span that the line was written in; empty = none
 }

@@ -86,6 +86,10 @@ type JobSpec struct {
 	Priority        int
 	Owner           Owner
 	Alert           Alert
+	Sharding        Sharding
+	// LogLevel is the lowest level that is captured into the logs of runs: DEBUG,
+	// INFO, WARN or ERROR; empty = as the executor says.
+	LogLevel string
 }
 
 // DefaultDispatchTimeout applies when a job says nothing else.

@@ -61,5 +61,8 @@ func (e *Execution) sweepLingering(now, leaseUntil time.Time) (SweepAction, Effe
 }
 
 // OccupiesInstance reports whether a handler of the execution runs on an
-// instance, or may be about to: what counts under limits.
-func (e *Execution) OccupiesInstance() bool { return e.State.OnInstance() || e.Lingers }
+// instance, or may be about to: what counts under limits. Of a family the parts
+// do.
+func (e *Execution) OccupiesInstance() bool {
+	return (e.State.OnInstance() || e.Lingers) && !e.OnlyPartsMove()
+}

@@ -32,6 +32,9 @@ const (
 // FailedSends is how many sends have led to nothing so far. Each send takes a
 // fence, and each that was granted is an attempt.
 func (e *Execution) FailedSends() int {
+	if e.Stage != StageNone {
+		return 0 // it is sent to nobody; its parts are
+	}
 	n := int(e.Fence) - e.Attempt
 	if e.State == Offered {
 		n-- // it may still be answered

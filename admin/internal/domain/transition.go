@@ -63,6 +63,8 @@ type Policy struct {
 	Timeout   time.Duration
 	// DispatchTimeout bounds each wait for an instance; 0 = DefaultDispatchTimeout.
 	DispatchTimeout time.Duration
+	// MoveGone: see GoneMove.
+	MoveGone bool
 }
 
 // waitEnd returns when a wait for an instance that begins at from is over.
@@ -77,7 +79,10 @@ func (p Policy) waitEnd(from time.Time) time.Time {
 // when the attempt was offered (Execution.Idempotent).
 func PolicyOf(spec *JobSpec, idempotent bool) Policy {
 	lost := spec.OnLost == OnLostRetry || (spec.OnLost != OnLostFail && idempotent)
-	return Policy{Retry: spec.Retry, SendRetry: spec.SendRetry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout}
+	return Policy{
+		Retry: spec.Retry, SendRetry: spec.SendRetry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout,
+		MoveGone: spec.Sharding.OnGone == GoneMove,
+	}
 }
 
 func (e *Execution) illegal(move string) error {
@@ -305,11 +310,14 @@ func (e *Execution) Miss(now time.Time, reason Reason, message string) (Effects,
 	if e.State != Due && e.State != RetryWait {
 		return Effects{}, e.illegal("call it missed")
 	}
-	if e.Attempt > 0 {
+	if e.begun() {
 		return e.end(now, Failed, reason, message), nil
 	}
 	return e.end(now, Missed, reason, message), nil
 }
+
+// begun reports whether a handler may have been called for the execution.
+func (e *Execution) begun() bool { return e.Attempt > 0 || e.Stage != StageNone }
 
 // Discard ends a due execution because an earlier one still runs.
 func (e *Execution) Discard(now time.Time, message string) (Effects, error) {
@@ -331,7 +339,7 @@ func (e *Execution) Cover(now time.Time, message string) (Effects, error) {
 	default:
 		return e.RequestCancel(now, ReasonCovered, message)
 	}
-	if e.Attempt > 0 {
+	if e.begun() {
 		return e.end(now, Cancelled, ReasonCovered, message), nil
 	}
 	return e.end(now, Discarded, ReasonCovered, message), nil
@@ -348,11 +356,18 @@ const (
 )
 
 // Sweep moves an execution that nobody has touched until its WakeAt.
-// leaseUntil is the end of its instance's lease (zero: no such instance);
-// hold is how long the caller keeps a due execution to itself.
+// leaseUntil is the end of the lease of its instance, or of the one that it
+// waits for (zero: no such instance); hold is how long the caller keeps a due
+// execution to itself.
 func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Policy) (SweepAction, Effects, error) {
+	if e.OnlyPartsMove() {
+		return e.sweepFamily(now), Effects{}, nil
+	}
 	switch e.State {
 	case Due, RetryWait:
+		if ended, fx, err := e.instanceGone(now, leaseUntil, p); ended || err != nil {
+			return SweepNothing, fx, err
+		}
 		if (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit) && !e.ExpireAt.IsZero() {
 			// Waiting for its turn is not waiting for an instance: that wait
 			// begins when the slot is free and the limit has room.

@@ -31,6 +31,9 @@ func (r Run) blockers() (out Text) {
 
 // places says where a handler runs, and since when.
 func places(e *domain.Execution, names map[domain.InstanceID]string) (en, zh string) {
+	if e.Stage != domain.StageNone {
+		return " in its shards since " + clock(e.StartedAt), "自 " + clock(e.StartedAt) + " 起以分片方式"
+	}
 	name, ok := names[e.Instance]
 	if !ok {
 		name = e.Instance.String()
@@ -45,6 +48,11 @@ func places(e *domain.Execution, names map[domain.InstanceID]string) (en, zh str
 // lingers adds to a summary that the handler of an ended run still runs.
 func (r Run) lingers(t Text) Text {
 	if !r.Execution.Lingers {
+		return t
+	}
+	if r.isParent() {
+		t.En += " The handler of a shard still runs, and it keeps its slot until that has returned or its instance is gone."
+		t.Zh += "仍有分片的处理器在运行；在其返回或实例消失之前，该运行仍占用槽位。"
 		return t
 	}
 	where, whereZh := places(&r.Execution, r.names())

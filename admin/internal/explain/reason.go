@@ -31,6 +31,11 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonHandlerPanic:   {"the handler panicked", "处理器发生 panic"},
 	domain.ReasonPermanent:      {"the handler said that trying again is of no use", "处理器表明重试无意义"},
 	domain.ReasonBadInput:       {"the input does not fit the handler", "输入参数不符合处理器的要求"},
+	domain.ReasonInstanceGone:   {"the instance that the shard was for had gone", "该分片所属的实例已消失"},
+	domain.ReasonShards:         {"not all of its shards succeeded", "并非所有分片都成功"},
+	domain.ReasonBeforeHook:     {"the hook before the shards did not succeed", "前置钩子未成功"},
+	domain.ReasonAfterHook:      {"the hook after the shards did not succeed", "后置钩子未成功"},
+	domain.ReasonManyInstances:  {"more instances serve the handler than a fire may have shards", "提供该处理器的实例数超过单次触发的分片上限"},
 	domain.ReasonUnknownHandler: {"the instance does not know the handler", "实例上没有该处理器"},
 }
 

@@ -19,12 +19,23 @@ type Run struct {
 	// Holders are the runs that hold the slot of its job now; only needed for
 	// one that waits for it.
 	Holders []domain.Execution
-	Now     time.Time // the database's clock
+	// Parts are those of a run with shards, the first ones, and Family counts all.
+	Parts  []domain.Execution
+	Family domain.Family
+	Now    time.Time // the database's clock
 }
 
 // Explain puts the life of a run into words.
 func (r Run) Explain() Explanation {
-	return Explanation{Summary: r.lingers(r.summary()), Steps: r.steps(), Candidates: r.candidates()}
+	if r.isParent() {
+		return Explanation{Summary: r.lingers(r.family()), Steps: r.steps()}
+	}
+	summary := r.lingers(r.summary())
+	if r.Execution.IsPart() {
+		t := r.belongs()
+		summary = Text{t.En + ". " + summary.En, t.Zh + "。" + summary.Zh}
+	}
+	return Explanation{Summary: summary, Steps: r.steps(), Candidates: r.candidates()}
 }
 
 // punctual is the lateness below which nothing has to be explained.
@@ -141,6 +152,7 @@ func (r Run) steps() []Step {
 	}
 	add(e.FireAt, "planned", "Its fire time; "+causeText(e.Cause).En+".", "计划触发时间；"+causeText(e.Cause).Zh+"。")
 	add(e.PlannedAt, "claimed", "An admin node wrote the run down.", "管理节点写入该次运行。")
+	out = append(out, r.familySteps()...)
 	for _, d := range e.Delays {
 		out = append(out, delayStep(d, names))
 	}
@@ -155,7 +167,11 @@ func (r Run) steps() []Step {
 	}
 	add(e.ReturnedAt, "returned", "The handler, which had not listened to its cancel, was known to run no more.", "未响应取消的处理器确认已不再运行。")
 	if e.State.Terminal() && e.Attempt == 0 {
-		add(e.FinishedAt, "finished", r.summary().En, r.summary().Zh)
+		end := r.summary()
+		if r.isParent() {
+			end = r.family()
+		}
+		add(e.FinishedAt, "finished", end.En, end.Zh)
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return a.At.Compare(b.At) })
 	return out

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -47,7 +48,7 @@ type Declarer interface {
 
 // LogSink stores log chunks. It returns when they are stored.
 type LogSink interface {
-	AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error)
+	AppendLogs(ctx context.Context, list []store.LogAppend) (dropped int, err error)
 }
 
 // Options configures a Gateway.
@@ -90,6 +91,9 @@ type Gateway struct {
 	calmed   chan struct{} // capacity 1: a session may be calm now; nobody closes it
 	entering chan struct{} // one token per executor that asks the database to let it in
 
+	logFrames chan struct{}           // one token per log batch in memory
+	logWrites *batch.Queue[*logWrite] // batches to be stored
+
 	epoch atomic.Int64 // how often the sessions were renewed
 
 	mu       sync.Mutex
@@ -104,11 +108,14 @@ func New(opt Options) *Gateway {
 	if opt.RecycleAfter <= 0 {
 		opt.RecycleAfter = DefaultRecycleAfter
 	}
-	return &Gateway{
+	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
 		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
+		logFrames: make(chan struct{}, logFrames),
 	}
+	g.logWrites = batch.New(1, logFrames, g.flushLogs)
+	return g
 }
 
 // maxEntering bounds how many executors ask the database at once while they
@@ -135,6 +142,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
 	renewer.Go(func() { g.runWants(renewCtx) })
+	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)
 	g.registry.closeAll(errGatewayStopped)

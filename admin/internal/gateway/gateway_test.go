@@ -153,6 +153,7 @@ type bench struct {
 	fleet *fakeFleet
 	rec   *recorder
 	judge *judge
+	logs  *fakeLogs
 }
 
 func start(t *testing.T) *bench {
@@ -165,6 +166,7 @@ func startWith(t *testing.T, change func(*Options)) *bench {
 	var id atomic.Int64
 	b := &bench{
 		t:     t,
+		logs:  newFakeLogs(),
 		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}, left: make(chan domain.InstanceID, 8)},
 		rec: &recorder{
@@ -175,7 +177,7 @@ func startWith(t *testing.T, change func(*Options)) *bench {
 	}
 	opt := Options{
 		NodeID: "node-1", ClusterID: "c1", Auth: fakeAuth{}, Fleet: b.fleet, Sink: b.rec,
-		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge,
+		NewID: func() int64 { return id.Add(1) }, Logger: slog.New(slog.DiscardHandler), Inventory: b.judge, Logs: b.logs,
 	}
 	change(&opt)
 	b.gate = New(opt)

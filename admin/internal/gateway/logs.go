@@ -7,18 +7,43 @@ import (
 	"net"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
 
 var errInstanceGone = errors.New("the instance was declared gone; it has to register again")
 
-// logIdle ends a log connection that says nothing; the executor dials again
-// when it has lines.
-const logIdle = 10 * time.Minute
+// How logs are taken. All of this is about logs alone: sessions, results and
+// the database's other connections have nothing to wait for here.
+const (
+	// logIdle ends a log connection that says nothing; the executor dials again
+	// when it has lines.
+	logIdle = 10 * time.Minute
+	// logFrameTime bounds how long a batch may take to arrive once it has begun.
+	logFrameTime = 10 * time.Second
+	// logStoreTime bounds the storing of a batch.
+	logStoreTime = 10 * time.Second
+	// logFrames is how many batches of all connections are in memory at once: at
+	// most 1 MiB each on the wire, and two or three times that when decoded.
+	logFrames = 32
+	// logRate and logBurst bound what one instance may store, in bytes a second:
+	// its executor drops with a count what is more.
+	logRate, logBurst = 8 << 20, 4 << 20
+)
 
-// serveLogs reads log batches, stores each, and acknowledges it. One batch at
-// a time: a handler that floods its log slows its own log down, and nothing else.
+// logWrite is a batch that waits to be stored, and who waits for that.
+type logWrite struct {
+	store.LogAppend
+	done chan error // capacity 1
+}
+
+// serveLogs reads log batches, stores each, and acknowledges it. One batch of a
+// connection at a time: a handler that floods its log slows its own log down.
+// What several connections have is stored together, in one transaction at a
+// time, so that each gets its turn.
 func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 	s := g.registry.bySession(domain.SessionID(p.session))
 	if s == nil {
@@ -34,16 +59,19 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 		}
 	}()
 	reader := proto.NewReader(conn, proto.MaxFrame)
+	limit := rate.NewLimiter(logRate, logBurst)
 	for {
 		_ = conn.SetReadDeadline(time.Now().Add(logIdle))
-		var batch proto.LogBatch
-		if err := reader.Next(&batch); err != nil {
+		if err := reader.Await(); err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
-		ack := &proto.LogAck{Seq: batch.Seq}
-		if err := g.storeLogs(ctx, p, &batch); err != nil {
-			ack.Error = &proto.Error{Code: "unavailable", Message: "the log could not be stored now", RetryAfterMs: 1000}
-			g.log.Warn("log lines could not be stored", "executor", p.name, "err", err)
+		ack, size, err := g.takeBatch(ctx, conn, p, reader)
+		if err != nil {
+			return err
+		}
+		// Late acknowledgements are what slows an executor down.
+		if err := limit.WaitN(ctx, min(size, logBurst)); err != nil {
+			return err
 		}
 		_ = conn.SetWriteDeadline(time.Now().Add(proto.WriteTimeout))
 		if err := proto.WriteFrame(conn, ack, proto.MaxHello); err != nil {
@@ -52,8 +80,31 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 	}
 }
 
-func (g *Gateway) storeLogs(ctx context.Context, p *peer, batch *proto.LogBatch) error {
-	chunks := make([]domain.LogChunk, 0, len(batch.Chunks))
+// takeBatch reads one batch and stores it. It holds one of the node's places
+// for batches meanwhile.
+func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, p *peer, reader *proto.Reader) (*proto.LogAck, int, error) {
+	select {
+	case g.logFrames <- struct{}{}:
+		defer func() { <-g.logFrames }()
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(logFrameTime))
+	var batch proto.LogBatch
+	if err := reader.Next(&batch); err != nil {
+		return nil, 0, fmt.Errorf("read log: %w", err)
+	}
+	ack := &proto.LogAck{Seq: batch.Seq}
+	chunks, size := logChunks(p, &batch)
+	if err := g.storeLogs(ctx, p, chunks); err != nil {
+		ack.Error = &proto.Error{Code: "unavailable", Message: "the log could not be stored now", RetryAfterMs: 1000}
+		g.log.Warn("log lines could not be stored", "executor", p.name, "err", err)
+	}
+	return ack, size, nil
+}
+
+// logChunks translates a batch; size is what its lines take, in bytes.
+func logChunks(p *peer, batch *proto.LogBatch) (chunks []domain.LogChunk, size int) {
 	for _, c := range batch.Chunks {
 		if len(c.Lines) == 0 || c.FirstLine < 1 || c.Attempt < 1 {
 			continue
@@ -64,17 +115,57 @@ func (g *Gateway) storeLogs(ctx context.Context, p *peer, batch *proto.LogBatch)
 		}
 		for i, l := range c.Lines {
 			chunk.Lines[i] = domain.LogLine{
-				Number: c.FirstLine + int64(i), Attempt: int(c.Attempt),
-				At: time.UnixMilli(l.AtMs).UTC(), Level: int(l.Level), Message: l.Message, Attrs: l.Attrs,
+				Number: c.FirstLine + int64(i), Attempt: int(c.Attempt), At: time.UnixMilli(l.AtMs).UTC(),
+				Level: int(l.Level), Message: l.Message, Attrs: l.Attrs, TraceID: traceID(l.TraceId),
 			}
+			size += len(l.Message) + len(l.Attrs) + len(l.TraceId)
 		}
 		chunks = append(chunks, chunk)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	dropped, err := g.opt.Logs.AppendLogChunks(ctx, p.tenant, p.executor, chunks)
-	if dropped > 0 {
-		g.log.Warn("log chunks of unknown executions dropped", "executor", p.name, "chunks", dropped)
+	return chunks, size
+}
+
+// traceID returns a trace id as the W3C writes it, or none.
+func traceID(id string) string {
+	if len(id) != 32 {
+		return ""
 	}
-	return err
+	for _, c := range []byte(id) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return ""
+		}
+	}
+	return id
+}
+
+// storeLogs returns when the chunks are stored.
+func (g *Gateway) storeLogs(ctx context.Context, p *peer, chunks []domain.LogChunk) error {
+	if len(chunks) == 0 {
+		return nil
+	}
+	w := &logWrite{store.LogAppend{Tenant: p.tenant, Executor: p.executor, Chunks: chunks}, make(chan error, 1)}
+	g.logWrites.Add(w)
+	select {
+	case err := <-w.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// flushLogs stores what several connections have in one transaction.
+func (g *Gateway) flushLogs(ctx context.Context, list []*logWrite) {
+	ctx, cancel := context.WithTimeout(ctx, logStoreTime)
+	defer cancel()
+	all := make([]store.LogAppend, len(list))
+	for i, w := range list {
+		all[i] = w.LogAppend
+	}
+	dropped, err := g.opt.Logs.AppendLogs(ctx, all)
+	if dropped > 0 {
+		g.log.Warn("log chunks of unknown executions dropped", "chunks", dropped)
+	}
+	for _, w := range list {
+		w.done <- err
+	}
 }

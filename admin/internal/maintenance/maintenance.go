@@ -63,7 +63,10 @@ type Options struct {
 	// LogRetention is how long handlers' logs are kept; 0 = 30 days. Logs never
 	// outlive their run.
 	LogRetention time.Duration
-	Logger       *slog.Logger
+	// LogBytes is how many bytes a tenant's logs may take after compression,
+	// before the oldest go; 0 = any number.
+	LogBytes int64
+	Logger   *slog.Logger
 	// Chores are done beside all this.
 	Chores []Chore
 }

@@ -345,6 +345,8 @@ func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (
 func (f fake) DeleteRunsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("runs", before, limit)
 }
+func (f fake) TrimLogs(context.Context, int64, int) (int64, error) { return 0, nil }
+
 func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("alerts", before, limit)
 }
@@ -432,7 +434,7 @@ func TestLogsAreDeletedByTheAgeOfTheirRun(t *testing.T) {
 					Lines: []domain.LogLine{{Number: n + 1, Attempt: 1, At: time.Now(), Message: "line"}},
 				})
 			}
-			dropped, err := r.S.AppendLogChunks(t.Context(), r.Tenant, r.Executor, chunks)
+			dropped, err := r.S.AppendLogs(t.Context(), []store.LogAppend{{Tenant: r.Tenant, Executor: r.Executor, Chunks: chunks}})
 			require.NoError(t, err)
 			require.Zero(t, dropped)
 			return run.ID

@@ -36,12 +36,22 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"instances", s.opt.RunRetention, s.opt.Store.DeleteInstancesBefore}, // runs show their names
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
-		if total > 0 {
-			s.log.Info("old rows deleted", "what", r.what, "count", total)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("old rows could not be deleted", "what", r.what, "err", err)
-		}
+		s.tellDeleted(ctx, r.what, total, err)
+	}
+	if s.opt.LogBytes > 0 {
+		total, err := s.deleteAll(ctx, 0, func(ctx context.Context, _ time.Time, limit int) (int64, error) {
+			return s.opt.Store.TrimLogs(ctx, s.opt.LogBytes, limit)
+		})
+		s.tellDeleted(ctx, "logs over their size", total, err)
+	}
+}
+
+func (s *Sweeper) tellDeleted(ctx context.Context, what string, total int64, err error) {
+	if total > 0 {
+		s.log.Info("old rows deleted", "what", what, "count", total)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("old rows could not be deleted", "what", what, "err", err)
 	}
 }
 

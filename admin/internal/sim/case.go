@@ -14,6 +14,8 @@ type Case struct {
 	// Only, unless nil, names the faults that are injected: those that the seed
 	// alone would inject beside them are left out.
 	Only []string `json:"only,omitempty"`
+	// Shards: some of the jobs have shards.
+	Shards bool `json:"shards,omitempty"`
 	// Note says what it found.
 	Note string `json:"note,omitempty"`
 }

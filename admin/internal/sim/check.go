@@ -75,15 +75,19 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 // earlier run has its own, but has not started yet.
 func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	w := t.w
-	limit, last := w.db.jobs[row.JobID].of(row).SlotLimit(), t.turns[s.id]
-	if limit == 0 || w.stepped || row.Fence != s.fence || !row.HoldsSlot {
+	mine := w.db.holder(row)
+	limit, last := w.db.jobs[row.JobID].of(mine).SlotLimit(), t.turns[mine.ID]
+	if limit == 0 || w.stepped || row.Fence != s.fence || !mine.HoldsSlot {
 		return
 	}
 	live := slices.DeleteFunc(t.byJob[row.JobID], func(o *started) bool { return o.ended || o.died })
 	t.byJob[row.JobID] = live
-	beside := 0
+	beside, counted := 0, map[domain.ExecutionID]bool{mine.ID: true}
 	for _, o := range live {
-		e := w.db.find(o.id)
+		e := w.db.holder(w.db.find(o.id))
+		if counted[e.ID] {
+			continue
+		}
 		places := w.db.jobs[e.JobID].of(e).SlotLimit()
 		if places == 0 {
 			continue // of a revision without a slot
@@ -91,7 +95,8 @@ func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 		i := w.db.instances[w.db.boots[o.boot]]
 		if o.lapses == w.db.lapses[i.ID] && !w.db.lapsed(i, w.dbNow()) {
 			beside++
-			if turn := t.turns[o.id]; turn > last {
+			counted[e.ID] = true
+			if turn := t.turns[e.ID]; turn > last {
 				limit, last = places, turn
 			}
 		}
@@ -121,7 +126,7 @@ func (w *world) checkMove(before, after *domain.Execution) {
 		case after.Attempt > after.MaxAttempts:
 			w.fail("execution %d: attempt %d of %d", after.ID, after.Attempt, after.MaxAttempts)
 		}
-		if before.State == domain.Running && after.State == domain.Succeeded {
+		if before.State == domain.Running && after.State == domain.Succeeded && !after.OnlyPartsMove() {
 			if s := w.witness.starts[attemptKey{after.ID, after.Fence}]; s == nil || !s.succeeded {
 				w.fail("P4: execution %d succeeded under fence %d, which has not", after.ID, after.Fence)
 			}
@@ -132,6 +137,7 @@ func (w *world) checkMove(before, after *domain.Execution) {
 			}
 		}
 	}
+	w.checkParent(before, after)
 	w.checkSlot(j, before, after)
 	w.checkPaused(j, before, after)
 	w.checkLimits(before, after)
@@ -217,13 +223,14 @@ func (w *world) checkEnd() {
 	w.checkFires()
 	w.checkAlerts()
 	w.checkDelays()
+	w.checkFamilies()
 	for _, id := range w.db.order {
 		e := w.db.find(id)
 		s := w.witness.starts[attemptKey{id, e.Fence}]
 		if e.State == domain.Lost && s != nil && s.ended && s.written {
 			w.fail("P5: execution %d fence %d ended, and its result was lost", id, e.Fence)
 		}
-		if e.State == domain.Succeeded && (s == nil || !s.succeeded) {
+		if e.State == domain.Succeeded && e.Stage == domain.StageNone && (s == nil || !s.succeeded) {
 			w.fail("execution %d is said to have succeeded, and has not", id)
 		}
 	}
@@ -255,8 +262,9 @@ func (w *world) failUnfinished() {
 func (w *world) checkFires() {
 	rows := map[occurrence]int{}
 	for _, id := range w.db.order {
-		e := w.db.find(id)
-		rows[occurrence{e.JobID, e.FireAt.UnixMilli(), ""}]++
+		if e := w.db.find(id); !e.IsPart() {
+			rows[occurrence{e.JobID, e.FireAt.UnixMilli(), ""}]++
+		}
 	}
 	for _, id := range w.db.jobOrder {
 		j := w.db.jobs[id]

@@ -75,7 +75,7 @@ type jobRow struct {
 func (j *jobRow) spec() *domain.JobSpec { return j.specs[len(j.specs)-1] }
 
 // of is the spec that an execution follows.
-func (j *jobRow) of(e *domain.Execution) *domain.JobSpec { return j.specs[e.Revision-1] }
+func (j *jobRow) of(e *domain.Execution) *domain.JobSpec { return j.specs[e.Revision-1].For(e.Part) }
 
 type nodeRow struct {
 	status    domain.NodeStatus
@@ -104,6 +104,9 @@ type rules struct {
 	believeAll    bool // nodes believe any leap of the clock
 	outlive       bool // executors do not stop what their lease has left
 	freeLingering bool // the slot is free although the handler still runs
+	dropShard     bool // the first shard is not made
+	endEarly      bool // a parent ends before its last part has
+	forgetParent  bool // the end of their parts does not move some parents
 }
 
 func newDatabase(clock func() time.Time) *database {
@@ -258,7 +261,7 @@ func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e 
 		a := *fx.Archive
 		d.attempts[attemptKey{e.ID, a.Fence}] = &a
 	}
-	if fx.Alert != "" {
+	if fx.Alert != "" && !e.IsPart() {
 		if key := alertKey(fx.Alert, e); !d.rules.dropAlert || e.ID%3 > 0 {
 			d.alert(key)
 		}

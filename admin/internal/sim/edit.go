@@ -85,12 +85,14 @@ func (d *database) takeBack(now time.Time, j *jobRow, to domain.JobState) {
 	if d.rules.keepPlanned {
 		return
 	}
+	var seen []*domain.Execution
 	for _, id := range slices.Clone(d.living()) {
 		e := d.find(id)
 		if e.JobID != j.id || e.WakeAt.IsZero() {
 			continue
 		}
-		if scheduled(e) && e.State == domain.Due && e.Fence == 0 && e.FireAt.After(now) {
+		seen = append(seen, e)
+		if scheduled(e) && e.State == domain.Due && e.Fence == 0 && e.FireAt.After(now) && !e.IsPart() {
 			d.remove(e)
 			continue
 		}
@@ -114,6 +116,7 @@ func (d *database) takeBack(now time.Time, j *jobRow, to domain.JobState) {
 			return e.Miss(now, reason, "")
 		})
 	}
+	d.advance(now, d.parentsOf(seen, false))
 	d.wake(now, j)
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,8 @@ type pair struct {
 	runs      []domain.ExecutionID
 	instances []domain.InstanceID
 	boots     []string
+	known     map[domain.ExecutionID]bool
+	made      []int64   // ids of parts that the real one has made, and the played one has not
 	at        time.Time // of the transaction: SQLite may wait for a moment
 }
 
@@ -65,6 +68,26 @@ func newPair(t *testing.T, s store.Store, seed uint64) *pair {
 			s.Retry = domain.Retry{MaxAttempts: 1 + p.r.IntN(3), Delay: time.Duration(p.r.IntN(5)) * time.Second}
 			s.Timeout = oneOf(p.r, 0, 4*time.Second)
 			s.DispatchTimeout = oneOf(p.r, 0, 20*time.Second)
+		})
+		p.jobs = append(p.jobs, j)
+		p.db.createJob(j, domain.Never)
+	}
+	p.db.newID = func() int64 {
+		id := p.made[0]
+		p.made = p.made[1:]
+		return id
+	}
+	p.known = map[domain.ExecutionID]bool{}
+	for _, sharding := range []domain.Sharding{
+		{Mode: domain.ShardFixed, Shards: 2, After: "close-day", Timeout: 20 * time.Second},
+		{Mode: domain.ShardBroadcast, OnGone: domain.GoneMiss, Before: "close-day"},
+		{Mode: domain.ShardBroadcast, OnGone: domain.GoneMove, Before: "close-day", After: "close-day"},
+	} {
+		j := p.Job(func(s *domain.JobSpec) {
+			s.Sharding = sharding
+			s.Blocking = oneOf(p.r, domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel)
+			s.OnLost = oneOf(p.r, domain.OnLostAuto, domain.OnLostFail, domain.OnLostRetry)
+			s.Retry = domain.Retry{MaxAttempts: 1 + p.r.IntN(2), Delay: time.Second}
 		})
 		p.jobs = append(p.jobs, j)
 		p.db.createJob(j, domain.Never)
@@ -90,6 +113,31 @@ func (p *pair) some() (e domain.Execution, fence int64) {
 	return e, e.Fence - int64(oneOf(p.r, 0, 0, 0, 0, 0, 1))
 }
 
+// learn looks which parts the real store has made.
+func (p *pair) learn() {
+	for _, id := range p.runs {
+		p.known[id] = true
+	}
+	var fresh []domain.ExecutionID
+	for _, id := range p.runs {
+		if e := p.db.find(id); e.IsPart() || !p.db.jobs[e.JobID].of(e).Sharding.On() {
+			continue
+		}
+		views, _, err := p.S.ListParts(p.T.Context(), p.Tenant, id, 100)
+		require.NoError(p.T, err)
+		for _, v := range views {
+			if !p.known[v.ID] {
+				fresh = append(fresh, v.ID)
+			}
+		}
+	}
+	slices.Sort(fresh)
+	for _, id := range fresh {
+		p.made = append(p.made, int64(id))
+	}
+	p.runs = append(p.runs, fresh...)
+}
+
 // step makes one transaction in both and returns its name.
 func (p *pair) step() string {
 	ctx, t := p.T.Context(), p.T
@@ -104,6 +152,16 @@ func (p *pair) step() string {
 	instance := oneOf(p.r, p.instances...)
 	switch p.r.IntN(13) {
 	case 0, 1, 2:
+		if p.db.jobs[e.JobID].of(&e).Sharding.On() {
+			s := []store.Spread{{Tenant: p.Tenant, ID: e.ID}}
+			real, err := p.S.SpreadExecutions(ctx, s)
+			require.NoError(t, err)
+			p.learn()
+			played := p.db.spread(s)
+			require.Equal(t, real[0].Status, played[0].Status, "spread %s", e.ID)
+			require.Equal(t, names(real[0].Parts), names(played[0].Parts))
+			return "spread"
+		}
 		o := []store.Offer{{Tenant: p.Tenant, ID: e.ID, Node: 1, Instance: instance, Idempotent: p.r.IntN(2) == 0}}
 		o[0].Granted = o[0].Idempotent && p.r.IntN(2) == 0
 		real, err := p.S.OfferExecutions(ctx, o)
@@ -128,7 +186,7 @@ func (p *pair) step() string {
 		require.Equal(t, real[0].Status, p.db.giveBack(g)[0].Status)
 		return "give back"
 	case 6:
-		w := []store.Wait{{Tenant: p.Tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, For: 3 * time.Second}}
+		w := []store.Wait{{Tenant: p.Tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, For: 3 * time.Second, Full: p.r.IntN(2) == 0}}
 		real, err := p.S.RecordWaits(ctx, w)
 		require.NoError(t, err)
 		require.Len(t, p.db.wait(&limitsKnown{}, w), len(real))
@@ -139,9 +197,11 @@ func (p *pair) step() string {
 		r[0].Report.Fence, r[0].Report.StillRunning = fence, p.r.IntN(3) == 0
 		real, err := p.S.FinishAttempts(ctx, r)
 		require.NoError(t, err)
+		p.learn()
 		played := p.db.finish(&limitsKnown{}, r)
 		require.Equal(t, real[0].Code, played[0].Code, "%s %s, %d", e.ID, e.State, r[0].Report.Outcome)
-		require.Equal(t, names(real[0].Woken), names(played[0].Woken))
+		require.ElementsMatch(t, names(real[0].Woken), names(played[0].Woken))
+		require.Equal(t, names(real[0].Ended), names(played[0].Ended))
 		return "finish"
 	case 10:
 		if p.r.IntN(3) > 0 {
@@ -150,7 +210,18 @@ func (p *pair) step() string {
 			p.db.renewInstances([]store.InstanceRenewal{{ID: instance}}, 15*time.Second)
 			return "renew"
 		}
+		if e.OnlyPartsMove() && e.State == domain.Cancelling {
+			real, err := p.S.CancelParts(ctx, []domain.Execution{e})
+			require.NoError(t, err)
+			p.learn()
+			played := p.db.cancelParts([]domain.Execution{e})
+			require.ElementsMatch(t, names(real.Cancel), names(played.Cancel))
+			require.ElementsMatch(t, names(real.Ended), names(played.Ended))
+			require.ElementsMatch(t, names(real.Woken), names(played.Woken))
+			return "cancel parts"
+		}
 		_, real := p.S.RequestCancel(ctx, p.Tenant, e.ID, domain.ReasonKilled, "")
+		p.learn()
 		_, played := p.db.cancel(p.Tenant, e.ID)
 		require.Equal(t, domain.CodeOf(real), domain.CodeOf(played))
 		return "cancel"
@@ -172,6 +243,7 @@ func (p *pair) step() string {
 		in := store.SweepParams{Partitions: parts, Limit: 500, Hold: 3 * time.Second}
 		real, err := p.S.SweepExecutions(ctx, in)
 		require.NoError(t, err)
+		p.learn()
 		played, err := p.db.sweep(in)
 		require.NoError(t, err)
 		require.ElementsMatch(t, names(real.Dispatch), names(played.Dispatch))
@@ -207,7 +279,8 @@ func row(e domain.Execution) string {
 		}
 		return t.UTC().Format("15:04:05.000")
 	}
-	return fmt.Sprintf("%s %s %q fence %d attempt %d/%d on %d slot %t lingers %t returned %s not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d",
+	return fmt.Sprintf("%s %s %q fence %d attempt %d/%d on %d slot %t lingers %t returned %s not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d; %s %d/%d of %s bound %s stage %s",
 		e.ID, e.State, e.Reason, e.Fence, e.Attempt, e.MaxAttempts, e.Instance, e.HoldsSlot, e.Lingers, at(e.ReturnedAt),
-		at(e.NotBefore), at(e.WakeAt), at(e.ExpireAt), at(e.Deadline), at(e.OfferedAt), at(e.GrantedAt), at(e.StartedAt), at(e.FinishedAt), e.LogLines)
+		at(e.NotBefore), at(e.WakeAt), at(e.ExpireAt), at(e.Deadline), at(e.OfferedAt), at(e.GrantedAt), at(e.StartedAt), at(e.FinishedAt), e.LogLines,
+		e.Part, e.Shard, e.Shards, e.Parent, e.Bound, e.Stage)
 }

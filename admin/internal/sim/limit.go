@@ -146,7 +146,7 @@ func (l *limitRow) leave(id domain.ExecutionID) {
 	l.queue = slices.DeleteFunc(l.queue, func(o domain.ExecutionID) bool { return o == id })
 }
 
-func (d *database) enter(l *limitRow, e *domain.Execution) {
+func (d *database) queue(l *limitRow, e *domain.Execution) {
 	if slices.Contains(l.queue, e.ID) {
 		return
 	}

@@ -22,20 +22,7 @@ func (d *database) offer(known *limitsKnown, offers []store.Offer) []store.Offer
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		a, b := d.find(offers[x].ID), d.find(offers[y].ID)
-		if a.JobID == b.JobID && a.ID != b.ID && d.jobs[a.JobID].of(a).SlotLimit() > 0 {
-			c := 1
-			if before(a, b) {
-				c = -1
-			}
-			if d.jobs[a.JobID].of(a).Blocking == domain.BlockCover {
-				c = -c
-			}
-			return c
-		}
-		return domain.ComparePrecedence(a, b)
-	})
+	slices.SortStableFunc(order, func(x, y int) int { return d.compareOffers(offers[x].ID, offers[y].ID) })
 	for _, i := range order {
 		out[i] = d.offerOne(now, known, offers[i])
 	}
@@ -47,40 +34,33 @@ func (d *database) offer(known *limitsKnown, offers []store.Offer) []store.Offer
 	return out
 }
 
+// compareOffers is the order in which offers are decided.
+func (d *database) compareOffers(x, y domain.ExecutionID) int {
+	a, b := d.find(x), d.find(y)
+	if a.JobID == b.JobID && a.ID != b.ID && d.jobs[a.JobID].of(a).SlotLimit() > 0 {
+		c := 1
+		if before(a, b) {
+			c = -1
+		}
+		if d.jobs[a.JobID].of(a).Blocking == domain.BlockCover {
+			c = -c
+		}
+		return c
+	}
+	return domain.ComparePrecedence(a, b)
+}
+
 func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) store.OfferResult {
 	e := d.find(o.ID)
 	j := d.jobs[e.JobID]
 	r := store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: j.of(e)}
-	if e.State != domain.Due && e.State != domain.RetryWait || now.Before(e.NotBefore) {
+	if e.State != domain.Due && e.State != domain.RetryWait || now.Before(e.NotBefore) || r.Spec.Sharding.On() {
 		return r
 	}
-	if reason := stopReason(j, e, e.Attempt); reason != "" && e.Fence > 0 && !d.rules.startStopped {
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			if e.Attempt > 0 {
-				return e.RequestCancel(now, reason, "")
-			}
-			return e.Miss(now, reason, "")
-		})
-		r.Status = store.OfferDiscarded
+	if e.Bound != 0 && e.Bound != o.Instance || !d.enter(now, known, j, e, &r) {
 		return r
 	}
-	if e.SendsSpent(j.of(e).SendRetry) {
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.SendFailed(now) })
-		r.Status = store.OfferDiscarded
-		return r
-	}
-	limit := j.of(e).SlotLimit()
-	needsSlot := limit > 0 && !e.HoldsSlot
-	if needsSlot && j.of(e).Blocking == domain.BlockCover {
-		var later bool
-		if r.Covered, later = d.cover(now, j, e); later {
-			r.Status = store.OfferDiscarded
-			return r
-		}
-	}
-	if needsSlot && !d.admits(j, e) {
-		return d.block(now, known, j, e, r)
-	}
+	needsSlot := j.of(e).SlotLimit() > 0 && !e.HoldsSlot
 	bounds := d.bounds(known, e)
 	for _, l := range bounds {
 		if !d.fits(l, e) {
@@ -100,6 +80,40 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 	return r
 }
 
+// enter is gormstore's; known is nil for who waits under no limits.
+func (d *database) enter(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r *store.OfferResult) bool {
+	if reason := stopReason(j, e, e.Attempt); reason != "" && (e.Fence > 0 || e.IsPart()) && !d.rules.startStopped {
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
+			if e.Attempt > 0 {
+				return e.RequestCancel(now, reason, "")
+			}
+			return e.Miss(now, reason, "")
+		})
+		r.Status = store.OfferDiscarded
+		return false
+	}
+	if e.SendsSpent(j.of(e).SendRetry) {
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.SendFailed(now) })
+		r.Status = store.OfferDiscarded
+		return false
+	}
+	if j.of(e).SlotLimit() == 0 || e.HoldsSlot {
+		return true
+	}
+	if j.of(e).Blocking == domain.BlockCover {
+		var later bool
+		if r.Covered, later = d.cover(now, j, e); later {
+			r.Status = store.OfferDiscarded
+			return false
+		}
+	}
+	if !d.admits(j, e) {
+		*r = d.block(now, known, j, e, *r)
+		return false
+	}
+	return true
+}
+
 func (d *database) block(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
 	if j.of(e).Blocking == domain.BlockDiscard && e.State == domain.Due && e.Attempt == 0 {
 		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
@@ -112,8 +126,10 @@ func (d *database) block(now time.Time, known *limitsKnown, j *jobRow, e *domain
 		d.enqueue(j, e)
 		return domain.Effects{}, e.Wait(now, domain.ReasonWaitSlot, "", now.Add(slotCheck))
 	})
-	for _, l := range d.bounds(known, e) {
-		l.leave(e.ID)
+	if known != nil {
+		for _, l := range d.bounds(known, e) {
+			l.leave(e.ID)
+		}
 	}
 	r.Status = store.OfferBlocked
 	return r
@@ -126,7 +142,7 @@ func (d *database) waitForRoom(now time.Time, bounds []*limitRow, full *limitRow
 			l.leave(e.ID)
 		}
 	}
-	d.enter(full, e)
+	d.queue(full, e)
 	if !e.HoldsSlot && j.of(e).SlotLimit() > 0 {
 		d.enqueue(j, e)
 	}
@@ -235,7 +251,11 @@ func (d *database) wait(known *limitsKnown, waits []store.Wait) (covered []domai
 			continue
 		}
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			return domain.Effects{}, e.Wait(now, w.Reason, w.Message, now.Add(w.For))
+			err := e.Wait(now, w.Reason, w.Message, now.Add(w.For))
+			if w.Full && err == nil {
+				e.WaitsForRoom(now, d.policy(e))
+			}
+			return domain.Effects{}, err
 		})
 		if err == nil {
 			for _, l := range d.bounds(known, e) {
@@ -312,6 +332,13 @@ func (d *database) finish(known *limitsKnown, reports []store.AttemptReport) []s
 			}
 		}
 	}
+	var moved []*domain.Execution
+	for i, r := range reports {
+		if out[i].Code != store.FinishNotFound {
+			moved = append(moved, d.find(r.Report.ExecutionID))
+		}
+	}
+	woken, ended := d.advance(now, d.parentsOf(moved, false))
 	for i, r := range reports {
 		if out[i].Code == store.FinishNotFound {
 			continue
@@ -320,8 +347,22 @@ func (d *database) finish(known *limitsKnown, reports []store.AttemptReport) []s
 		if j := d.jobs[e.JobID]; out[i].Code == store.FinishStored || out[i].Code == store.FinishReturned {
 			out[i].Woken = d.wake(now, j)
 			j.freed = false // once per job
+			out[i].Woken = append(ofJob(woken, j.id), out[i].Woken...)
+			woken = slices.DeleteFunc(woken, func(e domain.Execution) bool { return e.JobID == j.id })
 		}
 		out[i].Execution = *e
+	}
+	if len(out) > 0 {
+		out[0].Ended = ended
+	}
+	return out
+}
+
+func ofJob(list []domain.Execution, job domain.JobID) (out []domain.Execution) {
+	for _, e := range list {
+		if e.JobID == job {
+			out = append(out, e)
+		}
 	}
 	return out
 }
@@ -356,6 +397,7 @@ func (d *database) cancel(tenant domain.TenantID, id domain.ExecutionID) (domain
 		return e.RequestCancel(now, domain.ReasonKilled, "")
 	})
 	if err == nil {
+		d.advance(now, d.parentsOf([]*domain.Execution{e}, false))
 		d.wake(now, d.jobs[e.JobID])
 	}
 	return *e, err
@@ -410,8 +452,10 @@ func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 	for _, e := range found {
 		d.sweepOne(now, e, p.Hold, &out)
 	}
+	advanced, ended := d.advance(now, d.parentsOf(found, true))
+	out.Ended = append(out.Ended, ended...)
 	for _, id := range d.jobOrder {
-		for _, w := range d.wake(now, d.jobs[id]) {
+		for _, w := range append(ofJob(advanced, id), d.wake(now, d.jobs[id])...) {
 			if !slices.ContainsFunc(out.Dispatch, func(e domain.Execution) bool { return e.ID == w.ID }) {
 				out.Dispatch = append(out.Dispatch, w)
 			}
@@ -444,7 +488,11 @@ func (d *database) sweepOne(now time.Time, e *domain.Execution, hold time.Durati
 		}
 	}
 	var lease time.Time
-	if i := d.instances[e.Instance]; i != nil {
+	at := e.Instance
+	if !e.OccupiesInstance() && e.Bound != 0 {
+		at = e.Bound
+	}
+	if i := d.instances[at]; i != nil {
 		lease = i.LeaseUntil
 	}
 	if d.rules.skipLease {

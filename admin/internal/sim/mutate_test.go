@@ -12,31 +12,35 @@ func TestBrokenRulesAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		broken  rules
 		finding string
+		shards  bool
 		seeds   uint64 // it has to be seen within
 		from    uint64 // the first of them, where the first hit comes late
 	}{
-		"older fences may finish":            {rules{skipFence: true}, "", 200, 0},
-		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", 60, 0},
-		"a finished run keeps its slot":      {rules{keepSlot: true}, "P6", 20, 0},
-		"a claim needs no term":              {rules{skipTerm: true}, "lease", 150, 0},
-		"a fire time may have two rows":      {rules{skipUnique: true, planTwice: true}, "P1, P2", 20, 0},
-		"a slot is never full":               {rules{skipSlot: true}, "P6", 20, 0},
-		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", 100, 0},
-		"lost runs are repeated":             {rules{retryLost: true}, "P3", 40, 60},
-		"leases of instances do not count":   {rules{skipLease: true}, "", 40, 0},
-		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", 60, 0},
-		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", 20, 0},
-		"a pause leaves what was planned":    {rules{keepPlanned: true}, "P11", 60, 0},
-		"what comes back is offered again":   {rules{startStopped: true}, "P11", 40, 470},
-		"a limit is never full":              {rules{skipLimit: true}, "P6", 40, 0},
-		"some failures write no alert":       {rules{dropAlert: true}, "P7", 40, 0},
-		"no run sets a fixed delay":          {rules{standStill: true}, "fixed delay", 40, 0},
-		"nodes believe any leap":             {rules{believeAll: true}, "F24", 80, 0},
+		"older fences may finish":            {rules{skipFence: true}, "", false, 200, 0},
+		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", false, 60, 0},
+		"a finished run keeps its slot":      {rules{keepSlot: true}, "P6", false, 20, 0},
+		"a claim needs no term":              {rules{skipTerm: true}, "lease", false, 150, 0},
+		"a fire time may have two rows":      {rules{skipUnique: true, planTwice: true}, "P1, P2", false, 20, 0},
+		"a slot is never full":               {rules{skipSlot: true}, "P6", false, 20, 0},
+		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", false, 100, 0},
+		"lost runs are repeated":             {rules{retryLost: true}, "P3", false, 40, 60},
+		"leases of instances do not count":   {rules{skipLease: true}, "", false, 40, 0},
+		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", false, 60, 0},
+		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", false, 20, 0},
+		"a pause leaves what was planned":    {rules{keepPlanned: true}, "P11", false, 60, 0},
+		"what comes back is offered again":   {rules{startStopped: true}, "P11", false, 40, 470},
+		"a limit is never full":              {rules{skipLimit: true}, "P6", false, 40, 0},
+		"some failures write no alert":       {rules{dropAlert: true}, "P7", false, 40, 0},
+		"no run sets a fixed delay":          {rules{standStill: true}, "fixed delay", false, 40, 0},
+		"nodes believe any leap":             {rules{believeAll: true}, "F24", false, 80, 0},
+		"a shard is not made":                {rules{dropShard: true}, "family", true, 20, 0},
+		"a parent ends before its parts":     {rules{endEarly: true}, "family", true, 20, 0},
+		"parents are forgotten":              {rules{forgetParent: true}, "liveness", true, 20, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := c.from; seed < c.from+c.seeds; seed++ {
-				o, err := runWith(Case{Seed: seed}, c.broken)
+				o, err := runWith(Case{Seed: seed, Shards: c.shards}, c.broken)
 				require.NoError(t, err)
 				if len(o.Broken) == 0 {
 					continue

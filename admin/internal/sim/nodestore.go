@@ -58,6 +58,14 @@ func (s *nodeStore) OfferExecutions(_ context.Context, offers []store.Offer) ([]
 	return plain(s.n, "offer", func(d *database) []store.OfferResult { return d.offer(s.limits(), offers) })
 }
 
+func (s *nodeStore) SpreadExecutions(_ context.Context, spreads []store.Spread) ([]store.SpreadResult, error) {
+	return plain(s.n, "spread", func(d *database) []store.SpreadResult { return d.spread(spreads) })
+}
+
+func (s *nodeStore) CancelParts(_ context.Context, parents []domain.Execution) (store.CancelledParts, error) {
+	return plain(s.n, "cancel parts", func(d *database) store.CancelledParts { return d.cancelParts(parents) })
+}
+
 func (s *nodeStore) RecentInstances(_ context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
 	return plain(s.n, "recent instances", func(d *database) map[domain.JobID][]domain.InstanceID { return d.recent(p) })
 }

@@ -53,7 +53,7 @@ func (w *world) checkSent(n *node, e *domain.Execution) {
 // checkLimits: whoever is offered under a limit that everybody knows of finds
 // room under it.
 func (w *world) checkLimits(before, after *domain.Execution) {
-	if before == nil || before.State.OnInstance() || !after.State.OnInstance() {
+	if before == nil || before.State.OnInstance() || !after.State.OnInstance() || after.OnlyPartsMove() {
 		return
 	}
 	for _, l := range w.db.limits {
@@ -126,7 +126,7 @@ var failureAlerts = map[domain.State]domain.AlertKind{
 }
 
 func (w *world) noteFailure(before, after *domain.Execution) {
-	if kind := failureAlerts[after.State]; kind != "" && before != nil && before.State != after.State {
+	if kind := failureAlerts[after.State]; kind != "" && before != nil && before.State != after.State && !after.IsPart() {
 		w.failures = append(w.failures, alertKey(kind, after))
 	}
 }

@@ -35,7 +35,8 @@ func TestSwarm(t *testing.T) {
 				if seed >= *seedFlag+*seedsFlag && time.Since(began) >= *forFlag {
 					return
 				}
-				o, err := Run(Case{Seed: seed})
+				c := Case{Seed: seed, Shards: seed%2 == 1}
+				o, err := Run(c)
 				if err != nil {
 					t.Error(err)
 					return
@@ -46,7 +47,7 @@ func TestSwarm(t *testing.T) {
 				starts.Add(uint64(o.Starts))
 				faults.Add(uint64(len(o.Injected)))
 				if len(o.Broken) > 0 {
-					t.Error(report(Case{Seed: seed}, o))
+					t.Error(report(c, o))
 				}
 			}
 		})

@@ -63,7 +63,7 @@ func newWorld(c Case, broken rules) (*world, error) {
 	w.db.rules = broken
 	w.db.changed, w.db.claimed = w.checkMove, w.checkClaim
 	r := w.faults.chance("world")
-	w.makeJobs(r)
+	w.makeJobs(r, c.Shards)
 	for what := range r.IntN(3) {
 		key, maximum := limitOf(r, what)
 		w.db.setLimit(key, maximum)
@@ -94,7 +94,7 @@ func (w *world) newID() int64 { w.lastID++; return 1000 + w.lastID }
 
 // makeJobs makes jobs of all sorts. They fire on a grid that starts at the
 // epoch, so that what has to come of them is known without a schedule.
-func (w *world) makeJobs(r *rand.Rand) {
+func (w *world) makeJobs(r *rand.Rand, shards bool) {
 	routes := w.faults.chance("routing")
 	for i := range 2 + r.IntN(5) {
 		every := oneOf(r, 1, 2, 3, 5, 10) * int(time.Second)
@@ -117,6 +117,9 @@ func (w *world) makeJobs(r *rand.Rand) {
 			spec.Schedule.JitterMax = time.Second
 		case 1:
 			spec.Schedule.Kind = domain.ScheduleFixedDelay
+		}
+		if cut := w.faults.chance("shards"); shards && cut.IntN(2) == 0 {
+			spec.Sharding = shardsOf(cut)
 		}
 		w.db.createJob(domain.Job{
 			ID: domain.JobID(w.newID()), TenantID: tenant, Executor: executorID, Partition: r.IntN(domain.Partitions), Revision: 1, Spec: spec,

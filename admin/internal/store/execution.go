@@ -65,6 +65,12 @@ type Executions interface {
 	// OfferExecutions decides about slots and moves due executions to
 	// instances (arrow 3).
 	OfferExecutions(ctx context.Context, offers []Offer) ([]OfferResult, error)
+	// SpreadExecutions decides about slots and makes the next parts of due runs
+	// whose jobs have shards, in one transaction with the move of the parent.
+	SpreadExecutions(ctx context.Context, spreads []Spread) ([]SpreadResult, error)
+	// CancelParts passes the cancel of parents on to all of their parts that have
+	// not ended. Those that are not being cancelled are left alone.
+	CancelParts(ctx context.Context, parents []domain.Execution) (CancelledParts, error)
 	// GrantOffers lets accepted offers start (arrow 4); an offer that may not
 	// start has Granted=false, which is no error.
 	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
@@ -109,6 +115,29 @@ type Executions interface {
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// CountExecutions counts by state since an instant (creation time).
 	CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error)
+	// ListParts returns up to limit parts of a run: its shards in order, then the
+	// hooks. Family counts all of them.
+	ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) ([]ExecutionView, domain.Family, error)
+}
+
+// Spread asks to make the next parts of a run.
+type Spread struct {
+	Tenant domain.TenantID
+	ID     domain.ExecutionID
+}
+
+// SpreadResult: OfferMade means that Parts are due now. OfferBlocked is said of
+// a broadcast without an instance, too.
+type SpreadResult struct {
+	OfferResult
+	Parts []domain.Execution
+}
+
+// CancelledParts is what came of CancelParts.
+type CancelledParts struct {
+	Cancel []domain.Execution // a cancel has to be sent
+	Ended  []domain.Execution // parts and parents
+	Woken  []domain.Execution // see FinishResult
 }
 
 // Offer asks to send an execution to an instance.
@@ -126,7 +155,7 @@ type Offer struct {
 type OfferStatus uint8
 
 const (
-	OfferGone      OfferStatus = iota // not due any more: another node, a cancel, a pause
+	OfferGone      OfferStatus = iota // not due any more: another node, a cancel, a pause; or bound to another instance
 	OfferMade                         // send it
 	OfferBlocked                      // waits for the job's slot, and a finish wakes it; or for room under a limit (Limits)
 	OfferDiscarded                    // ended, because the blocking strategy said so
@@ -172,6 +201,8 @@ type Wait struct {
 	Reason  domain.Reason
 	Message string
 	For     time.Duration // until somebody looks again
+	// Full: instances are there, and have no room.
+	Full bool
 }
 
 type RecentInstancesParams struct {
@@ -221,6 +252,9 @@ type FinishResult struct {
 	// Woken are executions of the same job that may be offered now, because
 	// the slot became free.
 	Woken []domain.Execution
+	// Ended are parents that ended because their parts have; they stand in one of
+	// the results.
+	Ended []domain.Execution
 }
 
 type SweepParams struct {

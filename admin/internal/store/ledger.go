@@ -53,6 +53,7 @@ type Occurrence struct {
 	ID        domain.ExecutionID
 	FireAt    int64 // Unix ms
 	Scheduled bool  // it has no key of its own: the schedule made it
+	Part      bool  // it is a part of another one
 }
 
 // LedgerEntry is an execution as far as it can be judged by itself. Instants
@@ -72,4 +73,13 @@ type LedgerEntry struct {
 	Delayed bool
 
 	PlannedAt, OfferedAt, GrantedAt, StartedAt, FinishedAt int64
+
+	// Of a part, what it is to Parent, and which of Shards shards. A parent has
+	// Shards too, and Stage. Picked: it makes some of them only.
+	Parent domain.ExecutionID
+	Part   domain.Part
+	Shard  int64
+	Shards int64
+	Stage  domain.Stage
+	Picked bool
 }

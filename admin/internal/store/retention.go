@@ -15,6 +15,9 @@ type Retention interface {
 	// DeleteLogsBefore removes chunks of executions that were planned before
 	// the instant.
 	DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// TrimLogs removes the oldest chunks of tenants whose logs take more than
+	// most bytes (after compression), until they take a tenth less.
+	TrimLogs(ctx context.Context, most int64, limit int) (int64, error)
 	// DeleteAlertsBefore removes alert events and their deliveries.
 	DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteInstancesBefore removes instances that had gone before the instant.

@@ -35,7 +35,7 @@ func Check(ctx context.Context, ledger store.Ledger, o Options) (*verify.Report,
 	if o.Recent == 0 {
 		o.Recent = time.Minute
 	}
-	a := &account{report: verify.NewReport(), jobs: map[domain.JobID]*jobLine{}}
+	a := &account{report: verify.NewReport(), jobs: map[domain.JobID]*jobLine{}, families: map[domain.ExecutionID]*family{}}
 	err := ledger.ReadLedger(ctx, func(r store.LedgerReader) error {
 		a.now = r.Now()
 		// Rows have whole milliseconds.
@@ -48,6 +48,7 @@ func Check(ctx context.Context, ledger store.Ledger, o Options) (*verify.Report,
 	if err != nil {
 		return nil, err
 	}
+	a.judgeFamilies()
 	a.sum()
 	return a.report, nil
 }
@@ -60,6 +61,7 @@ type account struct {
 	late, waited  lateness
 	// uncertain counts jobs that were there before their events were kept.
 	uncertain int
+	families  map[domain.ExecutionID]*family
 }
 
 // jobLine is what the second pass needs to know of a job.
@@ -191,6 +193,9 @@ func (c *jobCheck) overdue() {
 // take compares one occurrence with the next targets.
 func (c *jobCheck) take(o store.Occurrence) {
 	c.a.report.Rows++
+	if o.Part {
+		return // it is judged with its family
+	}
 	if !o.Scheduled {
 		c.a.report.Asked++
 		return

@@ -37,8 +37,8 @@ func (b *book) Occurrences(_ context.Context, jobs []domain.JobID, from, to time
 	var list []store.Occurrence
 	for _, e := range b.entries {
 		if slices.Contains(jobs, e.JobID) && e.FireAt >= from.UnixMilli() && e.FireAt <= to.UnixMilli() {
-			scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-			list = append(list, store.Occurrence{JobID: e.JobID, ID: e.ID, FireAt: e.FireAt, Scheduled: scheduled})
+			scheduled := (e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire) && e.Parent == 0
+			list = append(list, store.Occurrence{JobID: e.JobID, ID: e.ID, FireAt: e.FireAt, Scheduled: scheduled, Part: e.Parent != 0})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b store.Occurrence) int {
@@ -137,6 +137,65 @@ func TestTheEdgeOfTheWindow(t *testing.T) {
 	r, err := account.Check(t.Context(), newBook(), account.Options{Since: time.Hour - 400*time.Microsecond, Recent: 2*time.Minute + 400*time.Microsecond})
 	require.NoError(t, err)
 	require.Empty(t, r.Examples)
+}
+
+// cut makes a run that is in the book a family of three shards.
+func (b *book) cut(e *store.LedgerEntry) {
+	e.Attempt, e.OfferedAt, e.GrantedAt, e.Stage, e.Shards = 0, 0, 0, domain.StageShards, 3
+	parent := *e
+	for shard := range int64(3) {
+		b.entries = append(b.entries, store.LedgerEntry{
+			ID: parent.ID + domain.ExecutionID(10+shard), JobID: parent.JobID, TenantID: 1, Cause: parent.Cause, FireAt: parent.FireAt, State: domain.Succeeded, Attempt: 1,
+			PlannedAt: parent.FireAt + 5, NotBefore: parent.FireAt + 5, OfferedAt: parent.FireAt + 6, GrantedAt: parent.FireAt + 7, StartedAt: parent.FireAt + 8, FinishedAt: parent.FireAt + 90,
+			Parent: parent.ID, Part: domain.PartShard, Shard: shard, Shards: 3,
+		})
+	}
+}
+
+// TestFamilies: shards are judged each by itself, and with their parent.
+func TestFamilies(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(parent *store.LedgerEntry, shards []store.LedgerEntry) (keep int)
+		want   verify.Kind
+	}{
+		"clean":                       {func(*store.LedgerEntry, []store.LedgerEntry) int { return 3 }, ""},
+		"a shard is missing":          {func(*store.LedgerEntry, []store.LedgerEntry) int { return 2 }, verify.Missed},
+		"a shard twice":               {func(_ *store.LedgerEntry, s []store.LedgerEntry) int { s[2].Shard = 1; return 3 }, verify.Double},
+		"ended before its shard":      {func(_ *store.LedgerEntry, s []store.LedgerEntry) int { s[2].State = domain.Running; return 3 }, verify.FalseResult},
+		"succeeded with a lost shard": {func(_ *store.LedgerEntry, s []store.LedgerEntry) int { s[2].State = domain.Lost; return 3 }, verify.FalseResult},
+		"failed without one": {func(p *store.LedgerEntry, _ []store.LedgerEntry) int {
+			p.State, p.Reason = domain.Failed, domain.ReasonShards
+			return 3
+		}, verify.FalseResult},
+		"a failed one, told": {func(p *store.LedgerEntry, s []store.LedgerEntry) int {
+			p.State, p.Reason, s[0].State = domain.Failed, domain.ReasonShards, domain.Failed
+			return 3
+		}, ""},
+		"only some, as asked":    {func(p *store.LedgerEntry, _ []store.LedgerEntry) int { p.Picked = true; return 1 }, ""},
+		"into the fire after it": {func(p *store.LedgerEntry, _ []store.LedgerEntry) int { p.FinishedAt += 10_500; return 3 }, verify.Overlap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook()
+			i := slices.IndexFunc(b.entries, func(e store.LedgerEntry) bool {
+				return e.JobID == 1 && e.FireAt == noon.Add(-15*time.Minute).UnixMilli()
+			})
+			n := len(b.entries)
+			b.cut(&b.entries[i])
+			b.cut(&b.entries[slices.IndexFunc(b.entries, func(e store.LedgerEntry) bool {
+				return e.JobID == 1 && e.FireAt == noon.Add(-15*time.Minute+10*time.Second).UnixMilli()
+			})])
+			keep := c.change(&b.entries[i], b.entries[n:n+3])
+			b.entries = slices.Delete(b.entries, n+keep, n+3)
+			slices.SortFunc(b.entries, func(x, y store.LedgerEntry) int { return cmp.Compare(x.ID, y.ID) })
+			r := judge(t, b)
+			if c.want == "" {
+				require.Empty(t, r.Examples)
+				return
+			}
+			require.Positive(t, r.Counts[c.want], "%v", r.Examples)
+			require.LessOrEqual(t, len(r.Examples), 2, "%v", r.Examples)
+		})
+	}
 }
 
 // TestEveryWrongBookIsFound damages one row in the middle of the hour.

@@ -40,6 +40,7 @@ func (a *account) readExecutions(ctx context.Context, r store.LedgerReader) erro
 // judge looks at one row.
 func (a *account) judge(e *store.LedgerEntry) {
 	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
+	a.noteFamily(e)
 	line := a.jobs[e.JobID]
 	if line == nil {
 		line = &jobLine{}
@@ -57,7 +58,7 @@ func (a *account) judge(e *store.LedgerEntry) {
 // count sums up what became of the fire times.
 func (a *account) count(e *store.LedgerEntry, scheduled bool) {
 	switch {
-	case !scheduled:
+	case !scheduled, e.Parent != 0:
 	case e.State == domain.Missed || e.State == domain.Discarded:
 		a.report.Explained[explanation(e)]++
 	case e.State.Terminal():
@@ -85,7 +86,7 @@ func (a *account) judgeTimes(e *store.LedgerEntry, scheduled bool) {
 	if e.State == domain.Missed && e.Reason == domain.ReasonMisfire && e.PlannedAt < e.FireAt {
 		a.find(verify.Gap, e.JobID, e.ID, e.FireAt, "called a misfire %d ms before its fire time", e.FireAt-e.PlannedAt)
 	}
-	if e.State == domain.Succeeded && (e.Attempt == 0 || e.GrantedAt == 0 || e.FinishedAt < e.GrantedAt) {
+	if e.State == domain.Succeeded && e.Stage == domain.StageNone && (e.Attempt == 0 || e.GrantedAt == 0 || e.FinishedAt < e.GrantedAt) {
 		a.find(verify.FalseResult, e.JobID, e.ID, e.FireAt, "succeeded in attempt %d, granted at %d, finished at %d", e.Attempt, e.GrantedAt, e.FinishedAt)
 	}
 }
@@ -93,7 +94,7 @@ func (a *account) judgeTimes(e *store.LedgerEntry, scheduled bool) {
 // judgeLate measures how late the only attempt of a run started. The start is
 // the executor's clock; it counts from the grant where that clock is behind.
 func (a *account) judgeLate(e *store.LedgerEntry, line *jobLine) {
-	if e.Cause != domain.CauseSchedule || e.Attempt != 1 || e.GrantedAt == 0 {
+	if e.Cause != domain.CauseSchedule || e.Attempt != 1 || e.GrantedAt == 0 || e.Part == domain.PartAfter {
 		return
 	}
 	late := time.Duration(max(e.StartedAt, e.GrantedAt)-e.FireAt-line.jitter) * time.Millisecond
@@ -109,7 +110,15 @@ func (a *account) judgeLate(e *store.LedgerEntry, line *jobLine) {
 // judgeSlot: no run was granted while its job's only slot was taken, and none
 // was offered after its job had stopped.
 func (a *account) judgeSlot(e *store.LedgerEntry, line *jobLine) {
+	if e.Stage != domain.StageNone {
+		a.judgeParentSlot(e, line)
+		return
+	}
 	if e.GrantedAt == 0 {
+		return
+	}
+	if e.Parent != 0 { // its parent holds the slot
+		a.judgeStopped(e, line)
 		return
 	}
 	// A run that was lost gave its slot away, and may be finished by a late
@@ -121,6 +130,11 @@ func (a *account) judgeSlot(e *store.LedgerEntry, line *jobLine) {
 	if e.GrantedAt >= line.granted {
 		line.granted, line.finished = e.GrantedAt, e.FinishedAt
 	}
+	a.judgeStopped(e, line)
+}
+
+// judgeStopped: no first attempt was offered after the job had stopped.
+func (a *account) judgeStopped(e *store.LedgerEntry, line *jobLine) {
 	if line.life == nil || e.Attempt > 1 {
 		return
 	}

@@ -70,7 +70,7 @@ func brief(entries []Entry) []string {
 func TestWhatIsOwedSurvives(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, Options{Dir: dir, Boot: "boot1"})
-	require.Equal(t, Found{Share: 1}, first.found)
+	require.Equal(t, Found{Share: 1, Dir: filepath.Join(dir, "1")}, first.found)
 	require.NoError(t, first.put(rec(Accepted, 1), rec(Accepted, 2), rec(Accepted, 3), rec(Accepted, 4)))
 	require.NoError(t, first.put(rec(Granted, 2), rec(Granted, 3), rec(Granted, 4)))
 	require.NoError(t, first.put(rec(Done, 3, "three"), rec(Done, 4, "four"), rec(Done, 3, "THREE")))

@@ -31,8 +31,9 @@ type Options struct {
 
 // Found is what earlier processes left in the folder.
 type Found struct {
-	// Share is the number of the folder that was taken, from 1.
+	// Share is the number of the folder that was taken, from 1; Dir is its path.
 	Share int
+	Dir   string
 	// Boots are the earlier processes, oldest first. Holding the lock proves
 	// that they are dead.
 	Boots []string
@@ -66,7 +67,7 @@ func Open(o Options) (*Journal, Found, error) {
 	}
 	found, err := j.recover()
 	if err == nil {
-		found.Share = share
+		found.Share, found.Dir = share, dir
 		err = j.begin()
 	}
 	if err != nil {

@@ -15,5 +15,11 @@
 //   - Attempts take turns: one that floods does not keep the others' lines back.
 //   - Line numbers count every line, also dropped ones: a gap is a drop, and
 //     the last number tells when a log is complete.
-//   - Lines that are in memory when the process dies are lost.
+//   - With a spool, lines survive the death of the process, SIGKILL included: they
+//     stand in a file before they are sent, 10 ms after they were written or
+//     earlier, and the next process with that folder ships them. What a run
+//     wrote in its last 10 ms or so may be missing; a line says that its process
+//     died. The files are not synced: a machine that dies can lose more.
+//   - A disk that refuses writes costs nothing but that: lines then are in
+//     memory only.
 package logship

@@ -88,9 +88,19 @@ func (s *store) change(f func()) {
 }
 
 func inBubble(t *testing.T, total, perAttempt int, body func(s *Shipper, a *store)) {
+	t.Helper()
+	inBubbleWith(t, Options{Total: total, PerAttempt: perAttempt}, body)
+}
+
+func inBubbleWith(t *testing.T, o Options, body func(s *Shipper, a *store)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a := &store{lines: map[int64]map[int64]*proto.LogLine{}}
-		s := New(Options{Dial: a.dial, Total: total, PerAttempt: perAttempt, Logger: slog.New(slog.DiscardHandler)})
+		o.Dial = a.dial
+		if o.Logger == nil {
+			o.Logger = slog.New(slog.DiscardHandler)
+		}
+		s := New(o)
 		ctx, cancel := context.WithCancel(context.Background())
 		var wait sync.WaitGroup
 		wait.Go(func() { s.Run(ctx) })
@@ -115,7 +125,7 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-func (w *Writer) say(text string) { w.Write(time.Now(), 0, text, nil) }
+func (w *Writer) say(text string) { w.Write(time.Now(), 0, text, nil, "") }
 
 func TestBatchesLeaveByTime(t *testing.T) {
 	inBubble(t, 1<<20, 1<<20, func(s *Shipper, a *store) {
@@ -125,7 +135,7 @@ func TestBatchesLeaveByTime(t *testing.T) {
 		w := s.Open(7, 2, 3)
 		w.say("one")
 		sleep(60 * time.Millisecond)
-		w.Write(time.Now(), 8, "two", []byte(`{"k":1}`))
+		w.Write(time.Now(), 8, "two", []byte(`{"k":1}`), "0123456789abcdef0123456789abcdef")
 		sleep(time.Second)
 		require.Equal(t, int64(2), w.Close())
 		w.say("after the end")
@@ -136,6 +146,7 @@ func TestBatchesLeaveByTime(t *testing.T) {
 		require.EqualValues(t, []int64{7, 2, 3, 1}, []int64{chunk.GetExecutionId(), chunk.GetFence(), int64(chunk.GetAttempt()), chunk.GetFirstLine()})
 		require.Equal(t, "two", chunk.GetLines()[1].GetMessage())
 		require.Equal(t, `{"k":1}`, string(chunk.GetLines()[1].GetAttrs()))
+		require.Equal(t, "0123456789abcdef0123456789abcdef", chunk.GetLines()[1].GetTraceId())
 		require.Zero(t, s.total)
 		require.Empty(t, s.active)
 	})
@@ -211,7 +222,7 @@ func TestFlushGivesUp(t *testing.T) {
 		s.Open(1, 1, 1).say("one")
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		require.EqualError(t, s.Flush(ctx), "flush logs: context deadline exceeded, 99 bytes are left")
+		require.EqualError(t, s.Flush(ctx), "flush logs: context deadline exceeded, 203 bytes are left")
 	})
 }
 
@@ -241,7 +252,7 @@ func TestFloodIsDroppedAndCounted(t *testing.T) {
 		require.Greater(t, dropped, 8000)
 		require.EqualValues(t, 10_002, last)
 		note := a.lines[1][10_001]
-		require.Equal(t, fmt.Sprintf("%d log lines were dropped here: they came faster than they could be stored", dropped), note.GetMessage())
+		require.Equal(t, fmt.Sprintf("… %s lines dropped: they came faster than they could be stored", thousands(int64(dropped))), note.GetMessage())
 		require.Equal(t, fmt.Sprintf(`{"dropped":%d}`, dropped), string(note.GetAttrs()))
 		require.EqualValues(t, 4, note.GetLevel())
 		require.Equal(t, "calm again", a.lines[1][10_002].GetMessage())
@@ -259,7 +270,7 @@ func TestDroppedAtTheEndIsToldToo(t *testing.T) {
 		require.EqualValues(t, 51, last)
 		a.change(func() { a.hold = false; a.dialErr = nil })
 		flush(t, s)
-		require.Contains(t, a.lines[1][51].GetMessage(), "log lines were dropped here")
+		require.Contains(t, a.lines[1][51].GetMessage(), "lines dropped")
 	})
 }
 
@@ -304,22 +315,26 @@ func TestTotalBoundHoldsAcrossAttempts(t *testing.T) {
 }
 
 func TestLinesAreCutAndMadeUTF8(t *testing.T) {
-	line := newLine(time.UnixMilli(5), -4, "a\xffb", nil)
+	line := newLine(time.UnixMilli(5), -4, "a\xffb", nil, "")
 	require.Equal(t, "a\uFFFDb", line.GetMessage())
 	require.EqualValues(t, 5, line.GetAtMs())
 	require.EqualValues(t, -4, line.GetLevel())
-	long := newLine(time.Time{}, 0, strings.Repeat("é", 50_000), []byte(`{"k":1}`))
+	long := newLine(time.Time{}, 0, strings.Repeat("é", 50_000), []byte(`{"k":1}`), "")
 	require.LessOrEqual(t, len(long.GetMessage())+len(long.GetAttrs()), proto.MaxLogLine)
 	require.True(t, utf8.ValidString(long.GetMessage()))
 	require.True(t, strings.HasSuffix(long.GetMessage(), "é… (100000 bytes in all)"))
-	require.Equal(t, `{"attributes_too_large":40000}`, string(newLine(time.Time{}, 0, "", make([]byte, 40_000)).GetAttrs()))
+	require.Equal(t, `{"attributes_too_large":40000}`, string(newLine(time.Time{}, 0, "", make([]byte, 40_000), "").GetAttrs()))
 }
 
 // Whatever happens to connections, the admin ends up with every line that was
 // kept, under its number, and a note for every gap.
 func TestNothingIsLostSilently(t *testing.T) {
-	for seed := range uint64(20) {
-		inBubble(t, 20_000, 6_000, func(s *Shipper, a *store) {
+	for seed := range uint64(40) {
+		o := Options{Total: 20_000, PerAttempt: 6_000}
+		if seed%2 == 1 {
+			o.Spool = t.TempDir()
+		}
+		inBubbleWith(t, o, func(s *Shipper, a *store) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			var writers []*Writer
 			for i := range int64(4) {
@@ -364,7 +379,7 @@ func TestNothingIsLostSilently(t *testing.T) {
 						continue
 					}
 					var dropped int
-					if k, _ := fmt.Sscanf(line.GetMessage(), "%d log lines were dropped", &dropped); k == 1 {
+					if k, _ := fmt.Sscanf(string(line.GetAttrs()), `{"dropped":%d}`, &dropped); k == 1 {
 						told += dropped
 						notes++
 					}

@@ -13,8 +13,19 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Run connects when there are lines and sends them until ctx ends.
+// Run connects when there are lines and sends them until ctx ends. What is not
+// stored by then stays in the spool.
 func (s *Shipper) Run(ctx context.Context) {
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	if s.spool != nil {
+		wait.Go(func() { s.runSpool(ctx) })
+		wait.Go(func() { s.readFound(ctx) })
+	}
+	s.ship(ctx)
+}
+
+func (s *Shipper) ship(ctx context.Context) {
 	failures := 0
 	told := ""
 	for {

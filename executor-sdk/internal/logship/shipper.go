@@ -36,24 +36,38 @@ type Options struct {
 	// Total bounds the lines in memory, PerAttempt those of one attempt, in bytes.
 	Total, PerAttempt int
 	Logger            *slog.Logger
+	// Spool is a folder where lines stand until an admin node has stored them,
+	// and where those of earlier processes are looked for; no other living
+	// process uses it. Empty: lines are in memory only.
+	Spool string
+	// Died says that an attempt of an earlier process was running when that
+	// died. It may be nil.
+	Died func(execution, fence int64) bool
 }
 
 // Shipper sends the lines of all attempts while Run runs.
 type Shipper struct {
-	options Options
-	wake    chan struct{} // capacity 1: look again; nobody closes it
+	options   Options
+	spool     *spool        // nil: lines are in memory only
+	wake      chan struct{} // capacity 1: look again; nobody closes it
+	spoolWake chan struct{} // capacity 1: lines have to be spooled; nobody closes it
 
-	mu       sync.Mutex // guards what follows and the Writers
-	active   map[*Writer]bool
-	queue    []*Writer // have unsent lines, in the order of their turn
-	unsent   int       // bytes
-	total    int       // bytes, sent ones included
-	oldest   time.Time // when the first unsent line came
-	room     chan struct{}
-	inFlight []batch
-	seq      int64
-	flushing bool
-	idle     chan struct{} // closed when nothing waits; nil unless somebody asks
+	mu     sync.Mutex // guards what follows and the Writers
+	active map[*Writer]bool
+	queue  []*Writer // have lines to send, in the order of their turn
+	unsent int       // bytes of lines that may be sent
+	fresh  []*Writer // have lines that are not on the disk yet
+	// unspooled are the bytes of those lines, spoolBytes those of all files.
+	unspooled  int
+	spoolBytes int64
+	gone       []*segment // to be removed
+	total      int        // bytes, sent ones included
+	oldest     time.Time  // when the first unsent line came
+	room       chan struct{}
+	inFlight   []batch
+	seq        int64
+	flushing   bool
+	idle       chan struct{} // closed when nothing waits; nil unless somebody asks
 }
 
 // batch is what one frame carried.
@@ -70,10 +84,17 @@ type part struct {
 
 // New returns a Shipper.
 func New(o Options) *Shipper {
-	return &Shipper{
-		options: o, wake: make(chan struct{}, 1),
+	s := &Shipper{
+		options: o, wake: make(chan struct{}, 1), spoolWake: make(chan struct{}, 1),
 		active: map[*Writer]bool{}, room: make(chan struct{}),
 	}
+	if o.Spool != "" {
+		s.spool = openSpool(o.Spool, 4*int64(o.Total), o.Logger)
+		for _, on := range s.spool.found {
+			s.spoolBytes += on.bytes
+		}
+	}
+	return s
 }
 
 func (s *Shipper) signal() {
@@ -116,10 +137,24 @@ func (s *Shipper) awaitRoom(w *Writer, size int) {
 	}
 }
 
-// added notes a new unsent line of w. mu is held.
-func (s *Shipper) added(w *Writer, size int) {
-	s.active[w] = true
-	s.total += size
+// keep notes a new line of w that has to come onto the disk. mu is held.
+func (s *Shipper) keep(w *Writer, size int) {
+	before := s.unspooled
+	s.unspooled += size
+	if !w.isFresh {
+		w.isFresh = true
+		s.fresh = append(s.fresh, w)
+	}
+	if before == 0 || before < batchBytes && s.unspooled >= batchBytes {
+		select {
+		case s.spoolWake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// release notes a line of w that may be sent. mu is held.
+func (s *Shipper) release(w *Writer, size int) {
 	if s.unsent == 0 {
 		s.oldest = time.Now()
 	}
@@ -165,7 +200,7 @@ func (s *Shipper) take(now time.Time) *proto.LogBatch {
 		b.parts = append(b.parts, part{w, len(chunk.Lines)})
 		size += n
 		s.unsent -= n
-		if w.sent < len(w.lines) {
+		if w.sent < w.ready {
 			s.enqueue(w)
 		}
 	}
@@ -177,7 +212,14 @@ func (s *Shipper) take(now time.Time) *proto.LogBatch {
 // acknowledged forgets the lines of all batches up to seq.
 func (s *Shipper) acknowledged(seq int64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.acknowledgedLocked(seq)
+	gone := s.gone
+	s.gone = nil
+	s.mu.Unlock()
+	removeSegments(gone...)
+}
+
+func (s *Shipper) acknowledgedLocked(seq int64) {
 	freed := false
 	for len(s.inFlight) > 0 && s.inFlight[0].seq <= seq {
 		for _, p := range s.inFlight[0].parts {
@@ -201,10 +243,11 @@ func (s *Shipper) acknowledged(seq int64) {
 func (s *Shipper) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inFlight, s.seq, s.unsent, s.queue = nil, 0, s.total, nil
+	s.inFlight, s.seq, s.unsent, s.queue = nil, 0, s.total-s.unspooled, nil
 	for w := range s.active {
-		w.sent, w.queued = 0, true
-		s.queue = append(s.queue, w)
+		if w.sent, w.queued = 0, w.ready > 0; w.queued {
+			s.queue = append(s.queue, w)
+		}
 	}
 	slices.SortFunc(s.queue, func(a, b *Writer) int {
 		return cmp.Or(cmp.Compare(a.execution, b.execution), cmp.Compare(a.fence, b.fence))

@@ -2,6 +2,7 @@ package logship
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -10,7 +11,7 @@ import (
 )
 
 // lineOverhead is what a line costs in memory beside its text, in bytes.
-const lineOverhead = 96
+const lineOverhead = 200
 
 // levelWarn is slog's level of the line that tells about dropped ones.
 const levelWarn = 4
@@ -24,33 +25,34 @@ type Writer struct {
 	attempt   int32
 
 	// Guarded by Shipper.mu.
-	lines    []*proto.LogLine // not acknowledged; the first of them is number first
-	first    int64
-	sent     int   // how many of lines are on their way
-	last     int64 // number of the last line, dropped ones included
-	gaps     []gap // where numbers were skipped within lines
-	dropped  int64 // lines dropped since the last line that was kept
+	lines    []entry // not acknowledged, in the order of their numbers
+	ready    int     // how many of lines may be sent: they are on the disk
+	sent     int     // how many of lines are on their way
+	last     int64   // number of the last line, dropped ones included
+	dropped  int64   // lines dropped since the last line that was kept
 	dropping bool
 	bytes    int
-	queued   bool
+	queued   bool // in Shipper.queue
+	isFresh  bool // in Shipper.fresh
 	closed   bool
 }
 
-// gap says that before the line at index into lines, skip numbers are missing.
-type gap struct {
-	index int
-	skip  int64
+// entry is a line that no admin node has stored yet.
+type entry struct {
+	line   *proto.LogLine
+	number int64
+	on     *segment // the file that has it; nil = none
 }
 
 // Open begins the log of an attempt.
 func (s *Shipper) Open(execution, fence int64, attempt int32) *Writer {
-	return &Writer{s: s, execution: execution, fence: fence, attempt: attempt, first: 1}
+	return &Writer{s: s, execution: execution, fence: fence, attempt: attempt}
 }
 
-// Write adds a line. attrs is a JSON object or empty. It waits at most
-// MaxWait, and only when the log is over its bound.
-func (w *Writer) Write(at time.Time, level int, message string, attrs []byte) {
-	line := newLine(at, level, message, attrs)
+// Write adds a line. attrs is a JSON object or empty, trace a trace id or
+// empty. It waits at most MaxWait, and only when the log is over its bound.
+func (w *Writer) Write(at time.Time, level int, message string, attrs []byte, trace string) {
+	line := newLine(at, level, message, attrs, trace)
 	size := cost(line)
 	s := w.s
 	s.mu.Lock()
@@ -67,7 +69,7 @@ func (w *Writer) Write(at time.Time, level int, message string, attrs []byte) {
 		return
 	}
 	w.tellDropped(at)
-	w.add(line, size)
+	w.add(line)
 }
 
 // Close ends the log and returns the number of its last line, 0 for none.
@@ -88,61 +90,96 @@ func (w *Writer) tellDropped(at time.Time) {
 		return
 	}
 	line := newLine(at, levelWarn,
-		fmt.Sprintf("%d log lines were dropped here: they came faster than they could be stored", w.dropped),
-		fmt.Appendf(nil, `{"dropped":%d}`, w.dropped))
-	w.gaps = append(w.gaps, gap{len(w.lines), w.dropped})
+		fmt.Sprintf("… %s lines dropped: they came faster than they could be stored", thousands(w.dropped)),
+		fmt.Appendf(nil, `{"dropped":%d}`, w.dropped), "")
 	w.dropped = 0
-	w.add(line, cost(line))
+	w.add(line)
 }
 
-// add queues a line. mu is held.
-func (w *Writer) add(line *proto.LogLine, size int) {
+// thousands writes 12345 as 12,345.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// add queues a line behind the last number. mu is held.
+func (w *Writer) add(line *proto.LogLine) {
+	w.addTo(line, nil)
+}
+
+// addTo is add for a line that a file has already. mu is held.
+func (w *Writer) addTo(line *proto.LogLine, on *segment) {
 	w.last++
-	w.lines = append(w.lines, line)
+	w.lines = append(w.lines, entry{line, w.last, on})
+	size := cost(line)
 	w.bytes += size
-	w.s.added(w, size)
+	w.s.active[w] = true
+	w.s.total += size
+	switch {
+	case on != nil:
+		on.left++
+		fallthrough
+	case w.s.spool == nil:
+		w.ready++
+		w.s.release(w, size)
+	default:
+		w.s.keep(w, size)
+	}
+}
+
+// onDisk lets the next n lines be sent. mu is held.
+func (w *Writer) onDisk(n int, on *segment) {
+	for i := range w.lines[w.ready : w.ready+n] {
+		e := &w.lines[w.ready+i]
+		if e.on = on; on != nil {
+			on.left++
+		}
+		size := cost(e.line)
+		w.s.unspooled -= size
+		w.s.release(w, size)
+	}
+	w.ready += n
 }
 
 // next takes up to limit bytes of unsent lines that have consecutive numbers,
 // as one chunk. mu is held.
 func (w *Writer) next(limit int) (chunk *proto.LogChunk, size int) {
-	chunk = &proto.LogChunk{ExecutionId: w.execution, Fence: w.fence, Attempt: w.attempt, FirstLine: w.first + int64(w.sent)}
-	end := len(w.lines)
-	for _, g := range w.gaps {
-		switch {
-		case g.index <= w.sent:
-			chunk.FirstLine += g.skip
-		case g.index < end:
-			end = g.index
-		}
-	}
-	for i := w.sent; i < end && size < limit && len(chunk.Lines) < proto.MaxBatch; i++ {
-		chunk.Lines = append(chunk.Lines, w.lines[i])
-		size += cost(w.lines[i])
-	}
+	chunk, size = w.chunk(w.sent, w.ready, limit)
 	w.sent += len(chunk.Lines)
 	return chunk, size
 }
 
+// chunk is made of lines from one index on that have consecutive numbers, at
+// least one of them. mu is held.
+func (w *Writer) chunk(from, end, limit int) (chunk *proto.LogChunk, size int) {
+	chunk = &proto.LogChunk{ExecutionId: w.execution, Fence: w.fence, Attempt: w.attempt, FirstLine: w.lines[from].number}
+	for i := from; i < end && (i == from || size < limit) && len(chunk.Lines) < proto.MaxBatch; i++ {
+		if w.lines[i].number != chunk.FirstLine+int64(i-from) {
+			break
+		}
+		chunk.Lines = append(chunk.Lines, w.lines[i].line)
+		size += cost(w.lines[i].line)
+	}
+	return chunk, size
+}
+
 // acked forgets the first n lines, which were sent. It returns their size.
+// mu is held.
 func (w *Writer) acked(n int) (size int) {
-	for _, line := range w.lines[:n] {
-		size += cost(line)
+	for _, e := range w.lines[:n] {
+		size += cost(e.line)
+		if e.on != nil {
+			w.s.stored(e.on)
+		}
 	}
 	clear(w.lines[:n])
 	w.lines = w.lines[n:]
-	w.first += int64(n)
+	w.ready -= n
 	w.sent -= n
 	w.bytes -= size
-	kept := w.gaps[:0]
-	for _, g := range w.gaps {
-		if g.index -= n; g.index < 0 {
-			w.first += g.skip
-		} else {
-			kept = append(kept, g)
-		}
-	}
-	w.gaps = kept
 	return size
 }
 
@@ -152,7 +189,7 @@ func cost(line *proto.LogLine) int {
 
 // newLine cuts what is over the wire's limit and makes the text UTF-8, which
 // protobuf demands. Attributes that are too large give way to their size.
-func newLine(at time.Time, level int, message string, attrs []byte) *proto.LogLine {
+func newLine(at time.Time, level int, message string, attrs []byte, trace string) *proto.LogLine {
 	if len(attrs) > proto.MaxLogLine/2 {
 		attrs = fmt.Appendf(nil, `{"attributes_too_large":%d}`, len(attrs))
 	}
@@ -167,5 +204,5 @@ func newLine(at time.Time, level int, message string, attrs []byte) *proto.LogLi
 		}
 		message = message[:cut] + note
 	}
-	return &proto.LogLine{AtMs: at.UnixMilli(), Level: int32(level), Message: message, Attrs: attrs}
+	return &proto.LogLine{AtMs: at.UnixMilli(), Level: int32(level), Message: message, Attrs: attrs, TraceId: trace}
 }

@@ -18,7 +18,7 @@ import (
 
 // cells chooses what TestCells plays, by "DATABASE ARROW POINT MODE".
 var cells = flag.String("cells",
-	`^sqlite (3 offer offer-executions.after-commit idempotent|4 grant grant-offers.after-commit fail)|`+
+	`^sqlite (3 offer offer-executions.after-commit idempotent|3 shards spread-executions.after-commit fail|4 grant grant-offers.after-commit fail)|`+
 		`^mariadb 4 inventory settle-inventory.after-commit retry`,
 	"regular expression of the cells to play")
 

@@ -58,6 +58,8 @@ func scenarios(database string) []scenario {
 	add("8 lost", leaseOver+2*soon, true, all, playLost, commit("sweep-executions")...)
 	add("9 retry", offerOver, false, all, playRetry, commit("offer-executions")...)
 	add("10 late result", reconnect, true, all, playLate, commit("finish-attempts", "send-acks.after")...)
+	add("3 shards", offerOver, false, all, playSpread, commit("spread-executions")...)
+	add("7 last shard", reconnect, false, all, playLastShard, commit("finish-attempts", "send-acks.after")...)
 	add("11 cancel", reconnect, false, all, playCancel, commit("cancel-execution", "send-cancels.after")...)
 	return append(out, workerScenarios()...)
 }

@@ -77,7 +77,7 @@ export function fires(schedule, from, n) {
 
 const specDefaults = {
   description: '', labels: {}, input: null, misfire: { policy: 'skip', threshold: '5s' }, routing: 'round_robin', routingKey: '', requireLabels: '', preferLabels: '', blocking: 'serial', parallelism: 0,
-  retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' }, sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' }, timeout: '0s', dispatchTimeout: '5m', onLost: 'auto', priority: 0,
+  retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' }, sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' }, timeout: '0s', dispatchTimeout: '5m', onLost: 'auto', priority: 0, logLevel: 'default',
   owner: { name: '', email: '' }, alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
 }
 

@@ -218,10 +218,22 @@ const routes = [
 function readLog(id, query, req) {
   const entry = logs.get(id) ?? (() => { throw notFound() })()
   const after = Number(query.get('after') ?? 0)
+  const before = Number(query.get('before') ?? 0)
   const limit = Math.min(Number(query.get('limit') ?? 1000), 5000)
+  const ranks = ['DEBUG', 'INFO', 'WARN', 'ERROR']
+  const wanted = (line) =>
+    ranks.indexOf(line.level) >= ranks.indexOf(query.get('level') ?? 'DEBUG') &&
+    JSON.stringify([line.msg, line.attrs]).toLowerCase().includes((query.get('q') ?? '').toLowerCase())
   const answer = () => {
-    const lines = entry.lines.slice(after, after + limit)
-    return { lines, lastLine: entry.lines.length, complete: entry.complete, truncated: false, next: lines.at(-1)?.n ?? after }
+    const lastLine = entry.lines.length
+    const rest = { lastLine, complete: entry.complete, truncated: false, next: after, prev: 0 }
+    if (before > 0) {
+      const lines = entry.lines.slice(0, before - 1).filter(wanted).slice(-limit)
+      return { ...rest, lines, prev: lines.length === limit && lines[0].n > 1 ? lines[0].n : 0 }
+    }
+    const lines = entry.lines.slice(after).filter(wanted).slice(0, limit)
+    const next = lines.length === limit ? lines.at(-1).n : Math.max(lastLine, after)
+    return { ...rest, lines, next, complete: entry.complete && next >= lastLine }
   }
   if (entry.lines.length > after || entry.complete || !query.get('wait')) return answer()
   return new Promise((resolve) => {

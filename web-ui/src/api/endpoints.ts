@@ -117,6 +117,7 @@ export const api = {
 
   runs: (query: RunsQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs', { params: { query: present(query) }, signal })),
   run: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}', { params: at(id), signal })) as Promise<T.RunDetail>,
+  runParts: (id: T.Id, limit: number, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}/parts', { params: { ...at(id), query: { limit } }, signal })),
   runLog: (id: T.Id, query: LogQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}/log', { params: { ...at(id), query }, signal })),
   downloadLog: (id: T.Id) => take<Blob>(http.GET('/api/v1/runs/{id}/log/download', { params: at(id), parseAs: 'blob' })),
   cancelRun: (id: T.Id, reason?: string) => take(http.POST('/api/v1/runs/{id}/cancel', { params: at(id), body: { reason } })),

@@ -55,6 +55,15 @@ export const queries = {
       refetchInterval: ({ state }) => (state.data && isFinal(state.data.state) ? (state.data.lingers ? LIST_MS : false) : LIVE_MS),
     }),
 
+  /** The shards and hooks of a run, as long as it moves. */
+  runParts: (id: Id, state: RunState, limit: number) =>
+    queryOptions({
+      queryKey: ['run', id, 'parts', state, limit],
+      queryFn: ({ signal }) => api.runParts(id, limit, signal),
+      refetchInterval: isFinal(state) ? false : LIVE_MS,
+      placeholderData: keepPreviousData,
+    }),
+
   /** Follows the run: once more when its state has changed, and while it waits. */
   explainRun: (id: Id, state: RunState, lingers = false) =>
     queryOptions({

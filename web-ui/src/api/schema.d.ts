@@ -954,7 +954,7 @@ export interface paths {
         };
         /**
          * A piece of a run's log
-         * @description To follow it, ask again with after set to next and wait set, until complete.
+         * @description To follow it, ask again with after set to next and wait set, until complete. To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.
          */
         get: operations["get-run-log"];
         put?: never;
@@ -982,6 +982,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The shards and hooks of a run
+         * @description Empty for a run without shards.
+         */
+        get: operations["list-run-parts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{id}/retry": {
         parameters: {
             query?: never;
@@ -993,7 +1013,7 @@ export interface paths {
         put?: never;
         /**
          * Run a finished run again
-         * @description A new run of the job's newest revision, with the input of the old run unless another one is given.
+         * @description A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.
          */
         post: operations["retry-run"];
         delete?: never;
@@ -1794,7 +1814,7 @@ export interface components {
         ExplanationStep: {
             /** Format: date-time */
             at: string;
-            /** @description planned, claimed, offered, granted, started, finished, returned, or delayed:REASON */
+            /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended */
             code: string;
             text: components["schemas"]["Bilingual"];
         };
@@ -1934,6 +1954,11 @@ export interface components {
                 [key: string]: string;
             };
             lastRun: components["schemas"]["LastRun"] | null;
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /** @description Enabled with a schedule that has no fire left */
@@ -1971,6 +1996,8 @@ export interface components {
             schedule: components["schemas"]["Schedule"];
             /** @description Sends that lead to nothing; they cost no attempt */
             sendRetry: components["schemas"]["SendRetry"];
+            /** @description Absent: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
             /**
              * @description Who wrote the newest revision
              * @enum {string}
@@ -2003,6 +2030,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
             /**
@@ -2033,6 +2065,8 @@ export interface components {
             schedule: components["schemas"]["Schedule"];
             /** @description Sends that lead to nothing; they cost no attempt */
             sendRetry: components["schemas"]["SendRetry"];
+            /** @description Absent: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
         };
@@ -2053,6 +2087,11 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
             /**
@@ -2086,6 +2125,8 @@ export interface components {
             schedule: components["schemas"]["ScheduleWrite"];
             /** @description Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt */
             sendRetry?: components["schemas"]["SendRetryWrite"];
+            /** @description Cut each fire into shards; default: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
             /**
              * @description Only when creating, default enabled; later by pause and resume
              * @enum {string}
@@ -2159,6 +2200,8 @@ export interface components {
              * @description From 1; counts on over the attempts unless one was asked for
              */
             n: number;
+            /** @description Of the span that the line was written in */
+            traceId?: string;
         };
         LogPage: {
             /** @description No further line can come after these */
@@ -2174,6 +2217,11 @@ export interface components {
              * @description Give it as after to go on; beyond the last of lines when a filter left some out
              */
             next: number;
+            /**
+             * Format: int64
+             * @description With before: give it as before to go on; 0 when nothing comes before these
+             */
+            prev: number;
             /** @description Lines are missing: the executor wrote more than was kept or arrived */
             truncated: boolean;
         };
@@ -2481,6 +2529,8 @@ export interface components {
         RetryRunInputBody: {
             /** @description Default: the run's own */
             input?: unknown;
+            /** @description Of a run with shards: only those that did not succeed. A retry of one shard is of that shard alone in any case */
+            onlyFailed?: boolean;
         };
         RetryWrite: {
             /** Format: double */
@@ -2504,6 +2554,8 @@ export interface components {
              * @description Number of the current attempt; 0 before the first
              */
             attempt: number;
+            /** @description The only instance that may take it */
+            boundTo?: string;
             /** @enum {string} */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
@@ -2574,6 +2626,13 @@ export interface components {
             note: string;
             /** Format: date-time */
             offeredAt: string | null;
+            /** @description The run that it is a part of */
+            parentId?: string;
+            /**
+             * @description What it is to its parent
+             * @enum {string}
+             */
+            part?: "shard" | "before" | "after";
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
@@ -2582,6 +2641,18 @@ export interface components {
              * @description When the handler of a run that lingered was known to run no more
              */
             returnedAt?: string;
+            /** @description Which shard it is */
+            shard?: components["schemas"]["Shard"];
+            /**
+             * Format: int64
+             * @description How many shards the run has; see its parts
+             */
+            shards?: number;
+            /**
+             * @description Where a run with shards stands
+             * @enum {string}
+             */
+            stage?: "before" | "ready" | "shards" | "after";
             /**
              * Format: date-time
              * @description By the executor's clock
@@ -2620,6 +2691,8 @@ export interface components {
             attempt: number;
             /** @description By number; the current one last */
             attempts: components["schemas"]["Attempt"][];
+            /** @description The only instance that may take it */
+            boundTo?: string;
             /** @enum {string} */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
@@ -2695,6 +2768,13 @@ export interface components {
             /** Format: date-time */
             offeredAt: string | null;
             output: unknown;
+            /** @description The run that it is a part of */
+            parentId?: string;
+            /**
+             * @description What it is to its parent
+             * @enum {string}
+             */
+            part?: "shard" | "before" | "after";
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
@@ -2703,6 +2783,18 @@ export interface components {
              * @description When the handler of a run that lingered was known to run no more
              */
             returnedAt?: string;
+            /** @description Which shard it is */
+            shard?: components["schemas"]["Shard"];
+            /**
+             * Format: int64
+             * @description How many shards the run has; see its parts
+             */
+            shards?: number;
+            /**
+             * @description Where a run with shards stands
+             * @enum {string}
+             */
+            stage?: "before" | "ready" | "shards" | "after";
             /**
              * Format: date-time
              * @description By the executor's clock
@@ -2710,6 +2802,21 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+        };
+        RunParts: {
+            /** @description The shards in order, then the hooks before and after them */
+            items: components["schemas"]["Run"][];
+            /**
+             * Format: int64
+             * @description How many of all parts have not ended
+             */
+            living: number;
+            /** @description There are more than were asked for */
+            more: boolean;
+            /** @description How many of all shards ended in which state */
+            shards: {
+                [key: string]: number;
+            };
         };
         RunRequest: {
             /** @description Not before this much time has passed, e.g. 30m */
@@ -2874,6 +2981,38 @@ export interface components {
              * @description 0 takes the limit away
              */
             maxRunning: number;
+        };
+        Shard: {
+            /**
+             * Format: int64
+             * @description From 0
+             */
+            index: number;
+            /** Format: int64 */
+            total: number;
+        };
+        Sharding: {
+            /** @description Handler that runs when all shards have ended; its input is their results */
+            after?: string;
+            /** @description Handler that has to succeed before the shards start */
+            before?: string;
+            /**
+             * @description broadcast: one shard on each instance that serves the handler when the fire is sent out; fixed: so many shards, on any instance
+             * @enum {string}
+             */
+            mode: "broadcast" | "fixed";
+            /**
+             * @description broadcast: when a shard's instance goes before it has run there, it is missed (the default), or another instance takes it
+             * @enum {string}
+             */
+            onGone?: "miss" | "move";
+            /**
+             * Format: int64
+             * @description fixed: how many
+             */
+            shards?: number;
+            /** @description Of the whole fire; default 0s: none */
+            timeout?: string;
         };
         SwitchInputBody: {
             /** @description Name or id */
@@ -8569,12 +8708,14 @@ export interface operations {
                 attempt?: number;
                 /** @description Lines with higher numbers */
                 after?: number;
+                /** @description The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end */
+                before?: number;
                 limit?: number;
                 /** @description Wait this long for a line, at most 30s; default: answer at once */
                 wait?: string;
                 /** @description This level and above */
                 level?: "DEBUG" | "INFO" | "WARN" | "ERROR";
-                /** @description Part of message or attributes, in any case */
+                /** @description Part of message, attributes or trace id, in any case */
                 q?: string;
             };
             header?: never;
@@ -8677,6 +8818,93 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-run-parts": {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunParts"];
                 };
             };
             /** @description Unauthorized */

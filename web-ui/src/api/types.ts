@@ -45,6 +45,8 @@ export type RunState = Run['state']
 export type Cause = Run['cause']
 export type Attempt = Omit<S['Attempt'], 'state'> & { state: RunState }
 export type RunDetail = Omit<S['RunDetail'], 'attempts'> & { attempts: Attempt[] }
+export type RunParts = S['RunParts']
+export type Sharding = S['Sharding']
 export type LogLine = S['LogLine']
 export type LogPage = S['LogPage']
 export type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
@@ -82,11 +84,14 @@ export interface JobWrite {
   dispatchTimeout: string
   onLost: Job['onLost']
   priority: number
+  logLevel: Job['logLevel']
   owner: Whole<S['OwnerWrite']>
   alert: Whole<Omit<S['AlertWrite'], 'webhookSecret' | 'webhookSecretSet'>> & {
     /** Write only; absent keeps the stored one. */
     webhookSecret?: string
   }
+  /** Absent: each fire is one run. */
+  sharding?: Sharding
 }
 
 export type Explanation = S['Explanation']

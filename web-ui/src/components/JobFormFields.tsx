@@ -14,6 +14,7 @@ import { ExecutorSelect } from './ExecutorSelect'
 import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
 import { RoutingFields, SendFields } from './RoutingFields'
 import { CronFault, useCronFault } from './SchedulePreview'
+import { ShardFields } from './ShardFields'
 
 const WallPicker = lazy(() => import('./WallPicker'))
 
@@ -318,6 +319,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <InputNumber min={1} max={10} step={0.5} style={{ width: '100%' }} />
         </Form.Item>
       </div>
+      <ShardFields duration={duration} needed={rules.needed} />
       <details open={advancedOpen} onToggle={(event) => onAdvanced(event.currentTarget.open)} style={{ marginBottom: 16 }}>
         <summary>
           {t('jobs.form.advanced')}
@@ -341,6 +343,14 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           </Form.Item>
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
             <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
+          </Form.Item>
+          <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>
+            <Select
+              options={(['default', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const).map((value) => ({
+                value,
+                label: value === 'default' ? t('jobs.form.logLevelDefault') : t('runs.log.levelAtLeast', { level: value }),
+              }))}
+            />
           </Form.Item>
         </div>
       </details>

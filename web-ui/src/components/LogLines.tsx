@@ -8,8 +8,8 @@ import { attrsText, levelRank, LINE_LIMIT, piecesOf } from '../lib/logText'
 import { formatClock, formatWithZone } from '../lib/time'
 import type { Follow } from './useFollow'
 
-/** Fewer lines not loaded yet than this are simply on their way. */
-const BEHIND = 5_000
+/** So near to the last line held, what comes behind it is loaded. */
+const NEAR_END = 50
 
 /** As .log-scroll in styles.css. */
 const MAX_HEIGHT_PX = 560
@@ -24,10 +24,13 @@ interface Props {
   /** Number of the linked line. */
   target: number | undefined
   onLink: (n: number) => void
+  /** To the end of the log. */
+  onJump: () => void
   wrap: boolean
   times: boolean
   emptyText: string
   onLoadEarlier: () => Promise<unknown>
+  onLoadLater: () => Promise<unknown>
 }
 
 export function LogLines(props: Props) {
@@ -35,16 +38,27 @@ export function LogLines(props: Props) {
   const { log, lines, follow, target } = props
   const [loading, setLoading] = useState(false)
   const last = log.lines.at(-1)?.n ?? log.first
-  const shown = useRef(false)
+  const shown = useRef<number>(undefined)
 
-  // The linked line comes into view once, when it has been loaded.
+  // The linked line comes into view once, when it has been loaded; when a filter
+  // leaves it out, the one after it.
   useEffect(() => {
-    if (target === undefined || shown.current) return
-    const index = lines.findIndex((line) => line.n === target)
+    if (target === undefined || shown.current === target) return
+    const index = lines.findIndex((line) => line.n >= target)
     if (index < 0) return
-    shown.current = true
+    shown.current = target
     follow.scrollTo(index)
   }, [target, lines, follow])
+
+  // A window in the middle of the log grows when the reader comes near its end.
+  const asked = useRef<LogSnapshot>(undefined)
+  const lastShown = follow.virtual.getVirtualItems().at(-1)?.index ?? 0
+  const { onLoadLater } = props
+  useEffect(() => {
+    if (!log.loaded || log.atEnd || follow.following || lastShown < lines.length - NEAR_END || asked.current === log) return
+    asked.current = log
+    void onLoadLater()
+  }, [log, lastShown, lines.length, follow.following, onLoadLater])
 
   const earlier = async () => {
     setLoading(true)
@@ -54,7 +68,7 @@ export function LogLines(props: Props) {
   }
   return (
     <div className="log-box">
-      {(log.first > 1 || last + BEHIND < log.lastLine) && (
+      {log.loaded && (log.first > 1 || !log.atEnd) && (
         <div className="log-bar small">
           <span className="muted">{t('runs.log.partial', { first: log.first, last })}</span>
           {log.first > 1 && (
@@ -103,7 +117,7 @@ export function LogLines(props: Props) {
         )}
       </div>
       {!follow.following && lines.length > 0 && (
-        <Button className="log-jump" type="primary" shape="round" icon={<DownOutlined />} onClick={follow.jump}>
+        <Button className="log-jump" type="primary" shape="round" icon={<DownOutlined />} onClick={props.onJump}>
           {follow.unseen > 0 ? t('runs.log.newLines', { count: follow.unseen }) : t('runs.log.jump')}
         </Button>
       )}

@@ -25,13 +25,13 @@ export interface Follow {
 /**
  * Couples `count` lines with the box. `caughtUp` says that all lines stored so
  * far are among them: what comes later is new, what came before was only
- * being loaded.
+ * being loaded. With another `source` the lines are others, and none is new.
  */
-export function useFollow(count: number, initially: boolean, caughtUp: boolean): Follow {
+export function useFollow(count: number, initially: boolean, caughtUp: boolean, source: unknown): Follow {
   const box = useRef<HTMLDivElement>(null)
   const intentAt = useRef(0)
   const lastTop = useRef(0)
-  const last = useRef({ count, caughtUp })
+  const last = useRef({ count, caughtUp, source })
   const [state, send] = useReducer(follow, { following: initially, unseen: 0 })
   const virtual = useVirtualizer<HTMLDivElement, Element>({
     count,
@@ -42,10 +42,10 @@ export function useFollow(count: number, initially: boolean, caughtUp: boolean):
 
   useEffect(() => {
     const added = count - last.current.count
-    const isNew = last.current.caughtUp
-    last.current = { count, caughtUp }
+    const isNew = last.current.caughtUp && last.current.source === source
+    last.current = { count, caughtUp, source }
     if (added > 0 && isNew) send({ type: 'lines', added })
-  }, [count, caughtUp])
+  }, [count, caughtUp, source])
 
   const total = virtual.getTotalSize()
   useLayoutEffect(() => {

@@ -1,17 +1,20 @@
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { api } from '../api/endpoints'
-import type { Id } from '../api/types'
-import { lineOfHash } from '../lib/logFollow'
-import { LogStore, type LogSnapshot } from '../lib/logStore'
+import type { Id, LogLevel } from '../api/types'
+import { LogStore, type Fetch, type LogSnapshot } from '../lib/logStore'
+
+/** Asks the server for the log of a run. */
+export function logOf(runId: Id): Fetch {
+  return (query, signal) => api.runLog(runId, query, signal)
+}
 
 /**
- * The live log of a run. Only a visible tab holds the long poll open: a
- * browser has six connections per server for all its tabs together.
+ * The live log of a run, or those of its lines that are asked for, from its end
+ * or around a line. Only a visible tab holds the long poll open: a browser has
+ * six connections per server for all its tabs together.
  */
-export function useRunLog(runId: Id): { store: LogStore; log: LogSnapshot } {
-  const [store] = useState(
-    () => new LogStore((query, signal) => api.runLog(runId, query, signal), lineOfHash(location.hash)),
-  )
+export function useRunLog(runId: Id, level: LogLevel | undefined, q: string | undefined, target: number | undefined): { store: LogStore; log: LogSnapshot } {
+  const store = useMemo(() => new LogStore(logOf(runId), { ...(level && { level }), ...(q && { q }) }, target), [runId, level, q, target])
   useEffect(() => {
     let controller: AbortController | undefined
     const sync = () => {

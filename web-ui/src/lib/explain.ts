@@ -2,7 +2,7 @@
 import type { ExplanationStep } from '../api/types'
 
 /** What a step is, for its sign; a newer server may know more. */
-export type StepKind = 'planned' | 'claimed' | 'offered' | 'granted' | 'started' | 'finished' | 'delayed'
+export type StepKind = 'planned' | 'claimed' | 'offered' | 'granted' | 'started' | 'finished' | 'delayed' | 'returned' | 'part' | 'before' | 'spread' | 'after' | 'part_ended'
 
 export interface StepRow {
   step: ExplanationStep

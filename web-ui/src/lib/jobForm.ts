@@ -1,6 +1,6 @@
 // Between a job and its form: what the API writes, what the fields hold.
 import dayjs, { type Dayjs } from 'dayjs'
-import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec } from '../api/types'
+import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
 import { instantToWall, isZone, localZone, wallToInstant } from './time'
 
 export interface ScheduleFields {
@@ -46,10 +46,21 @@ export interface JobFields {
   dispatchTimeout: string
   onLost: JobWrite['onLost']
   priority: number
+  logLevel: JobWrite['logLevel']
   owner: JobWrite['owner']
   alert: { onFailure: boolean; emails: string[]; webhookUrl: string; webhookSecret: string; includeNoExecutor: boolean }
+  sharding: ShardFields
   /** When creating only; later there are pause and resume. */
   paused: boolean
+}
+
+export interface ShardFields {
+  mode: '' | Sharding['mode']
+  shards: number
+  onGone: NonNullable<Sharding['onGone']>
+  before: string
+  after: string
+  timeout: string
 }
 
 /** A new job; the defaults are those of the API. */
@@ -75,6 +86,7 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     dispatchTimeout: '5m',
     onLost: 'auto',
     priority: 0,
+    logLevel: 'default',
     owner: { name: '', email: '' },
     alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
   }
@@ -104,8 +116,10 @@ export function writeOf(job: Job): JobWrite {
     dispatchTimeout: job.dispatchTimeout,
     onLost: job.onLost,
     priority: job.priority,
+    logLevel: job.logLevel,
     owner: { ...job.owner },
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
+    ...(job.sharding ? { sharding: { ...job.sharding } } : {}),
   }
 }
 
@@ -184,8 +198,17 @@ export function fieldsOf(write: JobWrite): JobFields {
     dispatchTimeout: write.dispatchTimeout,
     onLost: write.onLost,
     priority: write.priority,
+    logLevel: write.logLevel,
     owner: { ...write.owner },
     alert: { ...write.alert, emails: [...write.alert.emails], webhookSecret: write.alert.webhookSecret ?? '' },
+    sharding: {
+      mode: write.sharding?.mode ?? '',
+      shards: write.sharding?.shards ?? 4,
+      onGone: write.sharding?.onGone ?? 'miss',
+      before: write.sharding?.before ?? '',
+      after: write.sharding?.after ?? '',
+      timeout: write.sharding?.timeout ?? '0s',
+    },
     paused: false,
   }
 }
@@ -243,6 +266,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     dispatchTimeout: fields.dispatchTimeout.trim(),
     onLost: fields.onLost,
     priority: fields.priority,
+    logLevel: fields.logLevel,
     owner: { name: fields.owner.name.trim(), email: fields.owner.email.trim() },
     alert: {
       onFailure: fields.alert.onFailure,
@@ -250,6 +274,25 @@ export function writeOfFields(fields: JobFields): JobWrite {
       webhookUrl: fields.alert.webhookUrl.trim(),
       includeNoExecutor: fields.alert.includeNoExecutor,
       ...(secret ? { webhookSecret: secret } : {}),
+    },
+    ...shardingOf(fields.sharding),
+  }
+}
+
+/** Only what the mode uses, and no defaults. */
+function shardingOf(fields: ShardFields): Pick<JobWrite, 'sharding'> {
+  const { mode } = fields
+  if (!mode) return {}
+  const before = fields.before.trim()
+  const after = fields.after.trim()
+  const timeout = fields.timeout.trim()
+  return {
+    sharding: {
+      mode,
+      ...(mode === 'fixed' ? { shards: fields.shards } : { onGone: fields.onGone }),
+      ...(before ? { before } : {}),
+      ...(after ? { after } : {}),
+      ...(timeout && timeout !== '0s' ? { timeout } : {}),
     },
   }
 }

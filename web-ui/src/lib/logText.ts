@@ -38,12 +38,16 @@ export const LINE_LIMIT = 10_000
 
 // oxlint-disable-next-line no-control-regex -- showing them is the point
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f]/g
+// Further control characters, and those that turn the direction of the text:
+// with them a line can pretend to say something else.
+const HIDDEN = /[\u0080-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 function visible(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
     .replaceAll('\r', '\u240d')
     .replace(CONTROL, (char) => (char === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + char.charCodeAt(0))))
+    .replace(HIDDEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** The message without terminal codes, for searching and copying. */
@@ -77,6 +81,7 @@ function mark(part: Piece, needle: string): Piece[] {
 }
 
 export function attrsText(line: LogLine): string {
+  if (line.traceId) return [attrsText({ ...line, traceId: undefined }), `trace=${line.traceId}`].filter(Boolean).join(' ')
   if (!line.attrs) return ''
   return Object.entries(line.attrs)
     .map(([key, value]) => `${key}=${typeof value === 'string' ? (/[\s="]/.test(value) || value === '' ? JSON.stringify(value) : value) : JSON.stringify(value)}`)

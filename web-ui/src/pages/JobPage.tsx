@@ -294,6 +294,14 @@ function JobHow({ job }: { job: Job }) {
           {t(`jobs.form.blocking_${job.blocking}`)}
           {job.blocking === 'parallel' && job.parallelism > 0 && <span className="muted"> (≤ {job.parallelism})</span>}
         </Fact>
+        {job.sharding && (
+          <Fact label={t('jobs.form.sharding')}>
+            {t(`jobs.form.sharding_${job.sharding.mode}`)}
+            {job.sharding.shards ? <span className="num"> ({job.sharding.shards})</span> : null}
+            {job.sharding.before && <span className="muted"> · {t('jobs.form.shard_before')}: {job.sharding.before}</span>}
+            {job.sharding.after && <span className="muted"> · {t('jobs.form.shard_after')}: {job.sharding.after}</span>}
+          </Fact>
+        )}
         <Fact label={t('jobs.form.attempts')}>
           <span className="num">{retry.maxAttempts}</span>
           {retry.maxAttempts > 1 && (

@@ -14,6 +14,7 @@ import { inputText, JsonEditor, parseInput } from '../components/JsonEditor'
 import { JsonView } from '../components/JsonView'
 import { LogView } from '../components/LogView'
 import { Page } from '../components/Page'
+import { RunShards } from '../components/RunShards'
 import { RunTimeline } from '../components/RunTimeline'
 import { RunStateChip } from '../components/StateChip'
 import { ErrorState } from '../components/States'
@@ -59,10 +60,10 @@ function Content({ run }: { run: RunDetail }) {
         {run.lingers && <Alert type="warning" showIcon title={t('runs.detail.lingersTitle')} description={t('runs.detail.lingersHelp')} />}
         <RunFacts run={run} explanation={explain.data} />
         <RunErrors run={run} />
-        <LogView run={run} />
+        {run.stage ? <RunShards run={run} /> : <LogView run={run} />}
         <section className="card">
           <h2>{t('runs.detail.timeline')}</h2>
-          <RunTimeline run={run} />
+          {!run.stage && <RunTimeline run={run} />}
           <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
           {explain.data ? (
             <ExplainSteps explanation={explain.data} />
@@ -147,6 +148,14 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
         {run.returnedAt && (
           <Fact label={t('runs.detail.returnedAt')}>
             <AbsoluteTime at={run.returnedAt} ms />
+          </Fact>
+        )}
+        {run.parentId && (
+          <Fact label={t('runs.shards.part')}>
+            {run.shard ? t('runs.shards.nth', { index: run.shard.index, total: run.shard.total }) : t(run.part === 'before' ? 'runs.shards.before' : 'runs.shards.after')}{' '}
+            <Link to="/runs/$runId" params={{ runId: run.parentId }} className="mono">
+              {run.parentId}
+            </Link>
           </Fact>
         )}
         {run.message && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}

@@ -41,6 +41,11 @@ type batch struct {
 	// stopped are jobs that are not enabled, with their state (findStopped).
 	stopped jobStates
 	moves   map[domain.ExecutionID]*move
+	// parents are the runs whose parts move in this batch: they are locked and
+	// read, since what becomes of them follows from rows that are not.
+	parents map[domain.ExecutionID]bool
+	ended   []*move         // parents that end because their parts have
+	born    []*executionRow // parts to insert
 
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
@@ -96,6 +101,9 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	for _, m := range b.moves {
 		s.flights.remember(cmp.Or(m.after, m.before))
 	}
+	for _, r := range b.born {
+		s.flights.remember(r)
+	}
 	s.past.note(b.moves)
 	return nil
 }
@@ -124,7 +132,7 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 	if fx.Archive != nil {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
 	}
-	if fx.Alert == "" {
+	if fx.Alert == "" || m.e.IsPart() { // its parent's end is told
 		return nil
 	}
 	id, err := b.t.s.id()
@@ -139,11 +147,14 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 	return nil
 }
 
-// wake makes the oldest waiters ready wherever a place became free, and
-// returns them by job. They stay in the queue until they are offered, so that
+// wake moves parents on whose parts have ended, and makes the oldest waiters ready wherever a place became free, and
+// returns all who may be offered now, by job. Waiters stay in the queue until they are offered, so that
 // nobody overtakes them.
 func (b *batch) wake() (map[domain.JobID][]*move, error) {
 	woken := map[domain.JobID][]*move{}
+	if err := b.advanceParents(woken); err != nil {
+		return nil, err
+	}
 	for job, s := range b.slots {
 		if !s.freed || len(s.queue) == 0 {
 			continue
@@ -239,6 +250,9 @@ func (b *batch) save() error {
 // saveRest writes what comes of the moves beside executions, slots and limits.
 // Whatever it writes, the batch needs a transaction for it (saveAlone).
 func (b *batch) saveRest() error {
+	if err := executionTable.insert(b.t, b.born); err != nil {
+		return fmt.Errorf("insert parts: %w", err)
+	}
 	for _, a := range append(b.unarchive, b.archived...) {
 		if _, err := b.t.exec(b.t.ctx, "DELETE FROM attempts WHERE execution_id = ? AND fence = ? AND tenant_id = ?",
 			a.executionID, a.fence, a.tenantID); err != nil {

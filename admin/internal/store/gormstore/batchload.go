@@ -24,6 +24,11 @@ type loadOptions struct {
 	// lingering are executions that may occupy an instance again after they had
 	// given up their places under limits: these are locked too.
 	lingering []domain.ExecutionID
+	// spreads: moves of this batch may make parts of runs: as offers, without
+	// limits.
+	spreads bool
+	// parents are runs to lock and read whatever is known of them.
+	parents []domain.ExecutionID
 	// known: what this node believes to know is neither read nor locked.
 	known bool
 }
@@ -33,7 +38,7 @@ type loadOptions struct {
 func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 	b := &batch{
 		t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{},
-		moves: make(map[domain.ExecutionID]*move, len(ids)),
+		moves: make(map[domain.ExecutionID]*move, len(ids)), parents: map[domain.ExecutionID]bool{},
 	}
 	var err error
 	if b.flights, err = t.s.flights.load(t.ctx, t.q, ids); err != nil {
@@ -45,6 +50,9 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 	}
 	if b.specs, err = t.s.specs.load(t.ctx, t.q, keys); err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
+	}
+	if ids, err = b.addParents(ids, o); err != nil {
+		return nil, err
 	}
 	var limited map[domain.LimitKey][]place
 	if o.offers {
@@ -87,10 +95,10 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 		job := f.ref.job
 		cached := b.specs[f.ref.spec()]
 		limit := cached.limit()
-		if limit <= 0 {
+		if limit <= 0 || f.ref.parent != 0 {
 			continue
 		}
-		if o.offers && cached.spec.Blocking == domain.BlockCover {
+		if (o.offers || o.spreads) && cached.spec.Blocking == domain.BlockCover {
 			b.covers[job] = true
 		}
 		_, several := limits[job]
@@ -140,6 +148,25 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	return ids, nil
 }
 
+// addParents adds the parents of all parts to the ids to load.
+func (b *batch) addParents(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
+	for _, id := range o.parents {
+		b.parents[id] = true
+	}
+	if !o.queue {
+		return ids, nil // nothing ends here but what the sweep hears of as well
+	}
+	var missing []domain.ExecutionID
+	for _, f := range b.flights {
+		if p := f.ref.parent; p != 0 && !b.parents[p] {
+			b.parents[p] = true
+			missing = append(missing, p)
+		}
+	}
+	slices.Sort(missing)
+	return b.addIDs(ids, missing)
+}
+
 // addQueued adds the beginnings of the queues to the ids to load.
 func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error) {
 	var queued []domain.ExecutionID
@@ -185,7 +212,7 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 	unknown := make([]domain.ExecutionID, 0, len(ids))
 	for _, id := range ids {
 		f, ok := b.flights[id]
-		if ok && o.known && f.row != nil {
+		if ok && o.known && f.row != nil && !b.parents[id] {
 			b.known = true
 			if err := b.add(f.row, true); err != nil {
 				return err
@@ -234,6 +261,6 @@ func (b *batch) add(row *executionRow, believed bool) error {
 	if !ok || cached.tenant != e.TenantID {
 		return fmt.Errorf("execution %s: job %s has no revision %d", e.ID, e.JobID, e.Revision)
 	}
-	b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec}
+	b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec.For(e.Part)}
 	return nil
 }

@@ -48,3 +48,37 @@ func delaysOf(text string) []domain.Delay {
 	}
 	return out
 }
+
+// pickRow is a domain.ShardPick as it stands in executions.picks.
+type pickRow struct {
+	Index    int   `json:"index"`
+	Instance int64 `json:"instance,omitempty"`
+}
+
+func picksText(list []domain.ShardPick) string {
+	if len(list) == 0 {
+		return ""
+	}
+	rows := make([]pickRow, len(list))
+	for i, p := range list {
+		rows[i] = pickRow{p.Index, int64(p.Instance)}
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return "" // cannot be: numbers only
+	}
+	return string(text)
+}
+
+// picksOf reads the column; nothing but picksText writes it.
+func picksOf(text string) []domain.ShardPick {
+	var rows []pickRow
+	if text == "" || json.Unmarshal([]byte(text), &rows) != nil {
+		return nil
+	}
+	out := make([]domain.ShardPick, len(rows))
+	for i, r := range rows {
+		out[i] = domain.ShardPick{Index: r.Index, Instance: domain.InstanceID(r.Instance)}
+	}
+	return out
+}

@@ -153,35 +153,19 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 		return store.OfferResult{}, nil
 	}
 	r := store.OfferResult{Status: store.OfferGone, Execution: m.e, Spec: m.spec}
-	if m.e.State != domain.Due && m.e.State != domain.RetryWait || b.now.Before(m.e.NotBefore) {
+	if m.e.State != domain.Due && m.e.State != domain.RetryWait || b.now.Before(m.e.NotBefore) || m.spec.Sharding.On() && !m.e.IsPart() {
+		return r, nil // one with shards is spread
+	}
+	if m.e.Bound != 0 && m.e.Bound != o.Instance {
 		return r, nil
 	}
-	if fx, ended, err := b.endStopped(m); err != nil || ended {
-		r.Status = store.OfferDiscarded
-		return r, errors.Join(err, b.apply(m, fx))
-	}
-	if m.e.SendsSpent(m.spec.SendRetry) {
-		fx, err := m.e.SendFailed(b.now)
-		r.Status = store.OfferDiscarded
-		return r, errors.Join(err, b.apply(m, fx))
-	}
-	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
-	needsSlot := limit > 0 && !m.e.HoldsSlot
-	if needsSlot && m.spec.Blocking == domain.BlockCover {
-		var later bool
-		var err error
-		if r.Covered, later, err = b.cover(m, s); err != nil || later {
-			r.Status = store.OfferDiscarded
-			return r, err
-		}
-	}
-	if needsSlot && !s.admits(&m.e, limit) {
-		return b.block(m, s, r)
+	if in, err := b.enter(m, &r); err != nil || !in {
+		return r, err
 	}
 	if full := b.full(&m.e); full != nil {
 		return b.waitForRoom(m, full, r)
 	}
-	if needsSlot {
+	if s := b.slots[m.e.JobID]; s != nil && !m.e.HoldsSlot && m.spec.SlotLimit() > 0 {
 		s.take(&m.e)
 	}
 	b.takeRoom(&m.e)
@@ -191,6 +175,37 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	}
 	r.Status = store.OfferMade
 	return r, nil
+}
+
+// enter decides by the state of the job and its blocking strategy whether an
+// execution may go on now. If not, r says what became of it. The slot is left
+// for the caller to take.
+func (b *batch) enter(m *move, r *store.OfferResult) (in bool, err error) {
+	if fx, ended, err := b.endStopped(m); err != nil || ended {
+		r.Status = store.OfferDiscarded
+		return false, errors.Join(err, b.apply(m, fx))
+	}
+	if m.e.SendsSpent(m.spec.SendRetry) {
+		fx, err := m.e.SendFailed(b.now)
+		r.Status = store.OfferDiscarded
+		return false, errors.Join(err, b.apply(m, fx))
+	}
+	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
+	if limit == 0 || m.e.HoldsSlot {
+		return true, nil
+	}
+	if m.spec.Blocking == domain.BlockCover {
+		var later bool
+		if r.Covered, later, err = b.cover(m, s); err != nil || later {
+			r.Status = store.OfferDiscarded
+			return false, err
+		}
+	}
+	if !s.admits(&m.e, limit) {
+		*r, err = b.block(m, s, *r)
+		return false, err
+	}
+	return true, nil
 }
 
 // block lets an execution wait for its job's slot, or drops it. A retry is not
@@ -347,6 +362,9 @@ func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err err
 	// An illegal move means that somebody else was quicker.
 	if m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
 		return nil, nil
+	}
+	if w.Full {
+		m.e.WaitsForRoom(b.now, m.policy())
 	}
 	b.leaveQueues(&m.e, nil)
 	if m.spec.SlotLimit() == 0 || m.e.HoldsSlot {

@@ -33,6 +33,9 @@ type executionRow struct {
 	logLines, priority                              int64
 	delays                                          string
 	lingers, returnedAt                             int64
+	parentID, role, shardIndex, shardTotal          int64
+	boundID, stage                                  int64
+	picks                                           string
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -91,6 +94,13 @@ var executionTable = table[executionRow]{
 			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
 			intColumn("lingers", func(r *r) *int64 { return &r.lingers }),
 			intColumn("returned_at", func(r *r) *int64 { return &r.returnedAt }),
+			intColumn("parent_id", func(r *r) *int64 { return &r.parentID }),
+			intColumn("role", func(r *r) *int64 { return &r.role }),
+			intColumn("shard_index", func(r *r) *int64 { return &r.shardIndex }),
+			intColumn("shard_total", func(r *r) *int64 { return &r.shardTotal }),
+			intColumn("bound_id", func(r *r) *int64 { return &r.boundID }),
+			intColumn("stage", func(r *r) *int64 { return &r.stage }),
+			longColumn("picks", kindLongText, func(r *r) *string { return &r.picks }),
 		}
 	}(),
 }
@@ -103,11 +113,21 @@ const (
 	phaseCold = 1
 	// phaseLingering is a run that has ended while its handler still runs.
 	phaseLingering = 2
+	// phasePart is added for the parts of a parent: lists and counts of runs pass
+	// over them.
+	phasePart = 64
 )
 
 // phaseOf is the state as the index for lists has it: runs move through their
 // living states without touching it.
 func phaseOf(r *executionRow) int64 {
+	if r.parentID != 0 {
+		return phasePart + runPhase(r)
+	}
+	return runPhase(r)
+}
+
+func runPhase(r *executionRow) int64 {
 	switch {
 	case r.lingers != 0:
 		return phaseLingering
@@ -139,6 +159,8 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
 		priority: int64(e.Priority), delays: delaysText(e.Delays),
 		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
+		parentID: int64(e.Parent), role: int64(e.Part), shardIndex: int64(e.Shard), shardTotal: int64(e.Shards),
+		boundID: int64(e.Bound), stage: int64(e.Stage), picks: picksText(e.Picks),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -172,6 +194,8 @@ func (r *executionRow) execution() domain.Execution {
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
 		Priority: int(r.priority), Delays: delaysOf(r.delays),
 		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
+		Parent: domain.ExecutionID(r.parentID), Part: domain.Part(r.role), Shard: int(r.shardIndex), Shards: int(r.shardTotal),
+		Bound: domain.InstanceID(r.boundID), Stage: domain.Stage(r.stage), Picks: picksOf(r.picks),
 	}
 }
 

@@ -144,6 +144,8 @@ func (s *Store) filterExecutions(ctx context.Context, q querier, p store.ListExe
 	}
 	if p.Instance != 0 {
 		f.add("instance_id = ?", int64(p.Instance))
+	} else {
+		f.add("parent_id = 0") // parts are listed with their run, or with what ran on an instance
 	}
 	if p.Executor != 0 {
 		f.add("executor_id = ?", int64(p.Executor))
@@ -275,7 +277,7 @@ func (s *Store) executionViews(ctx context.Context, q querier, rows []*execution
 			ExecutorName: executorNames[r.executorID], InstanceName: instanceNames[r.instanceID],
 		}
 		if c := specs[keys[i]]; c.spec != nil {
-			views[i].Handler = c.spec.Handler
+			views[i].Handler = c.spec.For(views[i].Part).Handler
 		}
 	}
 	return views, nil

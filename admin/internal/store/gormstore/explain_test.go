@@ -98,7 +98,14 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListJobs(ctx, store.ListJobsParams{Tenant: w.tenant}) // the last run of each
 			require.NoError(t, err)
-			_, err = s.ReadLog(ctx, store.ReadLogParams{Tenant: w.tenant, Execution: w.last, Attempt: 1})
+			require.NoError(t, (&logWorld{world: w, run: domain.Execution{ID: w.last}}).trySay(1, 1, 3, "line"))
+			require.NoError(t, (&logWorld{world: w, run: domain.Execution{ID: w.last}}).trySay(1, 4, 6, "line"))
+			for _, p := range []store.ReadLogParams{{}, {After: 1}, {Before: 3}, {Text: "line"}, {Before: 9, Text: "line", MinLevel: new(int)}} {
+				p.Tenant, p.Execution, p.Attempt = w.tenant, w.last, 1
+				_, err = s.ReadLog(ctx, p)
+				require.NoError(t, err)
+			}
+			_, _, err = s.LogEnd(ctx, w.tenant, w.last)
 			require.NoError(t, err)
 			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: w.held, Limit: 10, Plan: w.planOne})
 			require.NoError(t, err)
@@ -107,6 +114,17 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			_, err = s.ListSlotHolders(ctx, w.tenant, w.jobs[0])
 			require.NoError(t, err)
 			_, err = s.ListHeld(ctx, w.tenant, w.instance, []domain.Held{{ID: w.last, Fence: 1}})
+			require.NoError(t, err)
+			_, _, err = s.ListParts(ctx, w.tenant, w.last, 10)
+			require.NoError(t, err)
+			parent, err := s.FindExecution(ctx, w.tenant, w.last)
+			require.NoError(t, err)
+			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
+			require.NoError(t, err)
+			b := &batch{t: &txn{ctx: ctx, s: s, d: s.d, q: reads{e}}, moves: map[domain.ExecutionID]*move{}}
+			_, err = b.family(&move{e: parent.Execution})
+			require.NoError(t, err)
+			_, err = b.results(&move{e: parent.Execution}, domain.Family{})
 			require.NoError(t, err)
 			recent := []store.RecentJob{{Tenant: w.tenant, Job: w.jobs[0]}, {Tenant: w.tenant, Job: w.jobs[1]}}
 			_, err = s.RecentInstances(ctx, store.RecentInstancesParams{Jobs: recent, Until: time.Now(), Limit: 100})
@@ -127,6 +145,13 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.GreaterOrEqual(t, e.seen, 24, "the statements were looked at")
 		})
 	}
+}
+
+// reads is a transaction that cannot write.
+type reads struct{ querier }
+
+func (reads) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errNotAlone
 }
 
 // world is a tenant with jobs that fire once a second since yesterday.

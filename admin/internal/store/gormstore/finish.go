@@ -51,6 +51,7 @@ func (s *Store) FinishAttempts(ctx context.Context, reports []store.AttemptRepor
 				delete(woken, m.e.JobID) // once per job
 			}
 		}
+		results[0].Ended = b.parentsEnded()
 		return nil
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ type ref struct {
 	revision int64
 	executor domain.ExecutorID
 	fireAt   int64
+	parent   domain.ExecutionID // of a part; 0 = none
 }
 
 func (r ref) spec() revisionKey { return revisionKey{r.job, r.revision} }
@@ -27,7 +28,7 @@ func (r ref) spec() revisionKey { return revisionKey{r.job, r.revision} }
 func refOf(r *executionRow) ref {
 	return ref{
 		id: domain.ExecutionID(r.id), tenant: domain.TenantID(r.tenantID), job: domain.JobID(r.jobID),
-		revision: r.revision, executor: domain.ExecutorID(r.executorID), fireAt: r.fireAt,
+		revision: r.revision, executor: domain.ExecutorID(r.executorID), fireAt: r.fireAt, parent: domain.ExecutionID(r.parentID),
 	}
 }
 
@@ -119,13 +120,13 @@ func (f *flights) load(ctx context.Context, q querier, ids []domain.ExecutionID)
 	}
 	err := query(ctx, q, func(rows *sql.Rows) error {
 		var r ref
-		if err := rows.Scan(&r.id, &r.tenant, &r.job, &r.revision, &r.executor, &r.fireAt); err != nil {
+		if err := rows.Scan(&r.id, &r.tenant, &r.job, &r.revision, &r.executor, &r.fireAt, &r.parent); err != nil {
 			return err
 		}
 		found[r.id] = flight{ref: r}
 		f.refs.Add(r.id, r)
 		return nil
-	}, "SELECT id, tenant_id, job_id, revision, executor_id, fire_at FROM executions WHERE id IN ("+idList(missing)+")")
+	}, "SELECT id, tenant_id, job_id, revision, executor_id, fire_at, parent_id FROM executions WHERE id IN ("+idList(missing)+")")
 	return found, err
 }
 

@@ -302,8 +302,8 @@ func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceI
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND phase IN (%d, %d) AND %s AND executor_id = %d AND instance_id IN (%s)",
-		t.d.byIndex("ix_executions_phase"), tenant, phaseAlive, phaseLingering, occupiesInstance(""), executor, idList(instances)))
+	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND %s AND %s AND executor_id = %d AND instance_id IN (%s)",
+		t.d.byIndex("ix_executions_phase"), tenant, occupyingPhases, occupiesInstance(""), executor, idList(instances)))
 	if err != nil || len(ids) == 0 {
 		return err
 	}

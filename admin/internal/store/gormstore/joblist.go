@@ -188,7 +188,7 @@ func (s *Store) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int6
 		var terms []string
 		for _, id := range part {
 			terms = append(terms, s.d.bounded(fmt.Sprintf(
-				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s ORDER BY fire_at DESC LIMIT 1",
+				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s AND parent_id = 0 ORDER BY fire_at DESC LIMIT 1",
 				s.d.byIndex("uq_executions_occurrence"), id, s.d.clockNow())))
 		}
 		err := query(ctx, q, func(rows *sql.Rows) error {

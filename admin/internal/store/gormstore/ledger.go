@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -108,11 +109,14 @@ func (r *ledgerReader) Occurrences(ctx context.Context, jobs []domain.JobID, fro
 			return err
 		}
 		return fn(store.Occurrence{
-			JobID: domain.JobID(integer(cells[0])), FireAt: integer(cells[1]), Scheduled: len(cells[2]) == 0, ID: domain.ExecutionID(integer(cells[3])),
+			JobID: domain.JobID(integer(cells[0])), FireAt: integer(cells[1]), Scheduled: len(cells[2]) == 0, Part: bytes.HasPrefix(cells[2], partPrefix), ID: domain.ExecutionID(integer(cells[3])),
 		})
 	}, "SELECT job_id, fire_at, occurrence_key, id FROM executions"+r.d.byIndex("uq_executions_occurrence")+
 		" WHERE job_id IN ("+idList(jobs)+") AND fire_at >= ? AND fire_at <= ? ORDER BY job_id, fire_at, occurrence_key", millis(from), millis(to))
 }
+
+// partPrefix begins the keys of parts (domain.PartKeys), and no other.
+var partPrefix = []byte("part:")
 
 // ledgerPage is how many executions one statement reads.
 const ledgerPage = 50_000
@@ -120,7 +124,8 @@ const ledgerPage = 50_000
 // ledgerColumns are numbers but for the two names at the end.
 var ledgerColumns = []string{
 	"id", "job_id", "tenant_id", "fire_at", "state", "attempt", "COALESCE(wake_at, 0)", "not_before", "delays IS NOT NULL",
-	"planned_at", "offered_at", "granted_at", "started_at", "finished_at", "cause", "reason",
+	"planned_at", "offered_at", "granted_at", "started_at", "finished_at",
+	"parent_id", "shard_index", "shard_total", "role", "stage", "picks IS NOT NULL", "cause", "reason",
 }
 
 // Executions reads page by page along the primary key.
@@ -135,6 +140,7 @@ func (r *ledgerReader) Executions(ctx context.Context, after, until domain.Execu
 	numbers := []*int64{
 		(*int64)(&e.ID), (*int64)(&e.JobID), (*int64)(&e.TenantID), &e.FireAt, nil, &e.Attempt, &e.WakeAt, &e.NotBefore, nil,
 		&e.PlannedAt, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt,
+		(*int64)(&e.Parent), &e.Shard, &e.Shards,
 	}
 	statement := "SELECT " + strings.Join(ledgerColumns, ", ") + " FROM executions" + r.d.byPrimary() +
 		" WHERE id > ? AND id <= ? ORDER BY id LIMIT " + strconv.Itoa(ledgerPage)
@@ -150,7 +156,8 @@ func (r *ledgerReader) Executions(ctx context.Context, after, until domain.Execu
 				}
 			}
 			e.State, e.Delayed = domain.State(integer(cells[4])), integer(cells[8]) != 0
-			e.Cause, e.Reason = interned(causes, cells[14]), interned(reasons, cells[15])
+			e.Part, e.Stage, e.Picked = domain.Part(integer(cells[17])), domain.Stage(integer(cells[18])), integer(cells[19]) != 0
+			e.Cause, e.Reason = interned(causes, cells[20]), interned(reasons, cells[21])
 			found++
 			return fn(&e)
 		}, statement, int64(after), int64(until))

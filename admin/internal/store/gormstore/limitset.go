@@ -78,8 +78,8 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 // adopt makes holders of the runs that are on instances and were offered when
 // nobody, or not everybody, knew of the limit.
 func (l *limit) adopt(t *txn) error {
-	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND phase IN (%d, %d) AND %s",
-		t.d.byIndex("ix_executions_phase"), phaseAlive, phaseLingering, occupiesInstance("")), []any{int64(l.tenant)}
+	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND %s AND %s",
+		t.d.byIndex("ix_executions_phase"), occupyingPhases, occupiesInstance("")), []any{int64(l.tenant)}
 	if l.kind == kindExecutor {
 		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
 	}
@@ -101,8 +101,12 @@ func (l *limit) adopt(t *txn) error {
 
 // occupiesInstance is domain.Execution.OccupiesInstance; prefix is "" or "alias.".
 func occupiesInstance(prefix string) string {
-	return fmt.Sprintf("(%[1]sstate IN (%[2]d, %[3]d, %[4]d) OR %[1]slingers = 1)", prefix, domain.Offered, domain.Running, domain.Cancelling)
+	return fmt.Sprintf("((%[1]sstate IN (%[2]d, %[3]d, %[4]d) OR %[1]slingers = 1) AND %[1]sstage IN (%[5]d, %[6]d))",
+		prefix, domain.Offered, domain.Running, domain.Cancelling, domain.StageNone, domain.StageReady)
 }
+
+// occupyingPhases is where such executions are, runs and parts.
+var occupyingPhases = fmt.Sprintf("phase IN (%d, %d, %d, %d)", phaseAlive, phaseLingering, phasePart+phaseAlive, phasePart+phaseLingering)
 
 // waits is how an execution that has a place in a queue stands.
 var waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)

@@ -1,25 +1,31 @@
 package gormstore
 
 import (
-	"bytes"
-	"compress/flate"
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"gorm.io/gorm"
-
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
+// logChunkRow is a chunk, or the place of lines that were cut: then cut says
+// why, lineCount is 0 and there is no body.
 type logChunkRow struct {
 	tenantID, executionID, attempt, firstLine, lastLine, lineCount int64
-	body                                                           string
+
+	rawBytes, bodyBytes int64 // before and after compression
+	firstAt, lastAt     int64
+	levels, format      int64
+	dropped, cut        int64
+	// What all attempts of the run had kept with this chunk.
+	runLines, runBytes int64
+	aid, body          string
 }
 
 var logChunkTable = table[logChunkRow]{
@@ -31,186 +37,180 @@ var logChunkTable = table[logChunkRow]{
 		intColumn("first_line", func(r *logChunkRow) *int64 { return &r.firstLine }),
 		intColumn("last_line", func(r *logChunkRow) *int64 { return &r.lastLine }),
 		intColumn("line_count", func(r *logChunkRow) *int64 { return &r.lineCount }),
-		longColumn("body", kindBytes, func(r *logChunkRow) *string { return &r.body }),
+		{columnType: columnType{name: "body", kind: kindBytes}, text: func(r *logChunkRow) *string { return &r.body }},
+		intColumn("raw_bytes", func(r *logChunkRow) *int64 { return &r.rawBytes }),
+		intColumn("body_bytes", func(r *logChunkRow) *int64 { return &r.bodyBytes }),
+		intColumn("first_at", func(r *logChunkRow) *int64 { return &r.firstAt }),
+		intColumn("last_at", func(r *logChunkRow) *int64 { return &r.lastAt }),
+		intColumn("levels", func(r *logChunkRow) *int64 { return &r.levels }),
+		intColumn("format", func(r *logChunkRow) *int64 { return &r.format }),
+		intColumn("dropped", func(r *logChunkRow) *int64 { return &r.dropped }),
+		intColumn("cut", func(r *logChunkRow) *int64 { return &r.cut }),
+		intColumn("run_lines", func(r *logChunkRow) *int64 { return &r.runLines }),
+		intColumn("run_bytes", func(r *logChunkRow) *int64 { return &r.runBytes }),
+		longColumn("aid", kindBytes, func(r *logChunkRow) *string { return &r.aid }),
 	},
 }
 
-// storedLine is a log line inside a chunk's body (JSON, then DEFLATE).
-type storedLine struct {
-	Number  int64           `json:"n"`
-	At      int64           `json:"t"` // Unix milliseconds
-	Level   int             `json:"l,omitempty"`
-	Message string          `json:"m"`
-	Attrs   json.RawMessage `json:"a,omitempty"`
-}
-
-func encodeLines(lines []domain.LogLine) (string, error) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestSpeed)
-	if err != nil {
-		return "", err
-	}
-	encoder := json.NewEncoder(w)
-	for _, l := range lines {
-		s := storedLine{Number: l.Number, At: millis(l.At), Level: l.Level, Message: l.Message}
-		if json.Valid(l.Attrs) {
-			s.Attrs = l.Attrs
-		}
-		if err := encoder.Encode(s); err != nil {
-			return "", fmt.Errorf("encode log lines: %w", err)
-		}
-	}
-	err = w.Close() // before reading: it flushes
-	return b.String(), err
-}
-
-func decodeLines(body []byte, attempt int) (lines []domain.LogLine, err error) {
-	r := flate.NewReader(bytes.NewReader(body))
-	defer r.Close()
-	decoder := json.NewDecoder(r)
-	for {
-		var s storedLine
-		if err := decoder.Decode(&s); err == io.EOF {
-			return lines, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read log chunk: %w", err)
-		}
-		lines = append(lines, domain.LogLine{
-			Number: s.Number, Attempt: attempt, At: instant(s.At), Level: s.Level, Message: s.Message, Attrs: s.Attrs,
-		})
-	}
-}
+// Why lines were cut.
+const (
+	cutByRun int64 = 1 + iota
+	cutByDay
+)
 
 // attemptKey names the log of one attempt.
 type attemptKey struct {
+	tenant    domain.TenantID
 	execution domain.ExecutionID
 	attempt   int
 }
 
-// AppendLogChunks stores the part of each chunk that lies behind the last line
-// stored for its attempt: a resend may be cut differently from the first try.
-func (s *Store) AppendLogChunks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error) {
-	if len(chunks) == 0 {
-		return 0, nil
+func (k attemptKey) compare(o attemptKey) int {
+	return cmp.Or(cmp.Compare(k.tenant, o.tenant), cmp.Compare(k.execution, o.execution), cmp.Compare(k.attempt, o.attempt))
+}
+
+func (k attemptKey) where() string {
+	return fmt.Sprintf("tenant_id = %d AND execution_id = %d AND attempt = %d", k.tenant, k.execution, k.attempt)
+}
+
+// errLogMoved: somebody else has appended to the same attempt meanwhile.
+var errLogMoved = errors.New("the log has grown since it was read")
+
+// AppendLogs reads what is there, compresses outside of the transaction, which
+// others wait for, and writes if nothing has come in between.
+func (s *Store) AppendLogs(ctx context.Context, list []store.LogAppend) (dropped int, err error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	lines, dropped, err := s.ownLines(ctx, list)
+	if err != nil || len(lines) == 0 {
+		return dropped, translate("append logs", err)
 	}
 	for try := 1; ; try++ {
-		err = s.runRepeatable(ctx, "append log", func(t *txn) (err error) {
-			dropped, err = t.appendLog(tenant, executor, chunks)
-			return err
-		})
-		// The same lines on two connections at once: the second try sees them.
-		if !domain.Is(err, domain.CodeConflict) || try == txTries {
+		plan, err := s.planLogs(ctx, lines)
+		if err != nil {
+			return dropped, translate("append logs", err)
+		}
+		if plan.empty() {
+			return dropped, nil
+		}
+		err = s.runRepeatable(ctx, "append logs", plan.write)
+		if !errors.Is(err, errLogMoved) && !domain.Is(err, domain.CodeConflict) || try == txTries {
 			return dropped, err
 		}
 	}
 }
 
-func (t *txn) appendLog(tenant domain.TenantID, executor domain.ExecutorID, chunks []domain.LogChunk) (dropped int, err error) {
-	ids := make([]domain.ExecutionID, len(chunks))
-	for i, c := range chunks {
-		ids[i] = c.ExecutionID
+// ownLines collects the lines by attempt and leaves out chunks of executions
+// that are not the sender's.
+func (s *Store) ownLines(ctx context.Context, list []store.LogAppend) (map[attemptKey][]domain.LogLine, int, error) {
+	var ids []domain.ExecutionID
+	for _, a := range list {
+		for _, c := range a.Chunks {
+			ids = append(ids, c.ExecutionID)
+		}
 	}
-	known, err := t.s.flights.load(t.ctx, t.q, ids)
+	known, err := s.flights.load(ctx, s.lookup, ids)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	var own []domain.LogChunk
-	for _, c := range chunks {
-		if f, ok := known[c.ExecutionID]; ok && f.ref.tenant == tenant && f.ref.executor == executor {
-			own = append(own, c)
-		} else {
-			dropped++
+	lines, dropped := map[attemptKey][]domain.LogLine{}, 0
+	for _, a := range list {
+		for _, c := range a.Chunks {
+			if f, ok := known[c.ExecutionID]; !ok || f.ref.tenant != a.Tenant || f.ref.executor != a.Executor {
+				dropped++
+				continue
+			}
+			key := attemptKey{a.Tenant, c.ExecutionID, c.Attempt}
+			lines[key] = append(lines[key], c.Lines...)
 		}
 	}
-	last, err := t.lastLines(tenant, own)
-	if err != nil {
-		return 0, err
+	for _, l := range lines {
+		slices.SortStableFunc(l, func(a, b domain.LogLine) int { return cmp.Compare(a.Number, b.Number) })
 	}
-	slices.SortStableFunc(own, func(a, b domain.LogChunk) int { return int(a.FirstLine - b.FirstLine) })
-	var rows []*logChunkRow
-	for _, c := range own {
-		key := attemptKey{c.ExecutionID, c.Attempt}
-		fresh := slices.DeleteFunc(slices.Clone(c.Lines), func(l domain.LogLine) bool { return l.Number <= last[key] })
-		if len(fresh) == 0 {
-			continue
-		}
-		body, err := encodeLines(fresh)
-		if err != nil {
-			return 0, err
-		}
-		last[key] = fresh[len(fresh)-1].Number
-		rows = append(rows, &logChunkRow{
-			tenantID: int64(tenant), executionID: int64(c.ExecutionID), attempt: int64(c.Attempt),
-			firstLine: fresh[0].Number, lastLine: last[key], lineCount: int64(len(fresh)), body: body,
-		})
-	}
-	return dropped, logChunkTable.insert(t, rows)
+	return lines, dropped, nil
 }
 
-func (t *txn) lastLines(tenant domain.TenantID, chunks []domain.LogChunk) (map[attemptKey]int64, error) {
-	out := map[attemptKey]int64{}
-	var terms []string
-	for _, c := range chunks {
-		key := attemptKey{c.ExecutionID, c.Attempt}
-		if _, ok := out[key]; ok {
-			continue
-		}
-		out[key] = 0
-		terms = append(terms, t.d.bounded(fmt.Sprintf(
-			"SELECT execution_id, attempt, last_line FROM log_chunks WHERE tenant_id = %d AND execution_id = %d AND attempt = %d ORDER BY first_line DESC LIMIT 1",
-			tenant, c.ExecutionID, c.Attempt)))
+// LogEnd implements store.Logs.
+func (s *Store) LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error) {
+	err = s.lookRows(ctx, "find log end", func(rows *sql.Rows) error { return rows.Scan(&attempt, &line) },
+		"SELECT attempt, last_line FROM log_chunks WHERE tenant_id = ? AND execution_id = ? ORDER BY attempt DESC, first_line DESC LIMIT 1",
+		int64(tenant), int64(execution))
+	return attempt, line, err
+}
+
+// maxTail is how many chunks at the end of a log are looked at for merging.
+const maxTail = 12
+
+// logTail is the end of an attempt's log.
+type logTail struct {
+	rows []logChunkRow // newest first, without bodies
+	// What the run has kept, all attempts together.
+	runLines, runBytes int64
+}
+
+func (t *logTail) lastLine() int64 {
+	if len(t.rows) == 0 {
+		return 0
 	}
-	for part := range slices.Chunk(terms, 200) {
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
-			var key attemptKey
-			var line int64
-			err := rows.Scan(&key.execution, &key.attempt, &line)
-			out[key] = line
-			return err
+	return t.rows[0].lastLine
+}
+
+const tailColumns = "tenant_id, execution_id, attempt, first_line, last_line, line_count, raw_bytes, body_bytes, format, dropped, cut, first_at, last_at, run_lines, run_bytes"
+
+// logTails reads the ends of logs. The newest attempt's end tells what the run
+// has kept; lines that came late for an older one are in no newer one's sum.
+func (s *Store) logTails(ctx context.Context, keys []attemptKey) (map[attemptKey]*logTail, error) {
+	out := make(map[attemptKey]*logTail, len(keys))
+	var terms []string
+	for _, k := range keys {
+		out[k] = &logTail{}
+		run := fmt.Sprintf("tenant_id = %d AND execution_id = %d", k.tenant, k.execution)
+		terms = append(terms,
+			s.d.bounded("SELECT 0 AS asked, "+tailColumns+" FROM log_chunks WHERE "+k.where()+fmt.Sprintf(" ORDER BY first_line DESC LIMIT %d", maxTail)),
+			s.d.bounded(fmt.Sprintf("SELECT %d AS asked, ", k.attempt)+tailColumns+" FROM log_chunks WHERE "+run+" ORDER BY attempt DESC, first_line DESC LIMIT 1"))
+	}
+	for part := range slices.Chunk(terms, 100) {
+		err := query(ctx, s.lookup, func(rows *sql.Rows) error {
+			var r logChunkRow
+			var asked int
+			err := rows.Scan(&asked, &r.tenantID, &r.executionID, &r.attempt, &r.firstLine, &r.lastLine, &r.lineCount, &r.rawBytes, &r.bodyBytes,
+				&r.format, &r.dropped, &r.cut, &r.firstAt, &r.lastAt, &r.runLines, &r.runBytes)
+			if err != nil {
+				return err
+			}
+			key := attemptKey{domain.TenantID(r.tenantID), domain.ExecutionID(r.executionID), int(r.attempt)}
+			if asked == 0 {
+				out[key].rows = append(out[key].rows, r)
+			} else {
+				key.attempt = asked
+			}
+			t := out[key]
+			t.runLines, t.runBytes = max(t.runLines, r.runLines), max(t.runBytes, r.runBytes)
+			return nil
 		}, strings.Join(part, " UNION ALL "))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read log ends: %w", err)
 		}
+	}
+	for _, t := range out {
+		slices.SortFunc(t.rows, func(a, b logChunkRow) int { return cmp.Compare(b.firstLine, a.firstLine) })
 	}
 	return out, nil
 }
 
-// ReadLog reads chunks until the page is full. Limit 0 means 1000.
-func (s *Store) ReadLog(ctx context.Context, p store.ReadLogParams) (page store.LogPage, err error) {
-	limit := p.Limit
-	if limit <= 0 {
-		limit = 1000
+// mergeable returns how many chunks at the end are written anew together with
+// this many bytes: those that are at most twice as large as what would be behind
+// them, so that a log of many small appends has few chunks, and each line is
+// written anew about as often as its log grows by half, up to a whole chunk.
+func (t *logTail) mergeable(bytes int64) int {
+	n := 0
+	for n < len(t.rows) {
+		r := &t.rows[n]
+		if r.cut != 0 || r.format != logchunk.FormatBinary || r.rawBytes > 2*bytes || bytes+r.rawBytes > logchunk.MaxBytes {
+			break
+		}
+		bytes += r.rawBytes
+		n++
 	}
-	err = s.look(ctx, "read log", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		page = store.LogPage{}
-		key := []any{int64(p.Tenant), int64(p.Execution), int64(p.Attempt)}
-		const where = " FROM log_chunks WHERE tenant_id = ? AND execution_id = ? AND attempt = ?"
-		err := query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&page.LastLine) },
-			"SELECT last_line"+where+" ORDER BY first_line DESC LIMIT 1", key...)
-		if err != nil || page.LastLine <= p.After {
-			return err
-		}
-		rows, err := q.QueryContext(ctx, "SELECT body"+where+" AND last_line > ? ORDER BY first_line", append(key, p.After)...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() && len(page.Lines) < limit {
-			var body sql.RawBytes
-			if err := rows.Scan(&body); err != nil {
-				return err
-			}
-			lines, err := decodeLines(body, p.Attempt)
-			if err != nil {
-				return err
-			}
-			for _, l := range lines {
-				if l.Number > p.After && len(page.Lines) < limit {
-					page.Lines = append(page.Lines, l)
-				}
-			}
-		}
-		return rows.Err()
-	})
-	return page, err
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -112,17 +113,38 @@ func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit in
 	}
 	for _, tenant := range tenants {
 		if deleted >= int64(limit) {
-			break
+			return deleted, nil
 		}
-		var n int64
-		err := s.runRepeatable(ctx, "delete old logs", func(t *txn) (err error) {
-			n, err = t.exec(t.ctx, t.d.deleteBounded("log_chunks", "tenant_id = ? AND execution_id < ?"),
-				int64(tenant.ID), domain.IDFloor(before), int64(limit)-deleted)
-			return err
-		})
+		n, _, err := s.deleteOldLogs(ctx, tenant.ID, domain.IDFloor(before), math.MaxInt64, limit-int(deleted))
 		deleted += n
 		if err != nil {
 			return deleted, err
+		}
+	}
+	return deleted, s.runRepeatable(ctx, "delete old log usage", func(t *txn) error {
+		_, err := t.exec(t.ctx, "DELETE FROM log_usage WHERE day > 0 AND day < ?", dayOf(before))
+		return err
+	})
+}
+
+// TrimLogs deletes the oldest chunks of tenants that have more than a number of
+// bytes stored, until they have a tenth less: not a little with every append.
+func (s *Store) TrimLogs(ctx context.Context, most int64, limit int) (deleted int64, err error) {
+	stored, err := s.logBytesOf(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for tenant, bytes := range stored {
+		excess := bytes - most/10*9
+		for bytes > most && excess > 0 && deleted < int64(limit) {
+			n, freed, err := s.deleteOldLogs(ctx, tenant, math.MaxInt64, excess, limit-int(deleted))
+			deleted += n
+			if err != nil {
+				return deleted, err
+			}
+			if excess -= freed; n == 0 {
+				break // another node is at it, or nothing is left
+			}
 		}
 	}
 	return deleted, nil

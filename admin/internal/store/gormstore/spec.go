@@ -45,6 +45,7 @@ type specDocument struct {
 	DispatchTimeout time.Duration      `json:"dispatchTimeout,omitempty"`
 	OnLost          string             `json:"onLost,omitempty"`
 	Priority        int                `json:"priority,omitempty"`
+	LogLevel        string             `json:"logLevel,omitempty"`
 	Owner           struct {
 		Name  string `json:"name,omitempty"`
 		Email string `json:"email,omitempty"`
@@ -56,6 +57,33 @@ type specDocument struct {
 		WebhookURL        string   `json:"webhookUrl,omitempty"`
 		WebhookSecret     []byte   `json:"webhookSecret,omitempty"`
 	} `json:"alert"`
+	Sharding *shardingDocument `json:"sharding,omitempty"`
+}
+
+type shardingDocument struct {
+	Mode    string        `json:"mode"`
+	Shards  int           `json:"shards,omitempty"`
+	OnGone  string        `json:"onGone,omitempty"`
+	Before  string        `json:"before,omitempty"`
+	After   string        `json:"after,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+func encodeSharding(s domain.Sharding) *shardingDocument {
+	if !s.On() {
+		return nil
+	}
+	return &shardingDocument{string(s.Mode), s.Shards, string(s.OnGone), s.Before, s.After, s.Timeout}
+}
+
+func (d *shardingDocument) sharding() domain.Sharding {
+	if d == nil {
+		return domain.Sharding{}
+	}
+	return domain.Sharding{
+		Mode: domain.ShardMode(d.Mode), Shards: d.Shards, OnGone: domain.OnGone(d.OnGone),
+		Before: d.Before, After: d.After, Timeout: d.Timeout,
+	}
 }
 
 type sendRetryDocument struct {
@@ -71,7 +99,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 		Schedule: encodeSchedule(&s.Schedule),
 		Routing:  string(s.Routing), RoutingKey: s.RoutingKey, Require: s.Require.Text, Prefer: s.Prefer.Text,
 		Blocking: string(s.Blocking), Parallelism: s.Parallelism,
-		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority,
+		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: s.LogLevel,
 	}
 	if s.SendRetry != (domain.SendRetry{}) {
 		d.SendRetry = (*sendRetryDocument)(&s.SendRetry)
@@ -82,6 +110,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 	d.Owner.Name, d.Owner.Email = s.Owner.Name, s.Owner.Email
 	d.Alert.OnFailure, d.Alert.IncludeNoExecutor, d.Alert.Emails = s.Alert.OnFailure, s.Alert.IncludeNoExecutor, s.Alert.Emails
 	d.Alert.WebhookURL, d.Alert.WebhookSecret = s.Alert.WebhookURL, s.Alert.WebhookSecret
+	d.Sharding = encodeSharding(s.Sharding)
 	text, err := json.Marshal(d)
 	return string(text), err
 }
@@ -115,12 +144,13 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 		Retry: domain.Retry{
 			MaxAttempts: d.Retry.MaxAttempts, Delay: d.Retry.Delay, Backoff: d.Retry.Backoff, MaxDelay: d.Retry.MaxDelay,
 		},
-		Timeout: d.Timeout, DispatchTimeout: d.DispatchTimeout, OnLost: domain.OnLost(d.OnLost), Priority: d.Priority,
+		Timeout: d.Timeout, DispatchTimeout: d.DispatchTimeout, OnLost: domain.OnLost(d.OnLost), Priority: d.Priority, LogLevel: d.LogLevel,
 		Owner: domain.Owner{Name: d.Owner.Name, Email: d.Owner.Email},
 		Alert: domain.Alert{
 			OnFailure: d.Alert.OnFailure, IncludeNoExecutor: d.Alert.IncludeNoExecutor, Emails: d.Alert.Emails,
 			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
 		},
+		Sharding: d.Sharding.sharding(),
 	}, nil
 }
 

@@ -13,12 +13,13 @@ import (
 // An attempt that comes back from there afterwards without having begun, or to
 // be tried again, meets its job's new state when it is offered again (P11).
 
-// findStopped reads the states of the jobs whose runs were offered before. All
+// findStopped reads the states of the jobs whose runs were offered before, and
+// of parts. All
 // others were planned by a job that was enabled, or taken back.
 func (b *batch) findStopped() error {
 	var jobs []domain.JobID
 	for _, m := range b.moves {
-		if m.e.Fence > 0 {
+		if m.e.Fence > 0 || m.e.IsPart() { // a part may have been made while the pause was written
 			jobs = append(jobs, m.e.JobID)
 		}
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	Rearmed func()
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
+	// LogLimits bound what handlers' logs may fill.
+	LogLimits store.LogLimits
 }
 
 // Store is store.Store on one database. It is safe for concurrent use.
@@ -59,6 +61,7 @@ type Store struct {
 	execAlone   execFunc            // write.ExecContext, but for tests of lost answers
 	specs       *specCache
 	limits      limitCache
+	logLimits   store.LogLimits
 	flights     *flights
 	clock       *estimate
 	past        *past
@@ -89,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func OpenReader(o Options) (*Store, error) { return connect(o) }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, past: newPast()}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, past: newPast(), logLimits: o.LogLimits}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -54,6 +54,7 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 		if err := b.save(); err != nil {
 			return err
 		}
+		swept.ended = append(swept.ended, b.ended...)
 		swept.collect(&out, woken)
 		return nil
 	})
@@ -143,6 +144,9 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 		if m == nil || m.e.State.Terminal() && !m.e.Lingers || m.e.WakeAt.After(b.now) {
 			continue // locked by another, or moved on since it was found
 		}
+		if b.parentAway(m) {
+			continue
+		}
 		if b.stillBlocked(m) {
 			if err := m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
 				return out, err
@@ -150,7 +154,11 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 			continue
 		}
 		was := m.e.State
-		action, fx, err := m.e.Sweep(b.now, leases[m.e.Instance], hold, m.policy())
+		lease := leases[m.e.Instance]
+		if !m.e.OccupiesInstance() && m.e.Bound != 0 {
+			lease = leases[m.e.Bound]
+		}
+		action, fx, err := m.e.Sweep(b.now, lease, hold, m.policy())
 		if err != nil {
 			return out, fmt.Errorf("execution %s: %w", m.e.ID, err)
 		}
@@ -192,13 +200,16 @@ func (b *batch) stillBlocked(m *move) bool {
 	return false
 }
 
-// leases reads until when the instances of running executions may live.
+// leases reads until when the instances may live that have executions, or are
+// waited for.
 func (b *batch) leases() (map[domain.InstanceID]time.Time, error) {
 	out := map[domain.InstanceID]time.Time{}
 	var ids []domain.InstanceID
 	for _, m := range b.moves {
 		if m.e.OccupiesInstance() && m.e.Instance != 0 {
 			ids = append(ids, m.e.Instance)
+		} else if m.e.Bound != 0 {
+			ids = append(ids, m.e.Bound)
 		}
 	}
 	if len(ids) == 0 {

@@ -222,6 +222,11 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 	return translate(step, err)
 }
 
+// lookRows is look for a single statement.
+func (s *Store) lookRows(ctx context.Context, step string, scan func(*sql.Rows) error, statement string, args ...any) error {
+	return s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error { return query(ctx, q, scan, statement, args...) })
+}
+
 // clock reads the database's clock on its own.
 func (t *txn) clock() (time.Time, error) {
 	var ms int64

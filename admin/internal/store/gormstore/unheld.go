@@ -53,9 +53,9 @@ func (s *Store) findUnheld(ctx context.Context, p store.EndUnheldParams) (accept
 				ids = append(ids, e.ID)
 			}
 			return nil
-		}, fmt.Sprintf("SELECT id, fence FROM executions%s WHERE tenant_id = %d AND phase IN (%d, %d) AND (state IN (%d, %d) OR lingers = 1)"+
+		}, fmt.Sprintf("SELECT id, fence FROM executions%s WHERE tenant_id = %d AND %s AND (state IN (%d, %d) OR lingers = 1)"+
 			" AND executor_id = %d AND instance_id = %d AND offered_at < %d",
-			s.d.byIndex("ix_executions_phase"), p.Tenant, phaseAlive, phaseLingering, domain.Running, domain.Cancelling,
+			s.d.byIndex("ix_executions_phase"), p.Tenant, occupyingPhases, domain.Running, domain.Cancelling,
 			p.Executor, p.Instance, millis(accepted)))
 	})
 	return accepted, ids, err

@@ -130,7 +130,7 @@ func testJobSpecRoundTrip(t *testing.T, f *fixture) {
 		SendRetry: domain.SendRetry{MaxSends: 5, Delay: time.Second, Backoff: 2.5, MaxDelay: time.Minute},
 		Blocking:  domain.BlockParallel, Parallelism: 3,
 		Retry: domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1.5, MaxDelay: time.Hour}, Timeout: time.Minute, DispatchTimeout: time.Hour,
-		OnLost: domain.OnLostRetry, Priority: -3, Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
+		OnLost: domain.OnLostRetry, Priority: -3, LogLevel: "WARN", Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
 		Alert: domain.Alert{OnFailure: true, IncludeNoExecutor: true, Emails: []string{"a@example.com"}, WebhookURL: "https://x", WebhookSecret: []byte{0, 255}},
 	}
 	j := f.job(func(s *domain.JobSpec) { *s = want })

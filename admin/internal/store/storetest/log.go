@@ -23,13 +23,18 @@ func chunk(e domain.Execution, attempt int, from, to int64) domain.LogChunk {
 	return c
 }
 
+func (f *fixture) appendLogs(executor domain.ExecutorID, chunks ...domain.LogChunk) (dropped int) {
+	f.t.Helper()
+	dropped, err := f.s.AppendLogs(f.ctx, []store.LogAppend{{Tenant: f.tenant, Executor: executor, Chunks: chunks}})
+	f.ok(err)
+	return dropped
+}
+
 func testLogs(t *testing.T, f *fixture) {
 	e := f.run(f.job(nil))
 	add := func(chunks ...domain.LogChunk) int {
 		t.Helper()
-		dropped, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, chunks)
-		f.ok(err)
-		return dropped
+		return f.appendLogs(f.executor, chunks...)
 	}
 	read := func(p store.ReadLogParams) store.LogPage {
 		t.Helper()
@@ -54,13 +59,11 @@ func testLogs(t *testing.T, f *fixture) {
 	stranger := chunk(e, 1, 20, 21)
 	stranger.ExecutionID = domain.ExecutionID(ids.Next())
 	require.Equal(t, 1, add(stranger, chunk(e, 1, 10, 10)))
-	dropped, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor+1, []domain.LogChunk{chunk(e, 1, 11, 11)})
-	f.ok(err)
-	require.Equal(t, 1, dropped, "another executor's run")
+	require.Equal(t, 1, f.appendLogs(f.executor+1, chunk(e, 1, 11, 11)), "another executor's run")
 	require.EqualValues(t, 10, read(store.ReadLogParams{Attempt: 1}).LastLine)
 
 	race(4, func(int) {
-		if _, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, []domain.LogChunk{chunk(e, 1, 11, 15)}); err != nil {
+		if _, err := f.s.AppendLogs(f.ctx, []store.LogAppend{{Tenant: f.tenant, Executor: f.executor, Chunks: []domain.LogChunk{chunk(e, 1, 11, 15)}}}); err != nil {
 			t.Errorf("append: %v", err)
 		}
 	})

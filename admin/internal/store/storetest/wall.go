@@ -18,7 +18,7 @@ func testTenantWall(t *testing.T, f *fixture) {
 	failed := f.start(f.run(j))
 	f.finish(failed, domain.OutcomeFailed)
 	f.expand(func(store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} })
-	_, err := f.s.AppendLogChunks(f.ctx, f.tenant, f.executor, []domain.LogChunk{chunk(running, 1, 1, 1)})
+	_, err := f.s.AppendLogs(f.ctx, []store.LogAppend{{Tenant: f.tenant, Executor: f.executor, Chunks: []domain.LogChunk{chunk(running, 1, 1, 1)}}})
 	f.ok(err)
 	key := domain.APIKey{ID: ids.Next(), TenantID: f.tenant, Hash: hash(f, "k")}
 	token := domain.JoinToken{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Hash: hash(f, "j")}
@@ -97,7 +97,7 @@ func testTenantWall(t *testing.T, f *fixture) {
 	jobs, err := b.s.ListJobs(b.ctx, store.ListJobsParams{Tenant: b.tenant})
 	f.ok(err)
 	require.Len(t, jobs, 1)
-	dropped, err := b.s.AppendLogChunks(b.ctx, b.tenant, f.executor, []domain.LogChunk{chunk(running, 1, 2, 2)})
+	dropped, err := b.s.AppendLogs(b.ctx, []store.LogAppend{{Tenant: b.tenant, Executor: f.executor, Chunks: []domain.LogChunk{chunk(running, 1, 2, 2)}}})
 	f.ok(err)
 	require.Equal(t, 1, dropped)
 	page, err := b.s.ReadLog(b.ctx, store.ReadLogParams{Tenant: b.tenant, Execution: running.ID, Attempt: 1})

@@ -31,6 +31,11 @@ type Run struct {
 	LatenessMS  *int64     `json:"latenessMs"`
 	DurationMS  *int64     `json:"durationMs"`
 	Error       string     `json:"error"`
+	ParentID    string     `json:"parentId"`
+	Part        string     `json:"part"` // shard, before or after
+	Shard       *Shard     `json:"shard"`
+	Stage       string     `json:"stage"`
+	Shards      int        `json:"shards"` // of a run that has them
 	// Lingers: it has ended, but its handler still runs and keeps the slot.
 	Lingers    bool       `json:"lingers"`
 	ReturnedAt *time.Time `json:"returnedAt"`
@@ -39,6 +44,20 @@ type Run struct {
 	Input    json.RawMessage `json:"input"`
 	Output   json.RawMessage `json:"output"`
 	Attempts []Attempt       `json:"attempts"`
+}
+
+// Shard is a slice of a run with shards.
+type Shard struct {
+	Index int `json:"index"`
+	Total int `json:"total"`
+}
+
+// RunParts are the shards and hooks of a run.
+type RunParts struct {
+	Items  []Doc[Run]     `json:"items"`
+	More   bool           `json:"more"`
+	Living int            `json:"living"`
+	Shards map[string]int `json:"shards"`
 }
 
 // Attempt is one try.
@@ -92,6 +111,13 @@ func (c *Client) Run(ctx context.Context, id string) (d Doc[Run], err error) {
 	return d, err
 }
 
+// RunParts gets the shards and hooks of a run, all of them.
+func (c *Client) RunParts(ctx context.Context, id string) (p RunParts, err error) {
+	q := url.Values{"limit": {"1002"}}
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs/" + url.PathEscape(id) + "/parts", query: q}, &p)
+	return p, err
+}
+
 // CancelRun asks a run to stop.
 func (c *Client) CancelRun(ctx context.Context, id, reason string) (d Doc[Run], err error) {
 	_, err = c.do(ctx, request{
@@ -100,11 +126,13 @@ func (c *Client) CancelRun(ctx context.Context, id, reason string) (d Doc[Run], 
 	return d, err
 }
 
-// RetryRun runs a finished run again; input nil = its own.
-func (c *Client) RetryRun(ctx context.Context, id string, input json.RawMessage) (d Doc[Run], err error) {
+// RetryRun runs a finished run again; input nil = its own. onlyFailed: of a run
+// with shards, those that did not succeed.
+func (c *Client) RetryRun(ctx context.Context, id string, input json.RawMessage, onlyFailed bool) (d Doc[Run], err error) {
 	body := struct {
-		Input json.RawMessage `json:"input,omitempty"`
-	}{input}
+		Input      json.RawMessage `json:"input,omitempty"`
+		OnlyFailed bool            `json:"onlyFailed,omitempty"`
+	}{input, onlyFailed}
 	_, err = c.do(ctx, request{method: http.MethodPost, path: "/runs/" + url.PathEscape(id) + "/retry", body: body}, &d)
 	return d, err
 }
@@ -126,33 +154,35 @@ type LogPage struct {
 	Next      int64          `json:"next"` // 0 from servers that do not say
 	Complete  bool           `json:"complete"`
 	Truncated bool           `json:"truncated"`
+	Prev      int64          `json:"prev"`
 }
 
 // LogQuery asks for a piece of a log.
 type LogQuery struct {
 	Attempt     int   // 0 = all
 	After       int64 // lines with higher numbers
+	Last        int   // the last so many lines, for the first piece; 0 = from After on
 	Limit       int   // 0 = the server's default
 	Wait        time.Duration
 	Level, Text string
 }
 
-// Log gets the next piece of a run's log. After is moved on in q.
+// logEnd is beyond the last line of every log.
+const logEnd = 1<<53 - 1
+
+// Log gets the next piece of a run's log. After is moved on in q, and Last is used up.
 func (c *Client) Log(ctx context.Context, id string, q *LogQuery) (p LogPage, err error) {
-	v := url.Values{"after": {strconv.FormatInt(q.After, 10)}}
-	if q.Attempt > 0 {
-		v.Set("attempt", strconv.Itoa(q.Attempt))
+	if q.Last > 0 {
+		return c.lastLines(ctx, id, q)
 	}
+	v := url.Values{"after": {strconv.FormatInt(q.After, 10)}}
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	if q.Wait > 0 {
 		v.Set("wait", q.Wait.String())
 	}
-	set(v, "level", q.Level)
-	set(v, "q", q.Text)
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs/" + url.PathEscape(id) + "/log", query: v}, &p)
-	if err != nil {
+	if p, err = c.logPiece(ctx, id, q, v); err != nil {
 		return p, err
 	}
 	q.After = max(q.After, p.Next)
@@ -160,4 +190,33 @@ func (c *Client) Log(ctx context.Context, id string, q *LogQuery) (p LogPage, er
 		q.After = max(q.After, p.Lines[n-1].Value.N)
 	}
 	return p, nil
+}
+
+// lastLines gets the last q.Last lines. The server looks at a part of a long
+// log at a time.
+func (c *Client) lastLines(ctx context.Context, id string, q *LogQuery) (p LogPage, err error) {
+	for before := int64(logEnd); before > 0 && len(p.Lines) < q.Last; {
+		v := url.Values{"before": {strconv.FormatInt(before, 10)}, "limit": {strconv.Itoa(q.Last - len(p.Lines))}}
+		more, err := c.logPiece(ctx, id, q, v)
+		if err != nil {
+			return p, err
+		}
+		more.Lines = append(more.Lines, p.Lines...)
+		if before < logEnd { // the first answer says where the log ended
+			more.LastLine, more.Complete, more.Truncated = p.LastLine, p.Complete, p.Truncated
+		}
+		p, before = more, more.Prev
+	}
+	q.Last, q.After = 0, max(q.After, p.LastLine)
+	return p, nil
+}
+
+func (c *Client) logPiece(ctx context.Context, id string, q *LogQuery, v url.Values) (p LogPage, err error) {
+	if q.Attempt > 0 {
+		v.Set("attempt", strconv.Itoa(q.Attempt))
+	}
+	set(v, "level", q.Level)
+	set(v, "q", q.Text)
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/runs/" + url.PathEscape(id) + "/log", query: v}, &p)
+	return p, err
 }

@@ -23,7 +23,7 @@ import (
 var (
 	writable = []string{
 		"name", "description", "labels", "executor", "handler", "input", "schedule", "misfire", "routing", "routingKey",
-		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "priority", "owner", "alert", "state",
+		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
 		"id", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",

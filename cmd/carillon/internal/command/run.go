@@ -14,7 +14,7 @@ import (
 func (a *App) runCommand() *cobra.Command {
 	return a.serverFlags(group("run", "Look at runs, read their logs, stop and repeat them",
 		"  carillon run list --state failed,lost --since 24h\n  carillon run logs 7301 --follow",
-		a.runList(), a.runGet(), a.runExplain(), a.runLogs(), a.runCancel(), a.runRetry()))
+		a.runList(), a.runGet(), a.runShards(), a.runExplain(), a.runLogs(), a.runCancel(), a.runRetry()))
 }
 
 func runView(now time.Time) output.View[client.Run] {
@@ -152,7 +152,7 @@ func (a *App) describeRun(s *session, run client.Doc[client.Run]) error {
 		"Cause", strings.TrimSpace(r.Cause+" "+r.RequestedBy), "Note", r.Note,
 		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMS), "Took", output.Millis(r.DurationMS),
 		"Executor", r.Executor.Name, "Instance", instanceCell(r), "Handler", r.Handler,
-		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts),
+		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts), "Part", partCell(r), "Shards", shardsCell(r),
 		"Input", jsonCell(r.Input), "Output", jsonCell(r.Output))
 	if err != nil || len(r.Attempts) < 1 {
 		return err
@@ -221,6 +221,7 @@ func (a *App) runCancel() *cobra.Command {
 
 func (a *App) runRetry() *cobra.Command {
 	var f runFlags
+	var onlyFailed bool
 	cmd := &cobra.Command{
 		Use: "retry RUN", Short: "Run a finished run again, with its input or another one", Args: cobra.ExactArgs(1),
 		Example: "  carillon run retry 7301 --follow\n  carillon run retry 7301 --input '{\"day\":\"2026-11-20\"}' --wait",
@@ -233,7 +234,7 @@ func (a *App) runRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := s.RetryRun(cmd.Context(), args[0], input)
+			run, err := s.RetryRun(cmd.Context(), args[0], input, onlyFailed)
 			if err != nil {
 				return err
 			}
@@ -246,6 +247,7 @@ func (a *App) runRetry() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as JSON, @FILE or @- for standard input (default: that run's own)")
+	flags.BoolVar(&onlyFailed, "only-failed", false, "of a run with shards: those that did not succeed")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit by the run's result")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "show the log while it grows; waits too")
 	flags.DurationVar(&f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")

@@ -21,13 +21,16 @@ func (a *App) runLogs() *cobra.Command {
 		Use: "logs RUN", Aliases: []string{"log"}, Short: "Print a run's log", Args: cobra.ExactArgs(1),
 		Long: `Prints what the handler logged, one line each: time, level, message, attributes.
 With -o json one JSON object per line, as the API has it.`,
-		Example: "  carillon run logs 7301 --follow\n  carillon run logs 7301 --level WARN -o json | jq .msg",
+		Example: "  carillon run logs 7301 --follow\n  carillon run logs 7301 --last 50 -f\n  carillon run logs 7301 --level WARN -o json | jq .msg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.connect()
 			if err != nil {
 				return err
 			}
 			q.Level = strings.ToUpper(q.Level)
+			if q.Last < 0 || q.Last > maxLast {
+				return fmt.Errorf("--last %d: must be from 1 to %d", q.Last, maxLast)
+			}
 			if follow {
 				q.Wait = logWait
 			}
@@ -36,11 +39,15 @@ With -o json one JSON object per line, as the API has it.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	flags.IntVar(&q.Last, "last", 0, "only the last so many lines, and what comes after them with --follow (0 = from the beginning)")
 	flags.IntVar(&q.Attempt, "attempt", 0, "only this attempt (0 = all)")
 	flags.StringVar(&q.Level, "level", "", "this level and above: DEBUG, INFO, WARN or ERROR")
 	flags.StringVarP(&q.Text, "query", "q", "", "only lines with this text")
 	return cmd
 }
+
+// maxLast is how many lines the server gives in one piece.
+const maxLast = 5000
 
 // followLog prints a log. With q.Wait it goes on until no line can come any
 // more; without, until the lines stored so far are printed.

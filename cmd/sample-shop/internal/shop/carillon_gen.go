@@ -47,6 +47,29 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 	)
 }
 
+// RegisterShelves registers the handlers of timer shelves:
+// count-shelves, reload-prices, shelf-report.
+func RegisterShelves(ex *executor.Executor, t *Shelves) {
+	executor.HandleOut(ex, "count-shelves", t.CountShelves,
+		executor.Description("Count the shelves in four slices and add them up"),
+		executor.Cron("15 * * * * *"),
+		executor.Dialect(executor.DialectSeconds),
+		executor.Zone("Asia/Shanghai"),
+		executor.Shards(4),
+		executor.AfterShards("shelf-report"),
+		executor.FireTimeout(time.Minute),
+		executor.Idempotent(),
+	)
+	executor.HandleFunc(ex, "reload-prices", t.ReloadPrices,
+		executor.Description("Every instance drops the prices that it remembers"),
+		executor.Every(10*time.Minute),
+		executor.Broadcast(),
+	)
+	executor.Handle(ex, "shelf-report", t.ShelfReport,
+		executor.Description("Adds up the slices of count-shelves; runs after them"),
+	)
+}
+
 // RegisterStock registers the handlers of timer stock:
 // export-archive, sync-inventory.
 func RegisterStock(ex *executor.Executor, t *Stock) {

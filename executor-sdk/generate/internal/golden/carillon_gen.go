@@ -12,7 +12,7 @@ import (
 )
 
 // RegisterOrders registers the handlers of timer shop-orders:
-// cancel-unpaid, close-day, close-hour, sweep.
+// cancel-unpaid, close-day, close-hour, sweep, sweep-all, sweep-slices.
 func RegisterOrders(ex *executor.Executor, t *Orders) {
 	executor.HandleIn(ex, "cancel-unpaid", carillonIn(t.Cancel, nil, t.Fail),
 		executor.Retries(2),
@@ -51,6 +51,16 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Blocking(executor.Parallel),
 		executor.Parallelism(3),
 		executor.Priority(-5),
+	)
+	executor.HandleFunc(ex, "sweep-all", t.Sweep,
+		executor.Broadcast(),
+		executor.OnGone(executor.MoveShard),
+		executor.AfterShards("collect"),
+		executor.FireTimeout(time.Hour),
+	)
+	executor.HandleFunc(ex, "sweep-slices", t.Sweep,
+		executor.Shards(8),
+		executor.BeforeShards("prepare"),
 	)
 }
 

@@ -54,6 +54,8 @@ func (o *Orders) Finished(context.Context) { o.Done++ }
 // Sweep has neither input nor output.
 //
 //carillon:clock name=sweep every=90s blocking=parallel parallelism=3 priority=-5 on-success=Finished
+//carillon:clock name=sweep-all broadcast on-gone=move after=collect fire-timeout=1h
+//carillon:clock name=sweep-slices shards=8 before=prepare
 func (o *Orders) Sweep(context.Context) error { return nil }
 
 // Cancel has only an input, and no schedule: others start it.

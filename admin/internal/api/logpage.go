@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// segment is one attempt's part of a run's log.
+type segment struct {
+	attempt int
+	// before is the number of lines of earlier attempts.
+	before int64
+	// last is the highest line stored.
+	last int64
+	// wrote is how many lines the attempt wrote; -1 while unknown.
+	wrote int64
+	// over: the attempt has ended, at this instant.
+	over    bool
+	endedAt time.Time
+}
+
+// settled reports whether no further line of the segment can come, and
+// whether some are missing for good.
+func (s segment) settled(now time.Time) (settled, missing bool) {
+	if !s.over {
+		return false, false
+	}
+	if s.wrote >= 0 && s.last >= s.wrote {
+		return true, false
+	}
+	late := now.Sub(s.endedAt) > lateLines
+	return late, late && s.wrote > s.last
+}
+
+// segments lists the attempts whose lines are asked for. whole tells whether
+// the run can have no further ones.
+func (a *API) segments(ctx context.Context, v store.ExecutionView, only int) (list []segment, whole bool, err error) {
+	archived, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, at := range archived {
+		list = append(list, segment{attempt: at.Number, wrote: at.LogLines, over: true, endedAt: at.FinishedAt})
+	}
+	if v.Attempt > 0 && (len(list) == 0 || list[len(list)-1].attempt < v.Attempt) {
+		list = append(list, segment{attempt: v.Attempt, wrote: v.LogLines, over: v.State.Terminal(), endedAt: v.FinishedAt})
+	}
+	whole = v.State.Terminal()
+	if only > 0 {
+		whole = only < v.Attempt || whole
+		kept := list[:0]
+		for _, s := range list {
+			if s.attempt == only {
+				kept = append(kept, s)
+				whole = whole || s.over
+			}
+		}
+		list = kept
+	}
+	var before int64
+	for i := range list {
+		s := &list[i]
+		page, err := a.deps.Store.ReadLog(ctx, store.ReadLogParams{
+			Tenant: v.TenantID, Execution: v.ID, Attempt: s.attempt, After: 1<<62 - 1, Limit: 1,
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		s.before, s.last = before, page.LastLine
+		before += s.last
+	}
+	return list, whole, nil
+}
+
+// logRequest reads one page.
+type logRequest struct {
+	api      *API
+	in       *logInput
+	run      store.ExecutionView
+	segments []segment
+	level    *int
+	out      LogPage
+	read     int // bytes
+}
+
+func (a *API) logPage(ctx context.Context, id auth.Identity, in *logInput) (LogPage, error) {
+	v, err := a.run(ctx, id, in.ID)
+	if err != nil {
+		return LogPage{}, err
+	}
+	q := &logRequest{api: a, in: in, run: v, out: LogPage{Lines: []LogLine{}, Next: in.After}}
+	if in.Level != "" {
+		var level slog.Level
+		_ = level.UnmarshalText([]byte(in.Level)) // checked by the enum
+		n := int(level)
+		q.level = &n
+	}
+	if q.segments, q.out.Complete, err = a.segments(ctx, v, in.Attempt); err != nil {
+		return LogPage{}, err
+	}
+	now := a.deps.Now()
+	for _, s := range q.segments {
+		settled, missing := s.settled(now)
+		q.out.Complete = q.out.Complete && settled
+		q.out.Truncated = q.out.Truncated || missing
+		q.out.LastLine = s.before + s.last
+	}
+	if in.Before > 0 {
+		return q.out, q.backward(ctx)
+	}
+	err = q.forward(ctx)
+	q.out.Complete = q.out.Complete && q.out.Next >= q.out.LastLine
+	return q.out, err
+}
+
+// room says how many lines the page still takes.
+func (q *logRequest) room() int {
+	if q.read >= maxScan {
+		return 0
+	}
+	return q.in.Limit - len(q.out.Lines)
+}
+
+func (q *logRequest) forward(ctx context.Context) error {
+	for _, s := range q.segments {
+		for q.out.Next < s.before+s.last && q.room() > 0 {
+			after := max(q.out.Next-s.before, 0)
+			page, err := q.readSegment(ctx, s, store.ReadLogParams{After: after})
+			if err != nil {
+				return err
+			}
+			if page.Reached <= after {
+				page.Reached = s.last // the log has been deleted meanwhile
+			}
+			for _, l := range page.Lines {
+				if l.Number <= s.last { // later ones would have the numbers of the next attempt
+					q.out.Lines = append(q.out.Lines, lineOf(l, s))
+				}
+			}
+			q.out.Next = s.before + min(page.Reached, s.last)
+		}
+	}
+	return nil
+}
+
+func (q *logRequest) backward(ctx context.Context) error {
+	q.out.Prev = min(q.in.Before, q.out.LastLine+1)
+	var reversed []LogLine
+	for i := len(q.segments) - 1; i >= 0; i-- {
+		s := q.segments[i]
+		for q.out.Prev > s.before+1 && q.room() > len(reversed) {
+			page, err := q.readSegment(ctx, s, store.ReadLogParams{Before: q.out.Prev - s.before, Limit: q.room() - len(reversed)})
+			if err != nil {
+				return err
+			}
+			for k := len(page.Lines) - 1; k >= 0; k-- {
+				reversed = append(reversed, lineOf(page.Lines[k], s))
+			}
+			q.out.Prev = s.before + max(page.Reached, 1)
+		}
+	}
+	slices.Reverse(reversed)
+	q.out.Lines = append(q.out.Lines, reversed...)
+	if q.out.Prev <= 1 {
+		q.out.Prev = 0
+	}
+	if n := len(reversed); n > 0 {
+		q.out.Next = reversed[n-1].N
+	}
+	return nil
+}
+
+func (q *logRequest) readSegment(ctx context.Context, s segment, p store.ReadLogParams) (store.LogPage, error) {
+	p.Tenant, p.Execution, p.Attempt, p.MinLevel, p.Text = q.run.TenantID, q.run.ID, s.attempt, q.level, q.in.Q
+	if p.Limit == 0 {
+		p.Limit = q.room()
+	}
+	page, err := q.api.deps.Store.ReadLog(ctx, p)
+	q.read += page.Read
+	return page, err
+}
+
+func lineOf(l domain.LogLine, s segment) LogLine {
+	out := LogLine{
+		N: s.before + l.Number, At: instant(l.At), Attempt: s.attempt, Level: slog.Level(l.Level).String(), Msg: l.Message, TraceID: l.TraceID,
+	}
+	if len(l.Attrs) > 0 && json.Valid(l.Attrs) {
+		out.Attrs = l.Attrs
+	}
+	return out
+}

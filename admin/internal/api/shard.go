@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Sharding says into how many shards each fire of a job is cut.
+type Sharding struct {
+	Mode    string `json:"mode" enum:"broadcast,fixed" doc:"broadcast: one shard on each instance that serves the handler when the fire is sent out; fixed: so many shards, on any instance"`
+	Shards  int    `json:"shards,omitempty" minimum:"0" maximum:"1000" doc:"fixed: how many"`
+	OnGone  string `json:"onGone,omitempty" enum:"miss,move" doc:"broadcast: when a shard's instance goes before it has run there, it is missed (the default), or another instance takes it"`
+	Before  string `json:"before,omitempty" maxLength:"128" doc:"Handler that has to succeed before the shards start"`
+	After   string `json:"after,omitempty" maxLength:"128" doc:"Handler that runs when all shards have ended; its input is their results"`
+	Timeout string `json:"timeout,omitempty" doc:"Of the whole fire; default 0s: none"`
+}
+
+func (w *Sharding) read(r *reader) domain.Sharding {
+	if w == nil {
+		return domain.Sharding{}
+	}
+	s := domain.Sharding{
+		Mode: domain.ShardMode(w.Mode), Shards: w.Shards, OnGone: domain.OnGone(w.OnGone), Before: w.Before, After: w.After,
+		Timeout: r.duration("body.sharding.timeout", w.Timeout, 0),
+	}
+	if s.Mode == domain.ShardBroadcast && s.OnGone == "" {
+		s.OnGone = domain.GoneMiss
+	}
+	if s.Before != "" {
+		s.Before = r.name("body.sharding.before", s.Before, domain.MaxNameLength)
+	}
+	if s.After != "" {
+		s.After = r.name("body.sharding.after", s.After, domain.MaxNameLength)
+	}
+	return s
+}
+
+func shardingOf(s domain.Sharding) *Sharding {
+	if !s.On() {
+		return nil
+	}
+	out := &Sharding{Mode: string(s.Mode), Shards: s.Shards, OnGone: string(s.OnGone), Before: s.Before, After: s.After}
+	if s.Timeout > 0 {
+		out.Timeout = durationText(s.Timeout)
+	}
+	return out
+}
+
+// checkHooks looks for the hooks' handlers as for the job's own.
+func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, s domain.Sharding) error {
+	for location, name := range map[string]string{"body.sharding.before": s.Before, "body.sharding.after": s.After} {
+		if name == "" {
+			continue
+		}
+		_, err := a.knownHandler(ctx, tenant, executor, name)
+		var known *domain.Error
+		if errors.As(err, &known) {
+			for i := range known.Fields {
+				known.Fields[i].Location = location
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Shard is a slice of a fire.
+type Shard struct {
+	Index int `json:"index" doc:"From 0"`
+	Total int `json:"total"`
+}
+
+// familyOf fills in what a run is in its family.
+func (r *Run) familyOf(e *domain.Execution) {
+	r.ParentID = idOrNull(e.Parent)
+	if e.IsPart() {
+		r.Part = e.Part.String()
+	}
+	if e.Part == domain.PartShard {
+		r.Shard = &Shard{Index: e.Shard, Total: e.Shards}
+	}
+	r.BoundTo, r.Stage = idOrNull(e.Bound), e.Stage.String()
+	if e.Stage != domain.StageNone {
+		r.Shards = e.Shards
+	}
+}
+
+// RunParts are the shards and hooks of a run.
+type RunParts struct {
+	Items  []Run          `json:"items" doc:"The shards in order, then the hooks before and after them"`
+	More   bool           `json:"more" doc:"There are more than were asked for"`
+	Living int            `json:"living" doc:"How many of all parts have not ended"`
+	Shards map[string]int `json:"shards" doc:"How many of all shards ended in which state"`
+}
+
+type listPartsInput struct {
+	ID    string `path:"id"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1002" default:"200"`
+}
+
+func (a *API) registerParts() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/runs/{id}/parts", id: "list-run-parts", tag: "runs", summary: "The shards and hooks of a run",
+		description: "Empty for a run without shards.",
+	}, a.listParts)
+}
+
+func (a *API) listParts(ctx context.Context, id auth.Identity, in *listPartsInput) (*struct{ Body RunParts }, error) {
+	eid, err := domain.ParseID[domain.ExecutionID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	views, family, err := a.deps.Store.ListParts(ctx, id.Tenant, eid, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	views, more := cut(views, in.Limit)
+	out := RunParts{Items: make([]Run, 0, len(views)), More: more, Living: family.Living, Shards: map[string]int{}}
+	for _, v := range views {
+		out.Items = append(out.Items, runOf(v))
+	}
+	for state, n := range family.Shards {
+		out.Shards[state.String()] = n
+	}
+	return &struct{ Body RunParts }{out}, nil
+}
+
+// pickShards lets a new run repeat the shards of an old one that did not succeed,
+// or the one shard that old is.
+func (a *API) pickShards(ctx context.Context, e *domain.Execution, spec *domain.JobSpec, old store.ExecutionView) error {
+	switch {
+	case !spec.Sharding.On():
+		return domain.Errorf(domain.CodeConflict, "the job has no shards any more; run it anew")
+	case old.Part == domain.PartBefore || old.Part == domain.PartAfter:
+		return domain.Errorf(domain.CodeConflict, "the run is a hook; retry the run that it belongs to")
+	case old.Part == domain.PartShard:
+		e.Shards, e.Picks = old.Shards, []domain.ShardPick{{Index: old.Shard, Instance: old.Bound}}
+		return nil
+	}
+	views, _, err := a.deps.Store.ListParts(ctx, old.TenantID, old.ID, domain.MaxShards)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		if v.Part == domain.PartShard && v.State != domain.Succeeded {
+			e.Shards, e.Picks = v.Shards, append(e.Picks, domain.ShardPick{Index: v.Shard, Instance: v.Bound})
+		}
+	}
+	if len(e.Picks) == 0 {
+		return domain.Errorf(domain.CodeConflict, "no shard of the run has failed")
+	}
+	return nil
+}

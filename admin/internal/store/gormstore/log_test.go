@@ -1,0 +1,232 @@
+package gormstore
+
+import (
+	"bytes"
+	"compress/flate"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// logWorld has one run to log for.
+type logWorld struct {
+	*world
+	run domain.Execution
+}
+
+func newLogWorld(tb testing.TB, o Options) *logWorld {
+	w := newWorld(tb, openStore(tb, o), 1, domain.BlockParallel)
+	return &logWorld{world: w, run: w.plan(1)[0]}
+}
+
+func (w *logWorld) say(attempt int, from, to int64, text string) {
+	w.tb.Helper()
+	require.NoError(w.tb, w.trySay(attempt, from, to, text))
+}
+
+func (w *logWorld) trySay(attempt int, from, to int64, text string) error {
+	c := domain.LogChunk{TenantID: w.tenant, ExecutionID: w.run.ID, Attempt: attempt, FirstLine: from}
+	for n := from; n <= to; n++ {
+		c.Lines = append(c.Lines, domain.LogLine{Number: n, Attempt: attempt, At: time.UnixMilli(1800000000000 + n).UTC(), Message: text})
+	}
+	_, err := w.s.AppendLogs(w.tb.Context(), []store.LogAppend{{Tenant: w.tenant, Executor: w.executor, Chunks: []domain.LogChunk{c}}})
+	return err
+}
+
+func (w *logWorld) read(p store.ReadLogParams) store.LogPage {
+	w.tb.Helper()
+	p.Tenant, p.Execution = w.tenant, w.run.ID
+	if p.Attempt == 0 {
+		p.Attempt = 1
+	}
+	page, err := w.s.ReadLog(w.tb.Context(), p)
+	require.NoError(w.tb, err)
+	return page
+}
+
+func (w *logWorld) messages(p store.ReadLogParams) (out []string) {
+	w.tb.Helper()
+	for _, l := range w.read(p).Lines {
+		out = append(out, l.Message)
+	}
+	return out
+}
+
+func (w *logWorld) usage(day int64) (lines, bytes int64) {
+	w.tb.Helper()
+	require.NoError(w.tb, query(w.tb.Context(), w.s.read, func(rows *sql.Rows) error { return rows.Scan(&lines, &bytes) },
+		"SELECT line_count, bytes FROM log_usage WHERE tenant_id = ? AND day = ?", int64(w.tenant), day))
+	return lines, bytes
+}
+
+// stored is what log_usage should say of the chunks.
+func (w *logWorld) stored() (bytes int64) {
+	w.tb.Helper()
+	require.NoError(w.tb, query(w.tb.Context(), w.s.read, func(rows *sql.Rows) error { return rows.Scan(&bytes) },
+		"SELECT COALESCE(SUM(body_bytes), 0) FROM log_chunks WHERE tenant_id = ?", int64(w.tenant)))
+	return bytes
+}
+
+func TestLogLimitOfARun(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			o.LogLimits = store.LogLimits{RunLines: 10}
+			w := newLogWorld(t, o)
+			w.say(1, 1, 4, "a")
+			w.say(2, 1, 4, "b") // another attempt of the run
+			w.say(2, 5, 8, "c")
+			const note = "lines dropped: the run's log is over its limit"
+			require.Equal(t, []string{"b", "b", "b", "b", "c", "c", "… 2 " + note}, w.messages(store.ReadLogParams{Attempt: 2}))
+			w.say(2, 9, 12_351, "d")
+			page := w.read(store.ReadLogParams{Attempt: 2, After: 5})
+			require.Equal(t, int64(12_351), page.LastLine, "a reader knows that nothing is missing")
+			require.Equal(t, int64(12_351), page.Reached)
+			require.Equal(t, []string{"c", "… 12,345 " + note}, []string{page.Lines[0].Message, page.Lines[1].Message})
+			require.Equal(t, int64(7), page.Lines[1].Number)
+			require.JSONEq(t, `{"dropped":12345}`, string(page.Lines[1].Attrs))
+			require.Equal(t, 4, page.Lines[1].Level)
+			failures := 8
+			require.Empty(t, w.messages(store.ReadLogParams{Attempt: 2, MinLevel: &failures}))
+			require.Equal(t, []string{"… 12,345 " + note}, w.messages(store.ReadLogParams{Attempt: 2, Text: "dropped"}))
+			require.Equal(t, []string{"c", "… 12,345 " + note}, w.messages(store.ReadLogParams{Attempt: 2, Before: 1 << 60, Limit: 2}))
+			w.say(2, 12_000, 12_351, "a resend")
+			require.Len(t, w.read(store.ReadLogParams{Attempt: 2}).Lines, 7)
+			lines, _ := w.usage(dayOf(time.Now()))
+			require.EqualValues(t, 10, lines)
+			_, bytes := w.usage(0)
+			require.Equal(t, w.stored(), bytes)
+		})
+	}
+}
+
+func TestLogLimitOfATenantsDay(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			o.LogLimits = store.LogLimits{TenantDayBytes: 1000}
+			w := newLogWorld(t, o)
+			w.say(1, 1, 1, strings.Repeat("x", 800))
+			w.say(1, 2, 3, strings.Repeat("y", 300))
+			w.say(1, 4, 4, "short ones do not slip in")
+			require.Equal(t, "… 3 lines dropped: the tenant's logs are over their limit for a day", w.messages(store.ReadLogParams{})[1])
+			// The day is over.
+			ctx := t.Context()
+			require.NoError(t, w.s.run(ctx, "next day", func(t *txn) error {
+				if _, err := t.exec(ctx, "DELETE FROM log_usage WHERE day > 0"); err != nil {
+					return err
+				}
+				_, err := t.exec(ctx, "UPDATE log_chunks SET last_at = last_at - 86400000 WHERE cut > 0")
+				return err
+			}))
+			w.say(1, 5, 5, "a new day")
+			require.Equal(t, []string{"… 3 lines dropped: the tenant's logs are over their limit for a day", "a new day"}, w.messages(store.ReadLogParams{After: 1}))
+		})
+	}
+}
+
+func TestOldestLogsGoWhenATenantHasTooMany(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			w := newLogWorld(t, options(t))
+			runs := append([]domain.Execution{w.run}, w.plan(9)...)
+			for i, run := range runs {
+				w.run = run
+				w.say(1, 1, 200, fmt.Sprintf("%x %s", i*7919, time.Now()))
+			}
+			_, before := w.usage(0)
+			require.Equal(t, w.stored(), before)
+			n, err := w.s.TrimLogs(t.Context(), before, 100)
+			require.NoError(t, err)
+			require.Zero(t, n, "not over the limit")
+			n, err = w.s.TrimLogs(t.Context(), before/2, 2)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, n, "in bounded steps")
+			for n > 0 {
+				n, err = w.s.TrimLogs(t.Context(), before/2, 2)
+				require.NoError(t, err)
+			}
+			_, after := w.usage(0)
+			require.Equal(t, w.stored(), after)
+			require.LessOrEqual(t, after, before/2)
+			require.Greater(t, after, before/4)
+			for i, run := range runs {
+				w.run = run
+				if lines := len(w.read(store.ReadLogParams{}).Lines); i == 0 {
+					require.Zero(t, lines, "the oldest")
+				} else if i == len(runs)-1 {
+					require.Equal(t, 200, lines, "the newest")
+				}
+			}
+		})
+	}
+}
+
+// Two nodes get the same lines, cut differently, at the same time; one of them
+// writes small chunks anew, the other one does not.
+func TestResendsOnTwoNodesAtOnce(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			w := newLogWorld(t, o)
+			other, err := Open(t.Context(), o)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, other.Close()) })
+			second := &logWorld{world: &world{tb: t, s: other, tenant: w.tenant, executor: w.executor}, run: w.run}
+			for round := range int64(30) {
+				from := round*10 + 1
+				var wait sync.WaitGroup
+				for i, one := range []*logWorld{w, second, w, second} {
+					wait.Go(func() {
+						if err := one.trySay(1, from, from+int64(9-i), strings.Repeat("z", int(round*40))); err != nil {
+							t.Errorf("append: %v", err)
+						}
+					})
+				}
+				wait.Wait()
+				w.say(1, from, from+9, strings.Repeat("z", int(round*40))) // the longest one may have come first and lost
+			}
+			page := w.read(store.ReadLogParams{})
+			require.Len(t, page.Lines, 300)
+			for i, l := range page.Lines {
+				require.EqualValues(t, i+1, l.Number)
+			}
+			_, bytes := w.usage(0)
+			require.Equal(t, w.stored(), bytes)
+		})
+	}
+}
+
+// Chunks of before migration 00025 are read, searched and continued.
+func TestOldChunksGoOn(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			w := newLogWorld(t, options(t))
+			var b bytes.Buffer
+			f, err := flate.NewWriter(&b, flate.BestSpeed)
+			require.NoError(t, err)
+			_, err = f.Write([]byte(`{"n":1,"t":1800000000001,"m":"first"}` + "\n" + `{"n":2,"t":1800000000002,"l":8,"m":"second","a":{"k":1}}` + "\n"))
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+			ctx := t.Context()
+			require.NoError(t, w.s.run(ctx, "old chunk", func(t *txn) error {
+				_, err := t.exec(ctx, "INSERT INTO log_chunks (tenant_id, execution_id, attempt, first_line, last_line, line_count, body) VALUES (?, ?, 1, 1, 2, 2, ?)",
+					int64(w.tenant), int64(w.run.ID), b.Bytes())
+				return err
+			}))
+			w.say(1, 2, 4, "new")
+			require.Equal(t, []string{"first", "second", "new", "new"}, w.messages(store.ReadLogParams{}))
+			require.Equal(t, []string{"second"}, w.messages(store.ReadLogParams{Text: `K":1`}))
+			failures := 8
+			require.Equal(t, []string{"second"}, w.messages(store.ReadLogParams{MinLevel: &failures}))
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package gormstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// logUsageOf reads what the tenants have written today.
+func (s *Store) logUsageOf(ctx context.Context, keys []attemptKey, today int64) (map[usageKey]logUsage, error) {
+	out := map[usageKey]logUsage{}
+	if s.logLimits.TenantDayBytes == 0 {
+		return out, nil
+	}
+	tenants := map[domain.TenantID]bool{}
+	for _, k := range keys {
+		tenants[k.tenant] = true
+	}
+	err := query(ctx, s.lookup, func(rows *sql.Rows) error {
+		k := usageKey{day: today}
+		var u logUsage
+		err := rows.Scan(&k.tenant, &u.lines, &u.bytes)
+		out[k] = u
+		return err
+	}, "SELECT tenant_id, line_count, bytes FROM log_usage WHERE tenant_id IN ("+idList(slices.Sorted(maps.Keys(tenants)))+") AND day = ?", today)
+	if err != nil {
+		return nil, fmt.Errorf("read log usage: %w", err)
+	}
+	return out, nil
+}
+
+// countLogs adds to the sums, in the order of their keys. It comes last in a
+// transaction: all who append for a tenant wait for the row.
+func (t *txn) countLogs(change map[usageKey]logUsage) error {
+	keys := slices.SortedFunc(maps.Keys(change), func(a, b usageKey) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.day, b.day))
+	})
+	for _, k := range keys {
+		c := change[k]
+		if c == (logUsage{}) {
+			continue
+		}
+		n, err := t.exec(t.ctx, "UPDATE log_usage SET line_count = line_count + ?, bytes = bytes + ? WHERE tenant_id = ? AND day = ?",
+			c.lines, c.bytes, int64(k.tenant), k.day)
+		if err == nil && n == 0 {
+			_, err = t.exec(t.ctx, "INSERT INTO log_usage (tenant_id, day, line_count, bytes) VALUES (?, ?, ?, ?)", int64(k.tenant), k.day, c.lines, c.bytes)
+		}
+		if err != nil {
+			return fmt.Errorf("count logs: %w", err)
+		}
+	}
+	return nil
+}
+
+// logBytesOf returns what is stored of each tenant's logs, after compression.
+func (s *Store) logBytesOf(ctx context.Context) (map[domain.TenantID]int64, error) {
+	out := map[domain.TenantID]int64{}
+	err := s.lookRows(ctx, "read log usage", func(rows *sql.Rows) error {
+		var tenant domain.TenantID
+		var bytes int64
+		err := rows.Scan(&tenant, &bytes)
+		out[tenant] = bytes
+		return err
+	}, "SELECT tenant_id, bytes FROM log_usage WHERE day = 0")
+	return out, err
+}
+
+// oldLog is the end of what a deletion takes of a tenant's logs.
+type oldLog struct {
+	execution, attempt, first int64
+	chunks, bytes             int64
+}
+
+// deleteOldLogs deletes the oldest chunks of a tenant: at most limit of them, of
+// executions below floor, and no more than it takes to free some bytes.
+func (s *Store) deleteOldLogs(ctx context.Context, tenant domain.TenantID, floor, bytes int64, limit int) (deleted, freed int64, err error) {
+	err = s.runRepeatable(ctx, "delete old logs", func(t *txn) error {
+		var end oldLog
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+			if end.bytes >= bytes {
+				return nil
+			}
+			var size int64
+			err := rows.Scan(&end.execution, &end.attempt, &end.first, &size)
+			end.chunks, end.bytes = end.chunks+1, end.bytes+size
+			return err
+		}, "SELECT execution_id, attempt, first_line, body_bytes FROM log_chunks"+t.d.byPrimary()+
+			" WHERE tenant_id = ? AND execution_id < ? ORDER BY execution_id, attempt, first_line LIMIT ?"+t.d.forUpdateSkip(), int64(tenant), floor, limit)
+		if deleted, freed = 0, 0; err != nil || end.chunks == 0 {
+			return err
+		}
+		deleted, err = t.exec(t.ctx, fmt.Sprintf(`DELETE FROM log_chunks WHERE tenant_id = %d AND execution_id <= %[2]d
+			AND (execution_id < %[2]d OR attempt < %[3]d OR (attempt = %[3]d AND first_line <= %[4]d))`, tenant, end.execution, end.attempt, end.first))
+		if err != nil {
+			return err
+		}
+		freed = end.bytes
+		return t.countLogs(map[usageKey]logUsage{{tenant, 0}: {bytes: -end.bytes}})
+	})
+	return deleted, freed, err
+}
