@@ -8,8 +8,8 @@ SHELL := /bin/bash
 # took a sixth of the time of a build without caches.
 export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack)
 
-# One repository, three modules (docs/adr/0001).
-MODULES := . proto executor-sdk
+# One repository, four modules (docs/adr/0001, 0027).
+MODULES := . proto executor-sdk executor-sdk/tracing
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 

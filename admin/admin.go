@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -28,6 +29,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
+	"github.com/carillon-sched/carillon/admin/internal/tracing"
 )
 
 // Admin is one node. New opens everything, Run serves, and Run's end closes
@@ -55,11 +57,16 @@ type Admin struct {
 	denials    *auth.Denials
 	members    *membership
 	metrics    *metrics
+	tracer     *tracing.Tracer // nil: no traces
 	http       *http.Server
 
 	httpListener, executorListener net.Listener
 	firstLogin                     *Login
 	clusterID, historyPath         string // fixed by openHistory
+
+	draining  atomic.Bool  // Run's context has ended: the node is not ready
+	closing   atomic.Bool  // and begins nothing new
+	outboxLag atomic.Int64 // in nanoseconds, as last looked at
 }
 
 // Login is a user name with a password that is shown once.
@@ -93,7 +100,7 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Admin{config: config, log: config.Logger, metrics: newMetrics()}
+	a := &Admin{config: config, log: config.Logger, metrics: newMetrics(config.Version)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -106,6 +113,11 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 		return nil, err
 	}
 	if err := a.enterCluster(ctx); err != nil {
+		return nil, err
+	}
+	if a.tracer, err = tracing.New(ctx, tracing.Options{
+		Node: a.members.self.Name, Version: config.Version, Logger: a.log, Getenv: os.Getenv,
+	}); err != nil {
 		return nil, err
 	}
 	if err := a.buildEngine(ctx); err != nil {
@@ -188,31 +200,32 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	watched := a.observed()
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
-		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.store.GiveBackOffers,
+		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: watched.GiveBackOffers,
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
 	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: a.store, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
+		Store: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.waiting,
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	a.completer = completer.New(completer.Options{
-		Store: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
+		Store: watched, Later: a.timer.Add, Logger: a.log, Floods: floods, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
-	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log}
+	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
 	a.declarer = &declarer{
 		catalogue: a.store, applied: applied{keep: reconcileEvery}, jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 	}
 	port := gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID,
-		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.store, NewID: a.ids.Next, Logger: a.log,
+		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: watched, NewID: a.ids.Next, Logger: a.log,
 		Declarer: a.declarer, Flapping: a.flapping,
 	}
 	if err := a.executorPort(&port); err != nil {
@@ -221,7 +234,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: a.store, Fleet: fleet{a.gateway}, Later: a.timer.Add,
+		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil}, Later: a.timer.Add,
 		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
@@ -233,34 +246,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
+			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
 		},
 	})
-	a.metrics.gauge("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })
-	a.metrics.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", a.planner.Lag)
-	a.metrics.seconds("carillon_clock_skew_seconds", "This node's wall clock less the database's.", func() time.Duration { return time.Since(a.clock.Now().Round(0)) })
-	a.metrics.gauge("carillon_clock_held", "1 while firing is held because the database's clock leapt.", func() int {
-		if a.clockHeld() {
-			return 1
-		}
-		return 0
-	})
-	a.metrics.gauge("carillon_history_held", "1 while firing is held because the database has lost commits.", a.rolledBack)
-	a.metrics.gauge("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", func() int {
-		if a.planner.HeldBack() {
-			return 1
-		}
-		return 0
-	})
-	a.metrics.gauge("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", func() (n int) {
-		for _, of := range a.waiting() {
-			n += of
-		}
-		return n
-	})
-	a.metrics.gauge("carillon_sessions", "Executor sessions on this node.", a.gateway.Count)
-	a.metrics.gauge("carillon_connections_turned_away", "Connections to the executors' port that were closed at once since the start: too many, in all or from one address.",
-		func() int { return int(a.gateway.TurnedAway()) })
-	a.metrics.gauge("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
+	a.exportGauges()
 	return nil
 }
 
@@ -275,6 +264,9 @@ func (a *Admin) waiting() map[domain.TenantID]int {
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
 	a.metrics.observeEnded(list)
+	for i := range list {
+		a.tracer.Attempt(&list[i])
+	}
 	a.dispatcher.Freed(list)
 	for i := range list {
 		switch list[i].State {
@@ -304,5 +296,6 @@ func (a *Admin) Close() error {
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}
+	a.closeTraces()
 	return errors.Join(errs...)
 }

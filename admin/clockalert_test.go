@@ -30,7 +30,7 @@ func (l *leaping) Now(context.Context) (time.Time, error) {
 func clockNode(t *testing.T, name string, db *gormstore.Store, clock *leaping) *Admin {
 	t.Helper()
 	a := &Admin{
-		log: slog.New(slog.DiscardHandler), store: db, metrics: newMetrics(), historyPath: filepath.Join(t.TempDir(), historyFile),
+		log: slog.New(slog.DiscardHandler), store: db, metrics: newMetrics("test"), historyPath: filepath.Join(t.TempDir(), historyFile),
 		members: &membership{self: domain.Node{Name: name}}, alerting: alerting.New(alerting.Options{}),
 	}
 	require.NoError(t, a.openClock(t.Context(), clock))

@@ -75,6 +75,9 @@ type Config struct {
 	// Operators are told when firing is held on all nodes: the database's clock
 	// leapt, or the database has lost commits.
 	Operators OperatorsConfig
+	// DrainDelay is how long a node that was told to stop still works as before,
+	// but for its readiness, so that balancers stop sending requests; default 0.
+	DrainDelay time.Duration
 	// UI serves the pages; nil: none.
 	UI     http.Handler
 	Logger *slog.Logger

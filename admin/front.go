@@ -22,14 +22,15 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	}
 	a.alerting = alerting.New(alerting.Options{
 		Operators: alerting.Operators(a.config.Operators),
-		Store:     a.store, Senders: senders, BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
+		Store:     a.store, Senders: a.traced(senders), BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	front, err := api.New(api.Deps{
-		Store: a.store, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
+		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
-		UI:        a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
+		Draining:  a.draining.Load, Closing: a.closing.Load,
+		UI: a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		SecureCookies: a.config.TLSCertFile != "",
 	})

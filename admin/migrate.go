@@ -52,6 +52,7 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if err := gormstore.Migrate(ctx, options); err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
+	options.Observe = a.metrics.observeTransaction
 	options.Rearmed = func() {
 		if a.planner != nil { // runs end only after the engine was built
 			a.planner.Nudge()

@@ -3,8 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -13,23 +11,30 @@ import (
 
 // How long each step of stopping may take.
 const (
-	stopRequests = 5 * time.Second
 	stopHandOver = 2 * time.Second
 	stopFlush    = 10 * time.Second
 )
 
-// Run serves until ctx ends, and then stops in the order of a trigger's way:
-// no new requests, no new claims and offers, answers and results still taken,
-// sessions closed, node off the list, database closed. It returns nil after a
-// stop that was asked for.
+// Run serves until ctx ends, and then stops in the order of a trigger's way: not
+// ready, no new claims and offers, answers and results still taken, sessions
+// closed, queues flushed, node off the list, database closed. Until the queues
+// are flushed the port of UI and API answers probes and scrapes, and tells all
+// others that the node stops. Run returns nil after a stop that was asked for.
 func (a *Admin) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
-	// Three generations: intake (what begins new work) ends with ctx, service
-	// (what finishes work under way) after it, the queues last.
-	intake, intakeCtx := errgroup.WithContext(ctx)
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	var notice sync.WaitGroup
+	notice.Go(func() { a.awaitStop(ctx, work, stopWork) })
+	defer notice.Wait()
+	defer stopWork() // before the wait
+	// Four generations: intake (what begins new work) ends first, service (what
+	// finishes work under way) after it, then the queues, and the front last.
+	intake, intakeCtx := errgroup.WithContext(work)
 	serviceCtx, stopService := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopService()
 	service, serviceCtx := errgroup.WithContext(serviceCtx)
+	front := a.startFront()
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
 	service.Go(func() error { a.watchHolds(serviceCtx); return nil })
@@ -48,17 +53,22 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	intake.Go(func() error { return a.sweeper.Run(intakeCtx) })
 	intake.Go(func() error { return a.alerting.Run(intakeCtx) })
 	intake.Go(func() error { return a.auth.Run(intakeCtx) })
-	intake.Go(func() error { return a.serveHTTP(intakeCtx) })
-	intake.Go(func() error { // a failure of the service ends the intake too
+	intake.Go(func() error { // a failure of what outlasts the intake ends it too
 		select {
 		case <-serviceCtx.Done():
 			return errors.New("a part of the service ended")
+		case <-front.ended:
+			return front.err
 		case <-intakeCtx.Done():
 			return nil
 		}
 	})
 	a.log.Info("admin node serves", "component", "admin", "url", a.URL(), "executors", a.ExecutorAddress(), "version", a.config.Version)
 
+	<-intakeCtx.Done()
+	a.draining.Store(true) // also when a part of the node failed
+	a.closing.Store(true)
+	front.refuse()
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	a.gateway.Drain(0)
@@ -73,10 +83,30 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	case <-time.After(stopFlush):
 		err = errors.Join(err, errors.New("queued results were not stored in time; executors send them again"))
 	}
+	err = errors.Join(err, front.stop())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// awaitStop turns the end of ctx into the end of work: at once, or after
+// Config.DrainDelay, in which balancers see that the node is not ready.
+func (a *Admin) awaitStop(ctx, work context.Context, stopWork context.CancelFunc) {
+	select {
+	case <-ctx.Done():
+	case <-work.Done():
+		return
+	}
+	a.draining.Store(true)
+	if a.config.DrainDelay > 0 {
+		a.log.Info("admin node is not ready any more and stops soon", "component", "admin", "drain_delay", a.config.DrainDelay)
+		select {
+		case <-time.After(a.config.DrainDelay):
+		case <-work.Done():
+		}
+	}
+	stopWork()
 }
 
 // runQueues runs dispatch and completer. They end after the gateway has, so
@@ -88,23 +118,4 @@ func (a *Admin) runQueues(ctx context.Context) <-chan struct{} {
 	wg.Go(func() { a.completer.Run(ctx) })
 	go func() { wg.Wait(); close(done) }()
 	return done
-}
-
-func (a *Admin) serveHTTP(ctx context.Context) error {
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopRequests)
-		defer cancel()
-		if a.http.Shutdown(bounded) != nil {
-			_ = a.http.Close() // long polls and the like
-		}
-	})
-	defer stop()
-	err := a.http.Serve(a.httpListener)
-	if !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve UI and API: %w", err)
-	}
-	<-stopped
-	return nil
 }

@@ -18,7 +18,10 @@ import (
 
 // target lets dispatch and completer use a session. Values of it are
 // comparable, so that they can group by it.
-type target struct{ s *gateway.Session }
+type target struct {
+	s      *gateway.Session
+	traced bool // this node records traces
+}
 
 func (t target) InstanceID() domain.InstanceID { return t.s.Instance }
 func (t target) Free() int                     { return t.s.Free() }
@@ -43,8 +46,25 @@ func (t target) SendOffers(offers []store.OfferResult) {
 	out := make([]*proto.Offer, len(offers))
 	for i, o := range offers {
 		out[i] = offerFrame(&o.Execution, o.Spec)
+		out[i].Traceparent = string(t.traceOf(&o.Execution))
 	}
 	t.s.SendOffers(out)
+}
+
+// traceOf is the context that a handler begins with. A node that records no
+// traces passes the caller's on; one that does says so of runs that it does not
+// record, so that the executor does not begin traces of its own for them.
+func (t target) traceOf(e *domain.Execution) domain.Trace {
+	switch {
+	case !t.traced:
+		return e.Trace
+	case e.Trace == "":
+		return domain.UnrecordedTrace(e.ID)
+	case !e.Trace.Sampled():
+		return e.Trace
+	default:
+		return e.Trace.Attempt(e.Fence)
+	}
 }
 
 func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
@@ -96,14 +116,17 @@ func (t target) SendAcks(acks []completer.Ack) {
 }
 
 // fleet is dispatch's view of the gateway.
-type fleet struct{ g *gateway.Gateway }
+type fleet struct {
+	g      *gateway.Gateway
+	traced bool
+}
 
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
 	sessions := f.g.Sessions(tenant, executor, handler)
 	out := make([]dispatch.Target, len(sessions))
 	room := false
 	for i, s := range sessions {
-		out[i] = target{s}
+		out[i] = target{s, f.traced}
 		room = room || s.Free() > 0
 	}
 	if !room {
@@ -114,7 +137,7 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 
 func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
 	if s := f.g.SessionOf(instance); s != nil {
-		return target{s}
+		return target{s, f.traced}
 	}
 	return nil
 }
@@ -127,6 +150,7 @@ type sink struct {
 	reached   func()
 	later     func(...domain.Execution)
 	log       *slog.Logger
+	traced    bool
 }
 
 func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Free()) }
@@ -190,7 +214,7 @@ func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 			continue // its offer was the grant
 		}
 		out = append(out, dispatch.Answer{
-			Tenant: s.Tenant, From: target{s}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
+			Tenant: s.Tenant, From: target{s, k.traced}, ID: domain.ExecutionID(a.ExecutionId), Fence: a.Fence,
 			Accepted: a.Accepted, Code: a.RejectCode, Message: a.Message,
 		})
 	}
@@ -213,7 +237,7 @@ func (k *sink) Finished(s *gateway.Session, list []*proto.Result) {
 	for _, r := range list {
 		out = append(out, completer.Result{
 			AttemptReport: store.AttemptReport{Tenant: s.Tenant, Executor: s.Executor, Report: gateway.ReportOf(r)},
-			From:          target{s},
+			From:          target{s, k.traced},
 		})
 	}
 	k.completer.Finished(out...)

@@ -24,7 +24,7 @@ before=$(fingerprint)
 build/need.sh protoc node
 # protoc looks for its plugin on the PATH.
 PATH="$(dirname "$PROTOC_GEN_GO"):$PATH"
-for module in . proto executor-sdk; do
+for module in . proto executor-sdk executor-sdk/tracing; do
   go -C "$module" generate ./...
 done
 npm --prefix web-ui run --silent gen:api

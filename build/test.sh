@@ -28,8 +28,8 @@ run() {
 
 test_go() {
   local module
-  for module in . proto executor-sdk; do
-    local name=go-$module
+  for module in . proto executor-sdk executor-sdk/tracing; do
+    local name=go-${module//\//-}
     # -p 2: packages at once. More of them with race detector and a database
     # each only make one another slow on two cores.
     run -as go -name "${name/go-./go-root}" -- .cache/bin/withparts -- \

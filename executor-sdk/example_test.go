@@ -11,6 +11,7 @@ import (
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/executor-sdk/metrics"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -284,6 +285,15 @@ func Example_cancel() {
 	// Output:
 	// out of time, keeping what is done
 	// timed_out timeout timed out
+}
+
+func ExampleExecutor_Stats() {
+	admin, ex := newDemo()
+	defer admin.close()
+	mux := http.NewServeMux()
+	mux.Handle("/metrics/carillon", metrics.Handler(ex))
+	fmt.Println(ex.Stats().Running, "handlers run")
+	// Output: 0 handlers run
 }
 
 func ExampleExecutor_Health() {

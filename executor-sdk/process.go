@@ -49,6 +49,7 @@ type process struct {
 	logs         *logship.Shipper
 	fleet        *session.Fleet
 	meter        load.Meter
+	counts       *counts
 	onReady      func()
 
 	mu         sync.Mutex // guards what follows
@@ -61,6 +62,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p := &process{
 		config: ex.config, handlers: ex.handlers, interceptors: ex.interceptors, boot: newBoot(), startedAt: time.Now(),
 		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
+		counts: newCounts(ex.order),
 	}
 	for _, h := range ex.order {
 		p.catalogue = append(p.catalogue, h.message())
@@ -70,7 +72,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	}
 	var found journal.Found
 	var err error
-	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot})
+	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot, Synced: p.counts.syncs.Add})
 	if err != nil {
 		return nil, fmt.Errorf("%w (set Config.JournalDir or %s to a writable folder)", err, envJournal)
 	}
@@ -79,6 +81,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p.nameInstance(found.Share)
 	p.runner = runner.New(runner.Options{
 		Boot: p.boot, Journal: p.journal, Logger: p.logger, Base: base, Found: found.Entries, Call: p.invoke,
+		Ended: p.counts.ended, Refused: p.counts.refusedOffer,
 		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored,
 		Limits: runner.Limits{
 			Slots: p.config.Slots, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,

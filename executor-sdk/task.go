@@ -36,7 +36,7 @@ type Task struct {
 	ParentID int64
 	// Note is what the person who started the run by hand wrote.
 	Note string
-	// Traceparent is the W3C trace context of the trigger, or empty.
+	// Traceparent is the W3C trace context that the handler belongs below, or empty.
 	Traceparent string
 	// Script is what an agent runs; nil for the handlers of applications.
 	Script *Script
@@ -45,6 +45,16 @@ type Task struct {
 // Key is the run's idempotency key: the same for every attempt of the run and
 // different for every other run. Hand it to whatever the handler calls.
 func (t Task) Key() string { return strconv.FormatInt(t.ExecutionID, 10) }
+
+// TraceID is the id of the trace in Traceparent, 32 hex digits, or "". It is
+// what log lines carry to be found from a trace, and a trace from them.
+func (t Task) TraceID() string {
+	const from, to, size = 3, 35, 55 // version-trace-span-flags
+	if len(t.Traceparent) < size {
+		return ""
+	}
+	return t.Traceparent[from:to]
+}
 
 // TaskFrom returns the task that ctx belongs to. Outside of a handler it
 // returns the zero Task, whose ExecutionID is 0.

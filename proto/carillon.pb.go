@@ -2584,10 +2584,11 @@ type Offer struct {
 	// 0 = none. Counted by the executor from the handler's start.
 	TimeoutMs int64 `protobuf:"varint,10,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// One step for idempotent handlers: the offer is the grant.
-	Granted     bool   `protobuf:"varint,11,opt,name=granted,proto3" json:"granted,omitempty"`
-	Cause       string `protobuf:"bytes,12,opt,name=cause,proto3" json:"cause,omitempty"`
-	ShardIndex  int32  `protobuf:"varint,13,opt,name=shard_index,json=shardIndex,proto3" json:"shard_index,omitempty"`
-	ShardTotal  int32  `protobuf:"varint,14,opt,name=shard_total,json=shardTotal,proto3" json:"shard_total,omitempty"`
+	Granted    bool   `protobuf:"varint,11,opt,name=granted,proto3" json:"granted,omitempty"`
+	Cause      string `protobuf:"bytes,12,opt,name=cause,proto3" json:"cause,omitempty"`
+	ShardIndex int32  `protobuf:"varint,13,opt,name=shard_index,json=shardIndex,proto3" json:"shard_index,omitempty"`
+	ShardTotal int32  `protobuf:"varint,14,opt,name=shard_total,json=shardTotal,proto3" json:"shard_total,omitempty"`
+	// W3C trace context of the attempt, see SPEC.md; empty = none.
 	Traceparent string `protobuf:"bytes,15,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	TenantId    int64  `protobuf:"varint,16,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
 	Note        string `protobuf:"bytes,17,opt,name=note,proto3" json:"note,omitempty"`

@@ -70,7 +70,7 @@ type Reader struct {
 // What a Reader keeps between frames: an admin node has two for each of its
 // sessions, most of which say little. Larger payloads are read past the buffer.
 const (
-	readAhead   = 1 << 10
+	readAhead   = 256
 	keptPayload = 32 << 10
 )
 

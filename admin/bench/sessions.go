@@ -130,7 +130,7 @@ func (f *fleet) comeBack(ctx context.Context, n int, r *Result) error {
 	}
 	r.Elapsed = &Spread{Count: n, P50: millisOf(ready + b.half), P99: millisOf(ready + b.most), Max: millisOf(ready + b.all)}
 	r.Notes = append(r.Notes, fmt.Sprintf("counted from the node's start; it was ready after %.1f s, and turned %.0f connections away",
-		ready.Seconds(), m["carillon_connections_turned_away"]))
+		ready.Seconds(), m["carillon_connections_turned_away_total"]))
 	used := lab.UsageOf(f.processes[0].pid)
 	r.Processes = []Process{{Name: node.Name, CPU: seconds(used.CPU), Core: 100 * used.CPU.Seconds() / time.Since(began).Seconds(), RSS: used.PeakRSS}}
 	return nil

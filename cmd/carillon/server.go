@@ -96,6 +96,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.StringSlice("operator-email", nil, "who is told when firing is held on all nodes, for example ops@example.com")
 	f.String("operator-webhook", "", "URL that is told of it too, unsigned")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
+	f.Duration("drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
 }
@@ -136,6 +137,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
 		RunRetention:  k.Duration("run-retention"),
 		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
+		DrainDelay: k.Duration("drain-delay"),
 	}
 	config.Logs = admin.LogsConfig{
 		RunLines: k.Int64("log-run-lines"), RunBytes: k.Int64("log-run-bytes"),

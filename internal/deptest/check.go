@@ -74,7 +74,7 @@ func Check(packages []Package, rules Rules) []string {
 		}
 	}
 	for _, closed := range rules.Closed {
-		broken = append(broken, closed.check(packages)...)
+		broken = append(broken, closed.check(packages, rules.Closed)...)
 	}
 	slices.Sort(broken)
 	return slices.Compact(broken)
@@ -109,13 +109,24 @@ func (r Rules) roomOf(importPath string) (best Room, known bool) {
 	return best, known
 }
 
+// holds reports whether the package is the module's, and not that of a module
+// that lies below it.
+func (c Closed) holds(importPath string, all []Closed) bool {
+	for _, other := range all {
+		if len(other.Path) > len(c.Path) && within(importPath, join(other.Path)) {
+			return false
+		}
+	}
+	return within(importPath, join(c.Path))
+}
+
 // check walks everything that the module's packages reach.
-func (c Closed) check(packages []Package) []string {
+func (c Closed) check(packages []Package, all []Closed) []string {
 	byPath := make(map[string]Package, len(packages))
 	var queue []string
 	for _, pkg := range packages {
 		byPath[pkg.ImportPath] = pkg
-		if within(pkg.ImportPath, join(c.Path)) {
+		if c.holds(pkg.ImportPath, all) {
 			queue = append(queue, pkg.ImportPath)
 		}
 	}

@@ -18,12 +18,16 @@ var house = deptest.Rules{
 		{Path: "right/inner", May: []string{"right"}, Why: "inner sees right only"},
 		{Path: "top", May: []string{"nouns", "left", "right", "right/inner"}, Why: "wiring"},
 		{Path: "sdk", Why: "no server"},
+		{Path: "sdk/extra", May: []string{"sdk"}, Why: "sees sdk only"},
 	},
 	Libraries: []deptest.Library{
 		{Path: "example.org/web", Rooms: []string{"left"}, Why: "web is left"},
 		{Path: "orm.io", Rooms: []string{"right/inner"}, Why: "orm is inner"},
 	},
-	Closed: []deptest.Closed{{Path: "sdk", May: []string{"example.org/mux"}, Why: "users inherit it"}},
+	Closed: []deptest.Closed{
+		{Path: "sdk", May: []string{"example.org/mux"}, Why: "users inherit it"},
+		{Path: "sdk/extra", May: []string{"example.org/mux", "example.org/extra"}, Why: "more is inherited"},
+	},
 }
 
 const m = deptest.Module + "/"
@@ -69,6 +73,13 @@ func TestCheck(t *testing.T) {
 			{ImportPath: "example.org/mux", Imports: []string{"example.org/log/slim"}},
 			{ImportPath: "example.org/log/slim", Imports: []string{"example.org/log"}},
 		}, []string{"sdk must not inherit example.org/log/slim: users inherit it"}},
+		{"a module below with rules of its own", []deptest.Package{
+			{ImportPath: m + "sdk/extra", Imports: []string{"example.org/extra"}}, {ImportPath: "example.org/extra"},
+		}, nil},
+		{"which the one above must not use", []deptest.Package{
+			{ImportPath: m + "sdk", Imports: []string{m + "sdk/extra"}},
+			{ImportPath: m + "sdk/extra", Imports: []string{"example.org/extra"}}, {ImportPath: "example.org/extra"},
+		}, []string{m + "sdk must not import " + m + "sdk/extra: no server", "sdk must not inherit example.org/extra: users inherit it"}},
 		{"a server seen by the SDK", []deptest.Package{{ImportPath: m + "sdk/run", Imports: []string{m + "top"}}},
 			[]string{m + "sdk/run must not import " + m + "top: no server"}},
 	} {

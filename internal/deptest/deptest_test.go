@@ -23,7 +23,7 @@ func TestImportsFollowTheRooms(t *testing.T) {
 	_, err := deptest.Sources(root)
 	require.NoError(t, err)
 	var packages []deptest.Package
-	for _, module := range []string{".", "proto", "executor-sdk"} {
+	for _, module := range []string{".", "proto", "executor-sdk", "executor-sdk/tracing"} {
 		listed, err := deptest.List(t.Context(), filepath.Join(root, module))
 		require.NoError(t, err)
 		packages = append(packages, listed...)

@@ -34,6 +34,8 @@ const (
 	benchRoom      = "admin/bench"
 	contender      = benchRoom + "/contender"
 	pending        = "admin/internal/scheduler/pending"
+	tracing        = "admin/internal/tracing"
+	sdkTracing     = "executor-sdk/tracing"
 	expand         = verify + "/expand"
 	accounts       = verify + "/account"
 	agent          = "cmd/carillon/internal/agent"
@@ -57,6 +59,7 @@ func rooms() []Room {
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
 		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
 		{"executor-sdk", []string{"proto", failpoint}, whySDK},
+		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
 
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
@@ -85,6 +88,7 @@ func rooms() []Room {
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
+		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{fit, nil, "it holds values against schemas and knows nothing of either's meaning"},
 		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, fit}, whySide},
@@ -93,7 +97,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance",
-			alerting, mailChannel, webhookChannel, auth, api, verify, accounts,
+			alerting, mailChannel, webhookChannel, auth, api, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{"admin/internal/sim", []string{
 			domain, store, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
@@ -135,6 +139,7 @@ func libraries() []Library {
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
 		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
+		{"go.opentelemetry.io/otel", []string{tracing, sdkTracing}, "traces belong to tracing, and to the SDK's module for them"},
 		{"github.com/wneessen/go-mail", []string{mailChannel}, "mail belongs to its channel"},
 		{"code.dny.dev/ssrf", []string{webhookChannel, agent}, "calls to users' addresses belong to their channel, and to agents"},
 		{"github.com/spf13/cobra", []string{"cmd"}, whyCmd},
@@ -152,6 +157,9 @@ func closed() []Closed {
 	inherited := []string{"github.com/hashicorp/yamux", "google.golang.org/protobuf"}
 	return []Closed{
 		{"executor-sdk", inherited, why},
+		{sdkTracing, append([]string{
+			"go.opentelemetry.io", "github.com/go-logr", "github.com/cespare/xxhash",
+		}, inherited...), "whoever asks for traces inherits OpenTelemetry's API, and no exporter"},
 		{"proto", inherited[1:], why},
 	}
 }

@@ -3,6 +3,8 @@ package alerting
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,13 +104,14 @@ func New(opt Options) *Service {
 	}
 	opt.BaseURL = strings.TrimRight(opt.BaseURL, "/")
 	s := &Service{
-		opt: opt, log: opt.Logger.With("component", "alerting"), metrics: newMetrics(opt.Metrics),
+		opt: opt, log: opt.Logger.With("component", "alerting"),
 		senders: map[string]Sender{}, lanes: map[string]*lane{},
 		nudge: make(chan struct{}, 1), ended: make(chan ending, maxSends),
 	}
 	for _, sender := range opt.Senders {
 		s.senders[sender.Channel()] = sender
 	}
+	s.metrics = newMetrics(opt.Metrics, slices.Sorted(maps.Keys(s.senders)))
 	return s
 }
 

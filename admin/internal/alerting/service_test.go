@@ -392,6 +392,10 @@ func TestMetrics(t *testing.T) {
 			"carillon_alert_deliveries_total email delivered": 1,
 			"carillon_alert_deliveries_total webhook failed":  1,
 			"carillon_alert_send_seconds email":               1,
+			// Channels that are configured have all their series from the start.
+			"carillon_alert_deliveries_total email failed":  0,
+			"carillon_alert_deliveries_total email retry":   0,
+			"carillon_alert_deliveries_total email put_off": 0,
 		}, got)
 	})
 }

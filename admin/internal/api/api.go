@@ -71,6 +71,9 @@ type Deps struct {
 	Sessions func(domain.InstanceID) int
 	// Ready reports why this node cannot serve; nil: the store's Ping decides.
 	Ready func(ctx context.Context) error
+	// Draining says that this node stops soon, Closing that it begins nothing
+	// new: then only probes and metrics are answered. nil: never.
+	Draining, Closing func() bool
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
 	// Metrics is where request metrics are registered, and what /metrics shows.
@@ -121,6 +124,13 @@ func New(deps Deps) (*API, error) {
 	}
 	if deps.ClockHeld == nil {
 		deps.ClockHeld = func() (at time.Time, jump time.Duration, held bool) { return at, 0, false }
+	}
+	never := func() bool { return false }
+	if deps.Draining == nil {
+		deps.Draining = never
+	}
+	if deps.Closing == nil {
+		deps.Closing = never
 	}
 	if deps.Nodes == nil {
 		deps.Nodes = func() []domain.Node { return nil }

@@ -205,6 +205,7 @@ func (a *API) preferred(ctx context.Context, id auth.Identity, v store.JobView, 
 
 // start writes the run, sends it on its way, and waits for it if asked to.
 func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration) (*runOutput, error) {
+	e.Trace = requestOf(ctx).trace
 	run, created, err := a.deps.Store.CreateExecution(ctx, e)
 	if err != nil {
 		return nil, err

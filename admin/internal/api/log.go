@@ -54,7 +54,7 @@ const (
 	// when their number is not known.
 	lateLines = 10 * time.Second
 	// maxScan bounds what one request reads to find matching lines, in bytes.
-	maxScan = 8 << 20
+	maxScan = 16 << 20
 )
 
 func (a *API) registerLogs() {

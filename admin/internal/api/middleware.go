@@ -27,6 +27,7 @@ type request struct {
 	ip    string
 	tls   bool
 	actor auth.Identity
+	trace domain.Trace // of the caller
 }
 
 type requestCtxKey struct{}
@@ -42,7 +43,7 @@ func requestOf(ctx context.Context) *request {
 // identifyRequest gives the request its id, and logs and counts it when it is
 // over.
 func (a *API) identifyRequest(c *gin.Context) {
-	r := &request{id: requestID(c.GetHeader("X-Request-Id")), ip: c.ClientIP(), tls: c.Request.TLS != nil}
+	r := &request{id: requestID(c.GetHeader("X-Request-Id")), ip: c.ClientIP(), tls: c.Request.TLS != nil, trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestCtxKey{}, r))
 	c.Header("X-Request-Id", r.id)
 	start := time.Now()
@@ -131,8 +132,20 @@ func (a *API) guardAPI(c *gin.Context) {
 	if c.Request.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
+	if a.deps.Closing() && !probes[c.FullPath()] {
+		h.Set("Retry-After", "1")
+		h.Set("Connection", "close")
+		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, stopping))
+		c.Abort()
+		return
+	}
 	c.Next()
 }
+
+// probes are answered as long as the process answers at all.
+var probes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
+
+const stopping = "this node stops: it finishes what is under way and begins nothing new"
 
 func isAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
 

@@ -48,6 +48,7 @@ type Run struct {
 	BoundTo     *string `json:"boundTo,omitempty" doc:"The only instance that may take it"`
 	Stage       string  `json:"stage,omitempty" enum:"before,ready,shards,after" doc:"Where a run with shards stands"`
 	Shards      int     `json:"shards,omitempty" doc:"How many shards the run has; see its parts"`
+	TraceID     string  `json:"traceId,omitempty" doc:"The W3C trace that it belongs to, 32 hex digits; empty when nobody records it"`
 	ErrorKind   string  `json:"errorKind,omitempty"`
 	Error       string  `json:"error,omitempty"`
 	Code        string  `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
@@ -88,7 +89,7 @@ func runOf(v store.ExecutionView) Run {
 		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: instantOrNull(e.PlannedAt), OfferedAt: instantOrNull(e.OfferedAt),
 		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
 		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
-		Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
+		TraceID: e.Trace.ID(), Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
 	}
 	out.familyOf(&e)
 	if late, ok := e.Lateness(); ok {

@@ -165,6 +165,10 @@ const readyTimeout = 2 * time.Second
 
 // readyz says whether requests should be sent here.
 func (a *API) readyz(c *gin.Context) {
+	if a.deps.Draining() {
+		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, stopping))
+		return
+	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
 	defer cancel()
 	if err := a.deps.Ready(ctx); err != nil {

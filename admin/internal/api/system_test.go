@@ -279,3 +279,25 @@ func TestShortListsHavePagesToo(t *testing.T) {
 	}
 	w.call("platform", "GET", "/tenants?limit=1", nil).is(200)
 }
+
+// A node that stops says so to balancers first, then to everybody; probes and
+// scrapes are answered until the end.
+func TestAStoppingNode(t *testing.T) {
+	var draining, closing bool
+	w := newWorld(t, func(d *Deps) {
+		d.Ready = func(context.Context) error { return nil }
+		d.Draining, d.Closing = func() bool { return draining }, func() bool { return closing }
+	})
+	w.call("", "GET", "///readyz", nil).is(200)
+	draining = true
+	p := w.call("", "GET", "///readyz", nil).problem(http.StatusServiceUnavailable, "unavailable")
+	require.Contains(t, p.Detail, "stops")
+	w.call("", "GET", "///healthz", nil).is(200)
+	w.call("acme/viewer", "GET", "/jobs", nil).is(200)
+	closing = true
+	answer := w.call("acme/viewer", "GET", "/jobs", nil)
+	answer.problem(http.StatusServiceUnavailable, "unavailable")
+	w.call("", "GET", "///healthz", nil).is(200)
+	w.call("", "GET", "///metrics", nil).is(200)
+	w.call("", "GET", "///readyz", nil).problem(http.StatusServiceUnavailable, "unavailable")
+}

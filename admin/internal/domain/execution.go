@@ -143,6 +143,8 @@ type Execution struct {
 	Input       []byte
 	Note        string
 	RequestedBy string
+	// Trace is the context of the span that created it, or what its caller gave.
+	Trace Trace
 
 	// Fence counts offers and only grows; writes with an older one are refused.
 	Fence int64

@@ -91,10 +91,14 @@ type Gateway struct {
 	calmed   chan struct{} // capacity 1: a session may be calm now; nobody closes it
 	entering chan struct{} // one token per executor that asks the database to let it in
 
+	crowd   crowd
+	waiting atomic.Int64 // for a place among those who come in
+
 	logFrames chan struct{}           // one token per log batch in memory
 	logWrites *batch.Queue[*logWrite] // batches to be stored
 
 	epoch atomic.Int64 // how often the sessions were renewed
+	tally tally
 
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
@@ -123,8 +127,16 @@ func New(opt Options) *Gateway {
 // are in: a crowd of restarting executors must not take the leases of others.
 const maxEntering = 4
 
+// maxWaiting bounds how many wait for that; whoever comes then is asked to come
+// again, while there is time left to tell.
+const maxWaiting = 2 * maxComing
+
 // enter waits for a place among those who come in; leave gives it back.
 func (g *Gateway) enter(ctx context.Context) (leave func(), err error) {
+	defer g.waiting.Add(-1)
+	if g.waiting.Add(1) > maxWaiting {
+		return nil, errCrowded()
+	}
 	select {
 	case g.entering <- struct{}{}:
 		return func() { <-g.entering }, nil

@@ -27,6 +27,17 @@ type peer struct {
 	greeted  time.Time // before it was answered; its registration is made after that
 	epoch    int64     // of the gateway then
 	free     func()    // gives back its place among the sessions; nil: it has none
+	arrived  func()    // ends its place among those that register; nil: it has none
+}
+
+// leave gives back all that the peer has.
+func (p *peer) leave() {
+	if p.arrived != nil {
+		p.arrived()
+	}
+	if p.free != nil {
+		p.free()
+	}
 }
 
 // serveConn owns one connection from accept to close.
@@ -40,12 +51,12 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) 
 	p, conn, err := g.greet(ctx, raw)
 	g.door.known(from)
 	if err != nil {
+		g.tally.strayed(err)
 		g.tellRefused(from, err)
 		return
 	}
-	if p.free != nil {
-		defer p.free()
-	}
+	defer p.leave()
+	conn = g.tally.count(conn, p.hello.Purpose)
 	switch p.hello.Purpose {
 	case proto.Purpose_PURPOSE_ENROLL: // it has its answer
 		return
@@ -117,6 +128,9 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 	p, answer, err := g.admit(ctx, &hello, shown)
 	if err != nil {
 		code, retry := helloCode(err)
+		if domain.Is(err, codeCrowded) {
+			retry = g.comeAgain()
+		}
 		g.refuse(conn, code, err.Error(), retry)
 		return nil, nil, err
 	}
@@ -125,8 +139,8 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 	} else {
 		err = conn.SetDeadline(time.Time{})
 	}
-	if err != nil && p.free != nil {
-		p.free()
+	if err != nil {
+		p.leave()
 	}
 	return p, conn, err
 }
@@ -156,10 +170,21 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	default:
 		p.session = g.opt.NewID()
 		answer.Enroll = g.opt.Certificates != nil && p.serial == ""
-		p.free, err = g.door.seat(p.tenant)
+		err = g.seat(p)
 	}
 	answer.SessionId = p.session
 	return p, answer, err
+}
+
+// seat gives a session its places.
+func (g *Gateway) seat(p *peer) (err error) {
+	if p.arrived, err = g.door.arrive(p.tenant); err != nil {
+		return err
+	}
+	if p.free, err = g.door.seat(p.tenant); err != nil {
+		p.arrived()
+	}
+	return err
 }
 
 func checkHello(hello *proto.ClientHello) error {
@@ -196,6 +221,7 @@ const (
 	codeVersion       domain.Code = "version_unsupported"
 	codeNotRegistered domain.Code = "not_registered"
 	codeUncertified   domain.Code = "certificate_required"
+	codeCrowded       domain.Code = "crowded"
 )
 
 // helloCode maps an error to the wire's code and to the wait before the next try
@@ -210,6 +236,8 @@ func helloCode(err error) (code string, retryAfter int64) {
 		return "wrong_executor", -1
 	case domain.CodeInvalid:
 		return "malformed", -1
+	case codeCrowded:
+		return "limit_reached", crowdMin.Milliseconds() // greet knows better
 	case codeUncertified:
 		return "certificate_required", 0
 	case domain.CodeBadCertificate:

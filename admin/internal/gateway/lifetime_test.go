@@ -23,7 +23,7 @@ func TestACleanStopLeavesTheListAtOnce(t *testing.T) {
 	b := start(t)
 	p := b.join(bootA, 2)
 	s := get(t, b.rec.joined)
-	p.send(p.control, leaving())
+	_ = proto.WriteFrame(p.control, leaving(), proto.MaxFrame) // may see the session end while it writes
 	require.Equal(t, s.Instance, get(t, b.fleet.left))
 	require.Same(t, s, get(t, b.rec.left), "the admin ends the session when it is done")
 	require.ErrorIs(t, s.err(), errLeft)
@@ -34,7 +34,7 @@ func TestAStopWithoutTheDatabaseEndsTheSessionAllTheSame(t *testing.T) {
 	p := b.join(bootA, 2)
 	s := get(t, b.rec.joined)
 	b.fleet.broken.Store(true)
-	p.send(p.control, leaving())
+	_ = proto.WriteFrame(p.control, leaving(), proto.MaxFrame) // may see the session end while it writes
 	require.Same(t, s, get(t, b.rec.left))
 	require.Empty(t, b.fleet.left)
 }
@@ -218,6 +218,34 @@ func TestDoor(t *testing.T) {
 	first()
 	_, err = d.seat(1)
 	require.NoError(t, err)
+}
+
+// TestACrowdIsAskedToComeAgain before it waits for longer than it would wait
+// for an answer; one tenant leaves places for others.
+func TestACrowdIsAskedToComeAgain(t *testing.T) {
+	d := newDoor(Limits{})
+	var arrived []func()
+	for range maxComingOfTenant {
+		done, err := d.arrive(1)
+		require.NoError(t, err)
+		arrived = append(arrived, done)
+	}
+	_, err := d.arrive(1)
+	code, retry := helloCode(err)
+	require.Equal(t, "limit_reached", code)
+	require.Positive(t, retry)
+	for range maxComing - maxComingOfTenant {
+		_, err := d.arrive(2)
+		require.NoError(t, err)
+	}
+	_, err = d.arrive(3)
+	require.Error(t, err)
+	arrived[0]()
+	arrived[0]()
+	_, err = d.arrive(3)
+	require.NoError(t, err)
+	_, err = d.arrive(3)
+	require.Error(t, err, "a place is given back once")
 }
 
 func TestAddresses(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 // Limits bound what others can take of this node. Zero means the default, in
 // brackets.
 type Limits struct {
-	// Pending are connections that have not authenticated yet [512], and those
-	// of one address [256]: what is beyond is closed at once.
+	// Pending are connections that have not authenticated yet [2048], and those
+	// of one address [1024]: what is beyond is closed at once.
 	Pending, PendingPerAddress int
 	// Sessions of this node [20,000], and of one tenant [10,000].
 	Sessions, SessionsPerTenant int
@@ -25,7 +25,7 @@ func (l Limits) withDefaults() Limits {
 		field *int
 		value int
 	}{
-		{&l.Pending, 512}, {&l.PendingPerAddress, 256}, {&l.Sessions, 20_000}, {&l.SessionsPerTenant, 10_000}, {&l.PerAddress, 12_000},
+		{&l.Pending, 2048}, {&l.PendingPerAddress, 1024}, {&l.Sessions, 20_000}, {&l.SessionsPerTenant, 10_000}, {&l.PerAddress, 12_000},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -46,13 +46,14 @@ type door struct {
 	pending int                       // guarded by mu
 	from    map[netip.Addr]*neighbour // guarded by mu
 	tenants map[domain.TenantID]int   // guarded by mu: sessions
+	coming  map[domain.TenantID]int   // guarded by mu: sessions that are about to register
 	refused int64                     // guarded by mu: connections closed unheard
 }
 
 type neighbour struct{ open, pending int }
 
 func newDoor(l Limits) *door {
-	return &door{limits: l.withDefaults(), from: map[netip.Addr]*neighbour{}, tenants: map[domain.TenantID]int{}}
+	return &door{limits: l.withDefaults(), from: map[netip.Addr]*neighbour{}, tenants: map[domain.TenantID]int{}, coming: map[domain.TenantID]int{}}
 }
 
 // enter counts a new connection; false when there are too many.
@@ -114,13 +115,48 @@ func (d *door) seat(tenant domain.TenantID) (free func(), err error) {
 		return nil, domain.Errorf(domain.CodeRateLimited, "this node serves the maximum of %d sessions of one tenant", d.limits.SessionsPerTenant)
 	}
 	d.tenants[tenant]++
-	return func() {
+	return sync.OnceFunc(func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.tenants[tenant]--; d.tenants[tenant] == 0 {
 			delete(d.tenants, tenant)
 		}
-	}, nil
+	}), nil
+}
+
+// maxComing bounds the sessions between their hello and the end of their
+// registration, and those of one tenant among them. More would wait for the
+// database for longer than their executors wait for an answer: of a crowd that
+// comes at once, none would get in.
+const (
+	maxComing         = 64
+	maxComingOfTenant = 48
+)
+
+// arrive counts a session that is about to register; arrived counts it no
+// longer. An error asks to come again a little later.
+func (d *door) arrive(tenant domain.TenantID) (arrived func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := 0
+	for _, n := range d.coming {
+		all += n
+	}
+	if all >= maxComing || d.coming[tenant] >= maxComingOfTenant {
+		return nil, errCrowded()
+	}
+	d.coming[tenant]++
+	return sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.coming[tenant]--; d.coming[tenant] == 0 {
+			delete(d.coming, tenant)
+		}
+	}), nil
+}
+
+func errCrowded() error {
+	return domain.Errorf(codeCrowded, "many executors come in at once; it is tried again in a moment")
 }
 
 // turnedAway counts the connections that were closed unheard.

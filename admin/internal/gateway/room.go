@@ -32,6 +32,9 @@ func (s *Session) Reserve(execution, fence int64) bool {
 		return false
 	}
 	s.forgetLocked(attemptKey{execution, fence})
+	if s.inflight == nil { // most sessions are idle
+		s.inflight = map[attemptKey]flight{}
+	}
 	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now(), beat: s.beats}
 	s.young[0]++
 	return true

@@ -118,6 +118,7 @@ func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) erro
 		return s.because(err)
 	}
 	registered, unheld, err := g.register(ctx, s, p, io.control, io.reader)
+	p.arrived()
 	if err != nil {
 		return s.because(err)
 	}
@@ -134,7 +135,7 @@ func (g *Gateway) newSession(p *peer, conn net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
 		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: conn, calmer: g.calmer,
-		inflight: map[attemptKey]flight{}, idempotent: map[string]bool{}, lastBeat: now,
+		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
 	}
 	if secure, ok := conn.(*tls.Conn); ok {
@@ -276,6 +277,8 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.calmer)
 	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.calmer)
 	s.watch.start(func() time.Duration { return g.look(s) })
+	g.tally.opened.Add(1)
+	defer g.tally.ended.Add(1)
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
 	}

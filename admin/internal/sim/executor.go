@@ -235,8 +235,22 @@ func (e *executor) journal(x simulate.Effect) {
 	e.pending = append(e.pending, x.Records...)
 	r := e.w.faults.chance("disk " + e.name)
 	wait := time.Second
-	if x.Durable != nil {
-		e.waiters = append(e.waiters, x.Durable)
+	// A crash is the machine's here: what is written and not synced is gone.
+	written := func(told bool) {
+		if f := x.Written; f != nil {
+			if x.Written = nil; told {
+				e.apply(f(e.wall()))
+			}
+		}
+	}
+	if x.Written != nil {
+		e.w.after(&e.actor, between(r, 0, 100*time.Microsecond), func() { written(true) })
+	}
+	if durable := x.Durable; durable != nil {
+		e.waiters = append(e.waiters, func(now time.Time, err error) []simulate.Effect {
+			written(err == nil) // at the latest, or never
+			return durable(now, err)
+		})
 		wait = between(r, 100*time.Microsecond, 5*time.Millisecond)
 	}
 	e.w.after(&e.actor, wait, e.sync)

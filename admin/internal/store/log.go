@@ -86,6 +86,9 @@ type Alerts interface {
 	// used with DeliveryPending.
 	FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error
 	ListDeliveries(ctx context.Context, p ListDeliveriesParams) ([]domain.Delivery, error)
+	// OutboxLag is how long what has to be told waits already: since the oldest
+	// event without deliveries, or since the earliest pending delivery was due.
+	OutboxLag(ctx context.Context) (time.Duration, error)
 }
 
 type ClaimDeliveriesParams struct {

@@ -50,7 +50,8 @@ type Admin struct {
 	mu       sync.Mutex
 	cond     *sync.Cond
 	conns    map[net.Conn]bool
-	sessions []*Session // alive
+	logsOf   map[int64][]net.Conn // by session
+	sessions []*Session           // alive
 	nextID   int64
 	seen     Seen
 	closed   bool
@@ -95,7 +96,7 @@ func (a *Admin) Start() error {
 	if a.TLS != nil {
 		listener = tls.NewListener(listener, a.TLS)
 	}
-	a.listener, a.conns, a.closed = listener, map[net.Conn]bool{}, false
+	a.listener, a.conns, a.logsOf, a.closed = listener, map[net.Conn]bool{}, map[int64][]net.Conn{}, false
 	if a.cond == nil {
 		a.cond = sync.NewCond(&a.mu)
 	}
@@ -169,9 +170,23 @@ func (a *Admin) serve(conn net.Conn) {
 	switch hello.GetPurpose() {
 	case proto.Purpose_PURPOSE_CONTROL:
 		a.control(conn, &hello, reply.GetSessionId())
+		a.endLogs(reply.GetSessionId())
 	case proto.Purpose_PURPOSE_LOGS:
+		a.mu.Lock()
+		a.logsOf[hello.GetSessionId()] = append(a.logsOf[hello.GetSessionId()], conn)
+		a.mu.Unlock()
 		a.logs(conn)
 	}
+}
+
+// endLogs ends a session's log connections with it.
+func (a *Admin) endLogs(session int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, conn := range a.logsOf[session] {
+		_ = conn.Close()
+	}
+	delete(a.logsOf, session)
 }
 
 func (a *Admin) refuse(hello *proto.ClientHello) *proto.Error {

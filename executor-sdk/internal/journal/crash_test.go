@@ -25,14 +25,14 @@ func appendForever(dir string) {
 	go func() { _ = j.Run(context.Background()) }()
 	for id := int64(1); ; id++ {
 		// Every second one is settled again, so that segments are replaced.
-		j.Append([]Record{rec(Done, id, fmt.Sprint("result ", id))}, func(err error) {
+		j.Append([]Record{rec(Done, id, fmt.Sprint("result ", id))}, nil, func(err error) {
 			if err == nil {
 				fmt.Println(id)
 			}
 		})
 		if id%2 == 0 {
 			done := make(chan error, 1)
-			j.Append([]Record{rec(Settled, id)}, func(err error) { done <- err })
+			j.Append([]Record{rec(Settled, id)}, nil, func(err error) { done <- err })
 			if err := <-done; err != nil {
 				panic(err)
 			}

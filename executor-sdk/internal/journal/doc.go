@@ -4,13 +4,16 @@
 // It is an append-only file of what happened to attempts: accepted, granted,
 // done (with the result), settled (the admin has stored the result, nothing is
 // owed any more). An attempt starts only after its grant stands on the disk,
-// and a result is sent only after it stands there.
+// and a result is sent only after it stands in the file.
 //
 // Promises:
 //
 //   - An append is durable when its callback gets nil: it survives kill -9 and
-//     a power cut. All appends that wait at the same time share one fsync.
-//   - Callbacks come in the order of the appends.
+//     a power cut. All appends that wait at the same time share one fsync, and
+//     nothing waits for one to get into the file.
+//   - Before the fsync it survives kill -9 already: who needs no more than that
+//     is called then.
+//   - Callbacks of each kind come in the order of the appends.
 //   - One process owns a folder at a time, by a file lock that ends with the
 //     process. Who holds the lock knows that earlier writers are dead.
 //   - A torn tail (the end of a file cut in the middle of a record) is

@@ -50,7 +50,8 @@ type Journal struct {
 	ledger  *ledger
 	pending []byte        // records that no segment holds yet
 	spare   []byte        // for the next pending; empty
-	waiters []func(error) // whose records are in pending
+	written []func()      // whose records are in pending, and who need them in the file only
+	waiters []func(error) // who need them on the disk
 	lazy    int           // bytes of pending that nobody waits for
 	points  []string      // failpoints of what is pending; empty in a release
 	err     error         // why nothing can be written; nil = healthy
@@ -62,6 +63,7 @@ type Journal struct {
 	file    file // nil = none that can be trusted
 	size    int
 	segment int
+	sync    syncing
 }
 
 // Append adds records. done, unless nil, is called once from another goroutine,
@@ -69,9 +71,13 @@ type Journal struct {
 // written. Without done the records are written with the next ones, or within
 // a second; losing them in a crash must be harmless.
 //
+// written, unless nil, is called before done, and before the fsync: when the
+// records are in the file, where the next process finds them, but where they
+// would not outlast the machine. It is not called when they could not be written.
+//
 // What is owed changes at once and for certain: an append that failed is part
 // of the next segment all the same, so a caller that gives up appends Settled.
-func (j *Journal) Append(records []Record, done func(error)) {
+func (j *Journal) Append(records []Record, written func(), done func(error)) {
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()
@@ -89,6 +95,9 @@ func (j *Journal) Append(records []Record, done func(error)) {
 		}
 	}
 	wake := done != nil
+	if written != nil {
+		j.written = append(j.written, written)
+	}
 	if done != nil {
 		j.waiters = append(j.waiters, done)
 	} else {
@@ -146,6 +155,7 @@ func (j *Journal) ForgetBoots() {
 // and returns. Call it once.
 func (j *Journal) Run(ctx context.Context) error {
 	defer close(j.ended)
+	defer j.sync.begin(j.options.Synced)()
 	timer := time.NewTimer(lazyDelay)
 	defer timer.Stop()
 	for {
@@ -158,6 +168,11 @@ func (j *Journal) Run(ctx context.Context) error {
 				continue
 			}
 		case <-timer.C:
+		case err := <-j.sync.ended:
+			if j.synced(err); err != nil {
+				timer.Reset(retryDelay)
+			}
+			continue
 		}
 		j.commit()
 		if j.failed() {
@@ -179,14 +194,15 @@ func (j *Journal) failed() bool {
 	return j.err != nil
 }
 
-// commit writes all that is pending, with one fsync, and calls the waiters.
+// commit writes all that is pending, and lets an fsync begin if somebody waits
+// for it and none is under way; else the next one covers it.
 func (j *Journal) commit() {
 	j.mu.Lock()
-	pending, waiters := j.pending, j.waiters
+	pending, written, waiters := j.pending, j.written, j.waiters
 	// A segment is replaced when half of it, at least, is settled.
 	renew := j.err != nil || j.stale || j.size+len(pending) > max(j.options.SegmentBytes, 2*j.ledger.bytes)
 	if !renew {
-		j.pending, j.waiters, j.lazy = j.spare, nil, 0
+		j.pending, j.written, j.waiters, j.lazy = j.spare, nil, nil, 0
 		j.spare = nil
 	}
 	points := j.points
@@ -194,19 +210,54 @@ func (j *Journal) commit() {
 	j.mu.Unlock()
 
 	hitAll(points, ".before-write")
-	var err error
-	if renew {
-		waiters, err = j.renew()
-	} else if len(pending) > 0 {
-		if err = j.write(pending, len(waiters) > 0, points); err != nil {
-			// What a failed fsync left on the disk is unknown, and a second
-			// fsync would not tell: only a new segment can be trusted.
-			j.setErr(err)
-			j.drop()
+	switch {
+	case renew:
+		early := j.sync.settle()
+		var err error
+		if written, waiters, err = j.renew(); err == nil {
+			callAll(written)
+		}
+		hitAll(points, ".after-fsync")
+		tell(append(early, waiters...), err)
+	case len(pending) > 0:
+		n, err := j.file.Write(pending)
+		j.size += n
+		if err == nil {
+			callAll(written)
 		}
 		j.reuse(pending)
+		j.sync.add(waiters, points)
+		if err != nil {
+			j.fail(fmt.Errorf("write journal: %w", err))
+		} else {
+			j.sync.next(j.file)
+		}
 	}
+}
+
+// synced is the event that an fsync has ended.
+func (j *Journal) synced(err error) {
+	if err != nil {
+		j.sync.underWay = false
+		j.fail(fmt.Errorf("write journal: %w", err))
+		return
+	}
+	covered, points := j.sync.take()
 	hitAll(points, ".after-fsync")
+	tell(covered, nil)
+	j.sync.next(j.file)
+}
+
+// fail gives up the segment: what a failed write or fsync left on the disk is
+// unknown, and a second one would not tell. Only a new segment can be trusted.
+func (j *Journal) fail(err error) {
+	waiters := j.sync.settle()
+	j.setErr(err)
+	j.drop()
+	tell(waiters, err)
+}
+
+func tell(waiters []func(error), err error) {
 	for _, done := range waiters {
 		done(err)
 	}
@@ -222,17 +273,10 @@ func (j *Journal) reuse(buf []byte) {
 	j.mu.Unlock()
 }
 
-func (j *Journal) write(data []byte, sync bool, points []string) error {
-	n, err := j.file.Write(data)
-	j.size += n
-	hitAll(points, ".before-fsync")
-	if err == nil && sync {
-		err = j.file.Sync()
+func callAll(list []func()) {
+	for _, f := range list {
+		f()
 	}
-	if err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
-	return nil
 }
 
 func (j *Journal) setErr(err error) {
@@ -252,15 +296,15 @@ func (j *Journal) drop() {
 
 // renew replaces the segment by one that begins with all that is owed, which
 // includes what is pending. It returns whose appends that settled.
-func (j *Journal) renew() ([]func(error), error) {
+func (j *Journal) renew() ([]func(), []func(error), error) {
 	j.mu.Lock()
 	snapshot := j.ledger.snapshot(j.options.Boot, j.keep)
-	waiters := j.waiters
-	j.pending, j.waiters, j.lazy, j.stale = nil, nil, 0, false
+	written, waiters := j.written, j.waiters
+	j.pending, j.written, j.waiters, j.lazy, j.stale = nil, nil, nil, 0, false
 	j.mu.Unlock()
 	err := j.replace(snapshot)
 	j.setErr(err)
-	return waiters, err
+	return written, waiters, err
 }
 
 // replace makes snapshot the newest segment and removes the older ones. It
@@ -315,6 +359,9 @@ func (j *Journal) close() error {
 	j.closed = true
 	j.mu.Unlock()
 	j.commit()
+	for j.sync.underWay {
+		j.synced(<-j.sync.ended)
+	}
 	var err error
 	if j.file != nil {
 		err = errors.Join(j.file.Sync(), j.file.Close())

@@ -46,7 +46,7 @@ func open(t *testing.T, o Options, prepare ...func(*Journal)) *opened {
 // put appends durably and returns what the callback got.
 func (o *opened) put(records ...Record) error {
 	result := make(chan error, 1)
-	o.Append(records, func(err error) { result <- err })
+	o.Append(records, nil, func(err error) { result <- err })
 	return <-result
 }
 
@@ -74,7 +74,7 @@ func TestWhatIsOwedSurvives(t *testing.T) {
 	require.NoError(t, first.put(rec(Accepted, 1), rec(Accepted, 2), rec(Accepted, 3), rec(Accepted, 4)))
 	require.NoError(t, first.put(rec(Granted, 2), rec(Granted, 3), rec(Granted, 4)))
 	require.NoError(t, first.put(rec(Done, 3, "three"), rec(Done, 4, "four"), rec(Done, 3, "THREE")))
-	first.Append([]Record{rec(Settled, 4)}, nil)
+	first.Append([]Record{rec(Settled, 4)}, nil, nil)
 	require.Equal(t, 3, first.Owed())
 	first.stop()
 	require.ErrorIs(t, first.Err(), ErrClosed)
@@ -206,7 +206,7 @@ func TestDiskFullAndBack(t *testing.T) {
 	require.ErrorIs(t, j.put(rec(Done, 1, "one")), errDisk)
 	require.ErrorIs(t, j.Err(), errDisk)
 	require.ErrorIs(t, j.put(rec(Accepted, 2)), errDisk)
-	j.Append([]Record{rec(Settled, 2)}, nil)
+	j.Append([]Record{rec(Settled, 2)}, nil, nil)
 
 	fail.Store(false)
 	require.NoError(t, j.put(rec(Accepted, 3)))
@@ -227,7 +227,7 @@ func TestGroupCommit(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 1000 {
 		wait.Add(1)
-		j.Append([]Record{rec(Accepted, int64(i))}, func(err error) {
+		j.Append([]Record{rec(Accepted, int64(i))}, nil, func(err error) {
 			defer wait.Done()
 			require.NoError(t, err)
 			order = append(order, i)
@@ -249,7 +249,7 @@ func TestLazyAppendsAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, Options{Dir: dir, Boot: "boot1"})
 	require.NoError(t, j.put(rec(Done, 1, "x"), rec(Done, 2, "y")))
-	j.Append([]Record{rec(Settled, 1)}, nil)
+	j.Append([]Record{rec(Settled, 1)}, nil, nil)
 	require.Eventually(t, func() bool { // on the disk while the journal is still open
 		data, err := os.ReadFile(j.path(j.segment))
 		require.NoError(t, err)
@@ -273,11 +273,11 @@ func BenchmarkAppend(b *testing.B) {
 				wait.Go(func() {
 					done := make(chan error, 1)
 					for id := next.Add(1); id <= int64(b.N); id = next.Add(1) {
-						j.Append([]Record{rec(Accepted, id)}, func(err error) { done <- err })
+						j.Append([]Record{rec(Accepted, id)}, nil, func(err error) { done <- err })
 						if err := <-done; err != nil {
 							b.Error(err)
 						}
-						j.Append([]Record{rec(Settled, id)}, nil)
+						j.Append([]Record{rec(Settled, id)}, nil, nil)
 					}
 				})
 			}

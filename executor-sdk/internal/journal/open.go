@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxShares bounds the processes that share one parent folder.
@@ -27,6 +28,9 @@ type Options struct {
 	MaxBytes int
 	// SegmentBytes is the least size at which a segment is replaced. 0 = 4 MiB.
 	SegmentBytes int
+	// Synced is told how long each fsync of records took; may be nil. It must
+	// not wait.
+	Synced func(took time.Duration)
 }
 
 // Found is what earlier processes left in the folder.
@@ -56,6 +60,9 @@ func Open(o Options) (*Journal, Found, error) {
 	}
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = 4 << 20
+	}
+	if o.Synced == nil {
+		o.Synced = func(time.Duration) {}
 	}
 	dir, lock, share, err := take(o.Dir)
 	if err != nil {

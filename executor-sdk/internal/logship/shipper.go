@@ -18,7 +18,7 @@ const (
 	batchBytes  = 64 << 10
 	batchDelay  = 100 * time.Millisecond
 	turnBytes   = 32 << 10 // one attempt's share of a batch while others wait
-	maxInFlight = 16       // batches without an acknowledgement
+	maxInFlight = 4        // batches without an acknowledgement: what floods is not far ahead of what comes next
 	// ackTimeout is how long the oldest batch may go without an
 	// acknowledgement before the connection is given up.
 	ackTimeout = 15 * time.Second
@@ -66,6 +66,8 @@ type Shipper struct {
 	room       chan struct{}
 	inFlight   []batch
 	seq        int64
+	lines      uint64 // ever taken
+	dropped    uint64 // of all that was written
 	flushing   bool
 	idle       chan struct{} // closed when nothing waits; nil unless somebody asks
 }
@@ -102,6 +104,14 @@ func (s *Shipper) signal() {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Counts returns how many lines were taken and dropped since New, and the bytes
+// in memory.
+func (s *Shipper) Counts() (lines, dropped uint64, buffered int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lines, s.dropped, s.total
 }
 
 // Kick makes the Shipper try to connect at once: a session has registered.

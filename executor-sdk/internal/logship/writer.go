@@ -66,9 +66,11 @@ func (w *Writer) Write(at time.Time, level int, message string, attrs []byte, tr
 	if w.dropping = !s.fits(w, size) || w.dropping && !s.relaxed(w); w.dropping {
 		w.last++
 		w.dropped++
+		s.dropped++
 		return
 	}
 	w.tellDropped(at)
+	s.lines++
 	w.add(line)
 }
 

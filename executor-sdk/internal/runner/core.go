@@ -23,9 +23,11 @@ type Effect struct {
 	Results []*proto.Result
 	Ask     []*proto.InventoryItem
 
-	// Records go to the journal. Durable, unless nil, is the event that they
-	// are on the disk, or could not be written.
+	// Records go to the journal. Written, unless nil, is the event that they
+	// would survive the process, Durable that they are on the disk, or could not
+	// be written.
 	Records []journal.Record
+	Written func(now time.Time) []Effect
 	Durable func(now time.Time, err error) []Effect
 
 	// Start calls the handler of an offer; its end is Core.Returned.
@@ -61,6 +63,11 @@ func (c *Core) step(event func(m *machine)) []Effect {
 		x := Effect{
 			Link: e.link, Answers: e.answers, Started: e.started, Results: e.results, Ask: e.ask,
 			Records: e.records, Exit: e.exit,
+		}
+		if written := e.written; written != nil {
+			x.Written = func(now time.Time) []Effect {
+				return c.step(func(*machine) { written(now) })
+			}
 		}
 		if done := e.done; done != nil {
 			x.Durable = func(now time.Time, err error) []Effect {

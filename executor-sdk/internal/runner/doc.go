@@ -22,8 +22,9 @@
 //     grant later than AcceptTTL after the answer starts nothing.
 //   - A slot is taken from accepting until the handler has returned, even if it
 //     ignores its cancelled context.
-//   - A result stands in the journal before it is sent, and is sent again,
-//     through any session, until an admin node has acknowledged it.
+//   - A result stands in the journal's file before it is sent, where the next
+//     process finds it, and is sent again, through any session, until an admin
+//     node has acknowledged it.
 //   - When no node renewed the lease for its time less a margin, everything is
 //     cancelled.
 //

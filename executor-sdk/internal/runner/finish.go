@@ -24,22 +24,46 @@ func (m *machine) returned(now time.Time, a *attempt, r Return) *proto.Result {
 	return a.message(o, r, now)
 }
 
-// write puts a result into the journal; it is sent when it stands there. The
-// caller has counted it in a.writes.
+// write puts a result into the journal, and sends it as soon as the next process
+// would find it there. The fsync goes on meanwhile: should the machine fail
+// before it is done, the journal says less than the admin may know already, and
+// what it says then is a duplicate, or unknown, as it would be had the machine
+// failed a moment sooner (docs/adr/0027). The caller has counted it in a.writes.
 func (m *machine) write(a *attempt, result *proto.Result, body []byte) {
 	r := record(journal.Done, a.key)
 	r.Body = body
-	m.append([]journal.Record{r}, func(now time.Time, _ error) {
-		// A journal that refuses costs safety against a crash, but no result:
-		// it is sent all the same, and the journal takes it when it can.
-		a.writes--
+	owed := true
+	owe := func(now time.Time) {
+		owed = false
 		if a.result != nil {
 			a.next = result
 			return
 		}
 		a.result, a.via, a.sends = result, nil, 0
 		m.send(now, []*attempt{a}, nil)
-	})
+	}
+	m.emit(effect{records: []journal.Record{r}, written: owe, done: func(now time.Time, _ error) {
+		a.writes--
+		if owed {
+			// A journal that refuses costs safety against a crash, but no result:
+			// it is sent all the same, and the journal takes it when it can.
+			owe(now)
+			return
+		}
+		if m.settle(a) {
+			m.append([]journal.Record{record(journal.Settled, a.key)}, nil)
+		}
+	}})
+}
+
+// settle forgets an attempt of which everything is acknowledged and nothing is
+// on its way to the journal.
+func (m *machine) settle(a *attempt) bool {
+	if a.phase != ended || a.writes > 0 || a.result != nil {
+		return false
+	}
+	delete(m.attempts, a.key)
+	return true
 }
 
 // writeNow is write for the results that the machine makes itself.
@@ -124,8 +148,7 @@ func (m *machine) acks(now time.Time, list []*proto.ResultAck) {
 		switch {
 		case a.result != nil:
 			follow = append(follow, a)
-		case a.phase == ended && a.writes == 0:
-			delete(m.attempts, a.key)
+		case m.settle(a):
 			settled = append(settled, record(journal.Settled, a.key))
 		}
 	}

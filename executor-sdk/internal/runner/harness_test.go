@@ -111,8 +111,22 @@ func brief(r *proto.Result) string {
 	return s
 }
 
+// written lets what waits get into the file, where it is not safe from the
+// machine yet.
+func (b *bench) written() {
+	for i := range b.unsaved {
+		if written := b.unsaved[i].written; written != nil {
+			b.unsaved[i].written = nil
+			b.do(func() { written(b.now) })
+		}
+	}
+}
+
 // saved lets the disk finish all appends that wait, with err.
 func (b *bench) saved(err error) {
+	if err == nil {
+		b.written()
+	}
 	all := b.unsaved
 	b.unsaved = nil
 	for _, e := range all {

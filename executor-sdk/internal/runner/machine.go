@@ -57,7 +57,8 @@ type effect struct {
 	ask     []*proto.InventoryItem
 
 	records []journal.Record
-	done    func(now time.Time, err error) // event after records; nil = nobody waits
+	written func(now time.Time)            // event when they would survive this process; nil = nobody waits
+	done    func(now time.Time, err error) // event when they are durable; nil = nobody waits
 
 	start  *attempt // call the handler
 	cancel *attempt // cancel the context with its cause
@@ -172,6 +173,18 @@ func (m *machine) owed() int {
 	n := 0
 	for _, a := range m.attempts {
 		if !a.abandoned || a.phase == ended || a.result != nil || a.writes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// unsettled is the number of attempts with a result, in the journal or on its
+// way there, that no admin node has acknowledged.
+func (m *machine) unsettled() int {
+	n := 0
+	for _, a := range m.attempts {
+		if a.result != nil || a.phase == ended {
 			n++
 		}
 	}

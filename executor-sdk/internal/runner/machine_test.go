@@ -256,6 +256,43 @@ func TestARefusedOneStepOfferIsNotTakenLater(t *testing.T) {
 	b.expect("A answer 2/2 yes", "A started 2/2", "start 2/2")
 }
 
+// A result does not wait for the fsync of its record, and its record does not
+// leave the journal before that.
+func TestAResultIsSentBeforeItsFsync(t *testing.T) {
+	for name, err := range map[string]error{"that works": nil, "that fails": errDisk} {
+		t.Run(name, func(t *testing.T) {
+			b, A := newBench(t, 1), &testLink{name: "A"}
+			b.up(A)
+			b.offer(A, offer(1, 1, idempotent))
+			b.returns("1/1", Return{})
+			b.seen = nil
+			b.expect()
+			b.written()
+			b.expect("A result 1/1 SUCCEEDED")
+			b.ack(1, 1)
+			b.expect() // the acknowledgement was quicker than the disk
+			b.saved(err)
+			b.expect("write settled 1/1")
+			b.expectNothingLeft()
+		})
+	}
+}
+
+func TestAResultThatCannotBeWrittenIsSent(t *testing.T) {
+	b, A := newBench(t, 1), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.returns("1/1", Return{})
+	b.seen = nil
+	b.saved(errDisk)
+	b.expect("A result 1/1 SUCCEEDED")
+	b.ack(1, 1)
+	b.expect("write settled 1/1")
+	b.expectNothingLeft()
+}
+
+var errDisk = errors.New("the disk is full")
+
 func TestSecondResultWaitsForTheFirstAck(t *testing.T) {
 	b, A := newBench(t, 1), &testLink{name: "A"}
 	b.up(A)
@@ -397,7 +434,7 @@ func TestStop(t *testing.T) {
 	b.do(func() { b.m.stop(b.now) })
 	b.expect("cancel 1/1: executor is stopping", "write done 2/1")
 	b.saved(nil)
-	b.expect("write done 3/1", "A answer 3/1 no void", "A result 2/1 NEVER_STARTED")
+	b.expect("A result 2/1 NEVER_STARTED", "write done 3/1", "A answer 3/1 no void")
 	b.returns("1/1", Return{Kind: KindRetryable, Error: "half done"})
 	b.saved(nil)
 	require.Equal(t, "executor is stopping: half done", b.results[len(b.results)-1].GetError())

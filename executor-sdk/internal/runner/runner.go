@@ -20,7 +20,7 @@ const tickInterval = 100 * time.Millisecond
 
 // Journal is what Runner needs of a journal.Journal.
 type Journal interface {
-	Append(records []journal.Record, done func(error))
+	Append(records []journal.Record, written func(), done func(error))
 	Err() error
 }
 
@@ -37,6 +37,10 @@ type Options struct {
 	Known func(handler string) bool
 	// Call runs the handler of an offer. It is called in a goroutine per attempt.
 	Call func(ctx context.Context, o *proto.Offer) Return
+	// Ended hears of every handler that returned, Refused of every offer that was
+	// refused; may be nil. They must not wait.
+	Ended   func(handler string, o proto.Outcome, took time.Duration)
+	Refused func(code string)
 	// Exit ends the process; needed when Limits.ExitIfIgnored is set.
 	Exit func()
 	// Found is what earlier processes left in the journal.
@@ -58,6 +62,12 @@ type Runner struct {
 
 // New returns a Runner that watches the time while Run runs.
 func New(o Options) *Runner {
+	if o.Ended == nil {
+		o.Ended = func(string, proto.Outcome, time.Duration) {}
+	}
+	if o.Refused == nil {
+		o.Refused = func(string) {}
+	}
 	r := &Runner{options: o, wake: make(chan struct{}, 1), machine: newMachine(o.Boot, o.Limits, o.Known)}
 	r.machine.recover(o.Found)
 	return r
@@ -110,6 +120,11 @@ func (r *Runner) act(e *effect) {
 	switch {
 	case e.answers != nil:
 		e.link.Answer(e.answers)
+		for _, a := range e.answers {
+			if !a.GetAccepted() {
+				r.options.Refused(a.GetRejectCode())
+			}
+		}
 	case e.started != nil:
 		e.link.Started(e.started)
 	case e.results != nil:
@@ -117,10 +132,14 @@ func (r *Runner) act(e *effect) {
 	case e.ask != nil:
 		e.link.Ask(e.ask)
 	case e.records != nil && e.done == nil:
-		r.options.Journal.Append(e.records, nil)
+		r.options.Journal.Append(e.records, nil, nil)
 	case e.records != nil:
+		var written func()
+		if then := e.written; then != nil {
+			written = func() { r.event(func(_ *machine, now time.Time) { then(now) }) }
+		}
 		done := e.done
-		r.options.Journal.Append(e.records, func(err error) {
+		r.options.Journal.Append(e.records, written, func(err error) {
 			r.event(func(_ *machine, now time.Time) { done(now, err) })
 		})
 	case e.start != nil:
@@ -176,7 +195,9 @@ func Panicked(p any) Return {
 
 func (r *Runner) finish(a *attempt, back Return) {
 	var result *proto.Result
+	handler := a.offer.GetHandler() // forgotten by returned
 	r.event(func(m *machine, now time.Time) { result = m.returned(now, a, back) })
+	r.options.Ended(handler, result.GetOutcome(), time.Duration(result.GetDurationUs())*time.Microsecond)
 	// Encoded outside of the lock: an output may be large.
 	body, err := gproto.Marshal(result)
 	if err != nil {
@@ -257,6 +278,13 @@ func (r *Runner) Left() (running, owed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.machine.used, r.machine.owed()
+}
+
+// Unsettled is how many attempts have ended that no admin node has acknowledged.
+func (r *Runner) Unsettled() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.unsettled()
 }
 
 // LeaseLost reports whether the lease is lost now.

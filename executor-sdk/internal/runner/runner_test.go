@@ -23,10 +23,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // memory is a journal that is durable at once.
 type memory struct{ err error }
 
-func (j *memory) Append(_ []journal.Record, done func(error)) {
-	if done != nil {
-		go done(j.err)
-	}
+func (j *memory) Append(_ []journal.Record, written func(), done func(error)) {
+	go func() {
+		if written != nil && j.err == nil {
+			written()
+		}
+		if done != nil {
+			done(j.err)
+		}
+	}()
 }
 
 func (j *memory) Err() error { return j.err }

@@ -44,6 +44,7 @@ type Fleet struct {
 	mu       sync.Mutex       // guards what follows
 	claimed  map[string]*Link // node → its session, registered or about to be
 	ready    []*Link          // registered
+	opened   uint64           // how many ever were registered
 	nodes    map[string]*target
 	changed  chan struct{} // closed and replaced when claimed or nodes change
 	aloneAt  time.Time     // since when there is no session
@@ -214,6 +215,7 @@ func (f *Fleet) admit(link *Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ready = append(f.ready, link)
+	f.opened++
 	f.refused = nil
 }
 
@@ -294,6 +296,13 @@ func (f *Fleet) Health() error {
 		return errAdminLeft
 	}
 	return f.refused
+}
+
+// Sessions counts the sessions that stand, and those that ever did.
+func (f *Fleet) Sessions() (now int, opened uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.ready), f.opened
 }
 
 // current returns the registered sessions.

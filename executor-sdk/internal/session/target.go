@@ -152,10 +152,21 @@ func (f *Fleet) verdict(t *target, now time.Time) (wait time.Duration, over bool
 		return -1, false
 	case t.node != "", len(f.nodes) == 0:
 		return 0, false
-	case len(f.claimed) > 0:
+	case len(f.claimed) > 0, f.listed(t.address):
 		return -1, false
 	}
 	return max(0, seedPatience-now.Sub(f.aloneAt)), false
+}
+
+// listed reports whether a node of the list has the address: its own target
+// tries it. mu is held.
+func (f *Fleet) listed(address string) bool {
+	for _, t := range f.nodes {
+		if t.address == address {
+			return true
+		}
+	}
+	return false
 }
 
 // tell logs a failure once, until it changes or a session stood again.

@@ -2660,6 +2660,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
+            traceId?: string;
         };
         RunCounts: {
             /**
@@ -2802,6 +2804,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
+            traceId?: string;
         };
         RunParts: {
             /** @description The shards in order, then the hooks before and after them */

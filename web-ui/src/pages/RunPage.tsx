@@ -158,6 +158,13 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             </Link>
           </Fact>
         )}
+        {run.traceId && (
+          <Fact label={t('runs.detail.trace')}>
+            <span className="mono" style={{ overflowWrap: 'anywhere' }}>
+              {run.traceId}
+            </span>
+          </Fact>
+        )}
         {run.message && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (

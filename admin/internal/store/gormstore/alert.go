@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -291,4 +292,28 @@ func (s *Store) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids 
 		out[r.ID] = contexts[i]
 	}
 	return out, nil
+}
+
+// OutboxLag looks at one row of each index: events that nobody has expanded,
+// by id, and deliveries that are pending, by their time.
+func (s *Store) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
+	err = s.look(ctx, "read outbox lag", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var now, event, delivery int64
+			if err := rows.Scan(&now, &event, &delivery); err != nil {
+				return err
+			}
+			oldest := now
+			for _, since := range [...]int64{event, delivery} {
+				if since > 0 {
+					oldest = min(oldest, since)
+				}
+			}
+			lag = time.Duration(now-oldest) * time.Millisecond
+			return nil
+		}, "SELECT "+s.d.clock()+","+
+			" COALESCE((SELECT created_at FROM alert_events WHERE expanded_at = 0 ORDER BY id LIMIT 1), 0),"+
+			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(domain.DeliveryPending))
+	})
+	return lag, err
 }

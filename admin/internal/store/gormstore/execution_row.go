@@ -14,6 +14,7 @@ const (
 	reasonSize    = 32
 	nameSize      = 190
 	errorKindSize = 64
+	traceSize     = 64
 )
 
 type executionRow struct {
@@ -36,6 +37,7 @@ type executionRow struct {
 	parentID, role, shardIndex, shardTotal          int64
 	boundID, stage                                  int64
 	picks                                           string
+	traceparent                                     string
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -101,6 +103,7 @@ var executionTable = table[executionRow]{
 			intColumn("bound_id", func(r *r) *int64 { return &r.boundID }),
 			intColumn("stage", func(r *r) *int64 { return &r.stage }),
 			longColumn("picks", kindLongText, func(r *r) *string { return &r.picks }),
+			textColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent }),
 		}
 	}(),
 }
@@ -161,6 +164,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
 		parentID: int64(e.Parent), role: int64(e.Part), shardIndex: int64(e.Shard), shardTotal: int64(e.Shards),
 		boundID: int64(e.Bound), stage: int64(e.Stage), picks: picksText(e.Picks),
+		traceparent: string(e.Trace),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -196,6 +200,7 @@ func (r *executionRow) execution() domain.Execution {
 		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
 		Parent: domain.ExecutionID(r.parentID), Part: domain.Part(r.role), Shard: int(r.shardIndex), Shards: int(r.shardTotal),
 		Bound: domain.InstanceID(r.boundID), Stage: domain.Stage(r.stage), Picks: picksOf(r.picks),
+		Trace: domain.Trace(r.traceparent),
 	}
 }
 

@@ -42,7 +42,10 @@ func BenchmarkMillionLines(b *testing.B) {
 				"level_at_rest": func() store.ReadLogParams { return store.ReadLogParams{MinLevel: &failures, Limit: 1000} },
 			} {
 				var took []time.Duration
-				for range 200 {
+				for range 100 {
+					if what == "search_number" && len(took) == 10 {
+						break // each inflates most of the log
+					}
 					began := time.Now()
 					w.readOn(p())
 					took = append(took, time.Since(began))
@@ -60,9 +63,10 @@ func (w *logWorld) fill(lines int64) {
 	w.tb.Helper()
 	random := rand.New(rand.NewPCG(2, 2))
 	at := time.UnixMilli(1800000000000).UTC()
-	for first := int64(1); first <= lines; first += 500 {
+	const batch = 4000
+	for first := int64(1); first <= lines; first += batch {
 		c := domain.LogChunk{TenantID: w.tenant, ExecutionID: w.run.ID, Attempt: 1, FirstLine: first}
-		for n := first; n < first+500; n++ {
+		for n := first; n < first+batch; n++ {
 			at = at.Add(time.Duration(random.IntN(3)) * time.Millisecond)
 			c.Lines = append(c.Lines, domain.LogLine{
 				Number: n, At: at, Message: fmt.Sprintf("order %d of customer %08x reconciled", n, random.Uint32()), Attrs: fmt.Appendf(nil, `{"amount":%d}`, random.IntN(1e6)),

@@ -17,7 +17,7 @@ import (
 const (
 	// maxLogRead bounds what one ReadLog inflates while it looks for matching
 	// lines, in bytes of text: about 50 ms.
-	maxLogRead = 8 << 20
+	maxLogRead = 16 << 20
 	// summaryPage is how many chunks one statement looks at for matching lines,
 	// bodyPage how many are inflated, and looked at when all lines match.
 	summaryPage = 256
@@ -206,7 +206,7 @@ func (r *logReader) bodies(ctx context.Context, first []int64) (map[int64][]doma
 		if err := rows.Scan(&at, &raw, &format, &body); err != nil {
 			return err
 		}
-		lines, err := logchunk.Decode(body, format, r.p.Attempt)
+		lines, err := logchunk.Find(body, format, r.p.Attempt, &r.filter)
 		out[at] = lines
 		r.page.Read += int(max(raw, int64(len(body))))
 		return err

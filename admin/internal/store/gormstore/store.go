@@ -40,6 +40,8 @@ type Options struct {
 	// Rearmed is called after a commit that set the next fire time of a fixed
 	// delay, which may be near; it must not block. It may be nil.
 	Rearmed func()
+	// Observe is told of every transaction, after it; it must not block. It may be nil.
+	Observe func(Transaction)
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 	// LogLimits bound what handlers' logs may fill.
@@ -68,6 +70,7 @@ type Store struct {
 	due         foundDue
 	nextFireOf  store.NextFireFunc
 	onRearm     func()
+	observe     func(Transaction)
 
 	newID atomic.Pointer[func() int64]
 }
@@ -92,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func OpenReader(o Options) (*Store, error) { return connect(o) }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, past: newPast(), logLimits: o.LogLimits}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -68,8 +68,23 @@ func (s *Store) runChecked(ctx context.Context, step string, landed func(context
 	return s.repeat(ctx, step, landed, func(ctx context.Context) error { return s.tryOnce(ctx, step, fn) })
 }
 
-// repeat calls once, which is one try of a transaction, as runChecked says.
+// repeat calls once, which is one try of a transaction, as runChecked says, and
+// lets the observer know.
 func (s *Store) repeat(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
+	if s.observe == nil {
+		return s.try(ctx, step, landed, once)
+	}
+	began, tries := time.Now(), 0
+	err := s.try(ctx, step, landed, func(ctx context.Context) error {
+		tries++
+		return once(ctx)
+	})
+	s.observe(Transaction{Step: step, Took: time.Since(began), Repeats: max(0, tries-1), Err: err})
+	return err
+}
+
+// try is repeat.
+func (s *Store) try(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	backoff := txBackoff

@@ -145,17 +145,40 @@ var errDamaged = errors.New("the log chunk is damaged")
 
 // Decode returns the lines of a body.
 func Decode(body []byte, format, attempt int) ([]domain.LogLine, error) {
-	r := flate.NewReader(bytes.NewReader(body))
-	defer r.Close()
-	raw, err := io.ReadAll(io.LimitReader(r, maxInflated+1))
-	if err != nil {
+	return Find(body, format, attempt, &Filter{})
+}
+
+// readers are used again: an inflater has 40 KB of tables.
+var readers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
+func inflate(body []byte) ([]byte, error) {
+	r := readers.Get().(io.ReadCloser)
+	defer readers.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(body), nil); err != nil {
+		return nil, err
+	}
+	raw := bytes.NewBuffer(make([]byte, 0, MaxBytes+MaxBytes/4))
+	if _, err := raw.ReadFrom(io.LimitReader(r, maxInflated+1)); err != nil {
 		return nil, fmt.Errorf("inflate log chunk: %w", err)
 	}
-	if len(raw) > maxInflated {
+	if raw.Len() > maxInflated {
 		return nil, fmt.Errorf("%w: it inflates to more than %d bytes", errDamaged, maxInflated)
+	}
+	return raw.Bytes(), nil
+}
+
+// Find returns the lines of a body, or none when the filter's text is nowhere
+// in it: taking the lines apart costs more than that look.
+func Find(body []byte, format, attempt int, f *Filter) ([]domain.LogLine, error) {
+	raw, err := inflate(body)
+	if err != nil {
+		return nil, err
 	}
 	switch format {
 	case FormatBinary:
+		if !f.mayBeIn(raw) {
+			return nil, nil
+		}
 		return decodeBinary(raw, attempt)
 	case FormatJSON:
 		return decodeJSON(raw, attempt)

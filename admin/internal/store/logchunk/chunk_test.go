@@ -75,10 +75,13 @@ func TestNothingThatMatchesIsPassedOver(t *testing.T) {
 	passed, looked := 0, 0
 	for range 300 {
 		part := lines(random, 1+random.IntN(300))
-		_, s := Encode(part)
+		if random.IntN(4) == 0 {
+			part[0].Message += " 300 \u212a, \u0130zmir"
+		}
+		body, s := Encode(part)
 		for range 30 {
 			l := part[random.IntN(len(part))]
-			text := []string{l.Message, string(l.Attrs), l.TraceID, "no such text anywhere", "Customer", "zzz"}[random.IntN(6)]
+			text := []string{l.Message, string(l.Attrs), l.TraceID, "no such text anywhere", "Customer", "zzz", "300 k", "zmir"}[random.IntN(8)]
 			if len(text) > 0 {
 				from := random.IntN(len(text))
 				text = text[from : from+1+random.IntN(len(text)-from)]
@@ -91,8 +94,11 @@ func TestNothingThatMatchesIsPassedOver(t *testing.T) {
 				}
 			}
 			may := f.MayHold(s.Levels, s.Aid)
+			found, err := Find(body, FormatBinary, 3, &f)
+			require.NoError(t, err)
 			if matches > 0 {
 				require.True(t, may, "%q", f.text)
+				require.Equal(t, part, found, "%q", f.text)
 				continue
 			}
 			anywhere := NewFilter(math.MinInt, f.text)

@@ -1,8 +1,10 @@
 package logchunk
 
 import (
+	"bytes"
 	"math/bits"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -67,6 +69,29 @@ func (f *Filter) MayHold(levels Levels, aid []byte) bool {
 		}
 	}
 	return true
+}
+
+// mayBeIn says that the text may be in the texts that stand in raw, one after
+// the other. Only no is certain.
+func (f *Filter) mayBeIn(raw []byte) bool {
+	if f.text == "" {
+		return true
+	}
+	for i := range len(f.text) {
+		if f.text[i] >= utf8.RuneSelf {
+			return bytes.Contains(bytes.ToLower(raw), []byte(f.text))
+		}
+	}
+	lower := make([]byte, len(raw))
+	for i, c := range raw {
+		if c-'A' < 26 {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	// The two letters beyond ASCII that become letters of ASCII: K as the sign
+	// for kelvin, and the capital I with a dot.
+	return bytes.Contains(lower, []byte(f.text)) || bytes.Contains(raw, []byte("\u212a")) || bytes.Contains(raw, []byte("\u0130"))
 }
 
 // Match says whether the line is looked for.

@@ -85,6 +85,7 @@ export const runs = {
     emptyHelp: 'Each fire time of a job leaves one run here, with its state, its reason and its log. Run a job now to see the first.',
   },
   detail: {
+    trace: 'Trace',
     title: 'Run {{id}}',
     cancel: 'Cancel run',
     cancelTitle: 'Cancel this run?',

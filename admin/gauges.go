@@ -1,0 +1,119 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+)
+
+// exportGauges registers what is read from the rooms when a scrape asks.
+func (a *Admin) exportGauges() {
+	m := a.metrics
+	m.number("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })
+	m.number("carillon_nodes", "Admin nodes that are on the list, as this one knows.", func() int { return len(a.members.nodes()) })
+	m.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", a.planner.Lag)
+	m.seconds("carillon_clock_skew_seconds", "This node's wall clock less the database's.", func() time.Duration { return time.Since(a.clock.Now().Round(0)) })
+	m.state("carillon_clock_held", "1 while firing is held because the database's clock leapt.", a.clockHeld)
+	m.state("carillon_history_held", "1 while firing is held because the database has lost commits.", func() bool { return a.rolledBack() != 0 })
+	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", a.planner.HeldBack)
+	m.state("carillon_draining", "1 while this node stops: it begins nothing new and finishes what is under way.", a.draining.Load)
+	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", func() (n int) {
+		for _, of := range a.waiting() {
+			n += of
+		}
+		return n
+	})
+	m.number("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
+	m.seconds("carillon_outbox_lag_seconds", "How long the oldest alert that could be told has waited in the outbox; looked at every few seconds.", func() time.Duration {
+		return time.Duration(a.outboxLag.Load())
+	})
+	m.registry.MustRegister(a.queueReading(), a.gatewayReading(), a.poolReading())
+}
+
+// outboxLookEvery is how often the outbox's lag is read.
+const outboxLookEvery = 5 * time.Second
+
+func (a *Admin) lookAtOutbox(ctx context.Context) error {
+	lag, err := a.store.OutboxLag(ctx)
+	if err == nil {
+		a.outboxLag.Store(int64(lag))
+	}
+	return err
+}
+
+// queueReading is the length of the queues between the steps.
+func (a *Admin) queueReading() *reading {
+	r := &reading{}
+	length := r.desc("carillon_queue_length", "Items that wait for their transaction, by queue.", "queue")
+	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
+		named := map[string][]batch.Worker{"results": {a.completer.Results()}}
+		queues := a.dispatcher.Queues() // offers, one per worker; then answers, give-backs, admissions
+		rest := len(queues) - 3
+		named["offers"] = queues[:rest]
+		for i, name := range [...]string{"answers", "give_backs", "admissions"} {
+			named[name] = queues[rest+i : rest+i+1]
+		}
+		for name, queues := range named {
+			n := 0
+			for _, q := range queues {
+				n += q.Len()
+			}
+			emit(length, prometheus.GaugeValue, float64(n), name)
+		}
+	}
+	return r
+}
+
+// gatewayReading is one look at all sessions.
+func (a *Admin) gatewayReading() *reading {
+	r := &reading{}
+	sessions := r.desc("carillon_sessions", "Executor sessions on this node; an instance has one on each node.")
+	doubted := r.desc("carillon_sessions_doubted", "Sessions whose instance does not answer now: it gets no offers.")
+	draining := r.desc("carillon_sessions_draining", "Sessions whose instance takes nothing more.")
+	slots := r.desc("carillon_slots", "Slots of the instances connected here.")
+	used := r.desc("carillon_slots_used", "Of these slots, those that are taken, by any node.")
+	opened := r.desc("carillon_sessions_opened_total", "Sessions that began.")
+	ended := r.desc("carillon_sessions_ended_total", "Sessions that ended.")
+	refused := r.desc("carillon_handshakes_failed_total", "Connections without a session: refused (told why, such as a bad token), dropped (broken off, or too many at once).", "result")
+	away := r.desc("carillon_connections_turned_away_total", "Connections to the executors' port that were closed at once: too many, in all or from one address.")
+	bytes := r.desc("carillon_wire_bytes_total", "Bytes from and to executors, inside of TLS.", "connection", "direction")
+	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
+		s := a.gateway.Stats()
+		for desc, n := range map[int]int{sessions: s.Sessions, doubted: s.Doubted, draining: s.Draining, slots: s.Slots, used: s.Used} {
+			emit(desc, prometheus.GaugeValue, float64(n))
+		}
+		count := func(desc int, n uint64, labels ...string) { emit(desc, prometheus.CounterValue, float64(n), labels...) }
+		count(opened, s.Opened)
+		count(ended, s.Ended)
+		count(refused, s.Refused, "refused")
+		count(refused, s.Dropped, "dropped")
+		count(away, uint64(a.gateway.TurnedAway()))
+		count(bytes, s.Control.In, "control", "in")
+		count(bytes, s.Control.Out, "control", "out")
+		count(bytes, s.Logs.In, "logs", "in")
+		count(bytes, s.Logs.Out, "logs", "out")
+	}
+	return r
+}
+
+// poolReading is the use of the database connections.
+func (a *Admin) poolReading() *reading {
+	r := &reading{}
+	open := r.desc("carillon_database_connections", "Open connections, by pool and by whether they are in use.", "pool", "state")
+	limit := r.desc("carillon_database_connections_max", "Connections that the pool may open.", "pool")
+	waits := r.desc("carillon_database_waits_total", "Times that somebody had to wait for a connection.", "pool")
+	waited := r.desc("carillon_database_wait_seconds_total", "Time spent waiting for connections.", "pool")
+	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
+		for _, p := range a.store.Pools() {
+			emit(open, prometheus.GaugeValue, float64(p.InUse), p.Name, "in_use")
+			emit(open, prometheus.GaugeValue, float64(p.Idle), p.Name, "idle")
+			emit(limit, prometheus.GaugeValue, float64(p.MaxOpenConnections), p.Name)
+			emit(waits, prometheus.CounterValue, float64(p.WaitCount), p.Name)
+			emit(waited, prometheus.CounterValue, p.WaitDuration.Seconds(), p.Name)
+		}
+	}
+	return r
+}

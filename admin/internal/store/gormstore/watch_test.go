@@ -1,0 +1,98 @@
+package gormstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// The oldest thing that could be told decides, be it an event or a delivery.
+func TestOutboxLag(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			ctx := t.Context()
+			tenant := domain.TenantID(7)
+			require.NoError(t, s.CreateTenant(ctx, domain.Tenant{ID: tenant, Name: "acme"}))
+			lag := func() time.Duration {
+				got, err := s.OutboxLag(ctx)
+				require.NoError(t, err)
+				return got
+			}
+			require.Zero(t, lag(), "nothing to tell")
+			now, err := s.Now(ctx)
+			require.NoError(t, err)
+			require.NoError(t, s.RecordAlerts(ctx, []domain.AlertEvent{{
+				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k", CreatedAt: now.Add(-time.Hour),
+			}}))
+			require.GreaterOrEqual(t, lag(), time.Hour)
+			_, err = s.ExpandAlertEvents(ctx, 10, func(store.AlertContext) []domain.Delivery {
+				return []domain.Delivery{{ID: 2, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
+			})
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, lag(), time.Minute)
+			require.Less(t, lag(), time.Hour)
+			require.NoError(t, s.FinishDelivery(ctx, 2, domain.DeliveryPending, time.Hour, "not now"))
+			require.Zero(t, lag(), "it waits for its next time, and for nobody")
+			require.NoError(t, s.FinishDelivery(ctx, 2, domain.DeliveryDelivered, 0, ""))
+			require.Zero(t, lag())
+		})
+	}
+}
+
+// Every transaction is seen once, with its name, its repetitions and its end.
+func TestObserve(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			var mu sync.Mutex
+			var seen []Transaction
+			s.observe = func(tx Transaction) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, tx)
+			}
+			broken := errors.New("not today")
+			require.NoError(t, s.run(t.Context(), "good", func(*txn) error { return nil }))
+			require.ErrorIs(t, s.run(t.Context(), "bad", func(*txn) error { return broken }), broken)
+			tries := 0
+			require.NoError(t, s.run(t.Context(), "again", func(*txn) error {
+				if tries++; tries < 3 {
+					return errStale
+				}
+				return nil
+			}))
+			require.Len(t, seen, 3)
+			require.Equal(t, []string{"good", "bad", "again"}, []string{seen[0].Step, seen[1].Step, seen[2].Step})
+			require.Equal(t, []int{0, 0, 2}, []int{seen[0].Repeats, seen[1].Repeats, seen[2].Repeats})
+			require.NoError(t, seen[0].Err)
+			require.ErrorIs(t, seen[1].Err, broken)
+			require.Positive(t, seen[0].Took)
+		})
+	}
+}
+
+func TestPools(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			require.NoError(t, s.Ping(context.Background()))
+			names, open := map[string]bool{}, 0
+			for _, p := range s.Pools() {
+				require.False(t, names[p.Name], "each once")
+				names[p.Name] = true
+				open += p.OpenConnections
+				require.Positive(t, p.MaxOpenConnections, p.Name)
+			}
+			require.Len(t, names, 2)
+			require.Positive(t, open)
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package tracing
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Trigger is the span of a run that is being created. A nil Trigger is none.
+type Trigger struct{ spans []trace.Span }
+
+// Plan begins the trigger span of a run that a schedule plans, and writes its
+// context into the run when it is recorded.
+func (t *Tracer) Plan(e *domain.Execution) *Trigger {
+	if t == nil {
+		return nil
+	}
+	return t.trigger(context.Background(), e)
+}
+
+// Ask begins the trigger span of a run that somebody asked for now; e.Trace is
+// the caller's context until then.
+func (t *Tracer) Ask(e *domain.Execution, now time.Time) *Trigger {
+	if t == nil {
+		return nil
+	}
+	caller := e.Trace
+	if e.NotBefore.Sub(now) < FarApart {
+		return t.trigger(contextOf(context.Background(), caller), e)
+	}
+	if caller == "" {
+		return t.trigger(context.Background(), e)
+	}
+	// The run's trace begins when it is due; the caller's shows that it asked.
+	own := t.trigger(context.Background(), e, trace.WithLinks(trace.Link{SpanContext: spanContext(caller)}))
+	if own == nil {
+		return nil
+	}
+	_, asked := t.tracer.Start(contextOf(context.Background(), caller), "schedule run", trace.WithSpanKind(trace.SpanKindProducer),
+		trace.WithAttributes(about(e)...), trace.WithLinks(trace.Link{SpanContext: own.spans[0].SpanContext()}))
+	own.spans = append(own.spans, asked)
+	return own
+}
+
+func (t *Tracer) trigger(ctx context.Context, e *domain.Execution, more ...trace.SpanStartOption) *Trigger {
+	_, span := t.tracer.Start(ctx, "trigger", append(more, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(about(e)...))...)
+	if !span.SpanContext().IsSampled() {
+		if span.SpanContext().IsValid() && e.Trace != "" {
+			return nil // not recorded, and everybody further on is to know: the caller's context goes on
+		}
+		e.Trace = ""
+		return nil
+	}
+	e.Trace = traceOf(span.SpanContext())
+	return &Trigger{[]trace.Span{span}}
+}
+
+// Done ends the span: the run is stored. Without it nothing is written.
+func (t *Trigger) Done() {
+	if t == nil {
+		return
+	}
+	for _, span := range t.spans {
+		span.End()
+	}
+}
+
+// Step writes a span about what was done for a run's current attempt.
+func (t *Tracer) Step(name string, e *domain.Execution, began, ended time.Time, more ...attribute.KeyValue) {
+	if t == nil || !e.Trace.Sampled() {
+		return
+	}
+	_, span := t.tracer.Start(contextOf(context.Background(), e.Trace.Attempt(e.Fence)), name,
+		trace.WithTimestamp(began), trace.WithAttributes(more...))
+	span.End(trace.WithTimestamp(ended))
+}
+
+// Attempt writes the span of an attempt that is over, by the stamps of its row.
+func (t *Tracer) Attempt(e *domain.Execution) {
+	if t == nil || !e.Trace.Sampled() || e.OfferedAt.IsZero() || e.FinishedAt.IsZero() {
+		return
+	}
+	_, id := e.Trace.Attempt(e.Fence).IDs()
+	ctx := withSpanID(contextOf(context.Background(), e.Trace), id)
+	_, span := t.tracer.Start(ctx, "attempt", trace.WithTimestamp(e.OfferedAt), trace.WithSpanKind(trace.SpanKindProducer),
+		trace.WithAttributes(append(about(e), attribute.Int("carillon.attempt", e.Attempt), attribute.Int64("carillon.fence", e.Fence),
+			attribute.String("carillon.instance.id", e.Instance.String()), attribute.String("carillon.state", e.State.String()))...))
+	if e.State != domain.Succeeded {
+		span.SetStatus(codes.Error, string(e.Reason))
+	}
+	span.End(trace.WithTimestamp(e.FinishedAt))
+}
+
+// Tell is a telling about a run; its end is told to the function that it
+// returns. e may be nil.
+func (t *Tracer) Tell(ctx context.Context, channel string, e *domain.Execution) (context.Context, func(error)) {
+	if t == nil || e == nil || !e.Trace.Sampled() {
+		return ctx, func(error) {}
+	}
+	attempt := e.Trace.Attempt(e.Fence)
+	var options []trace.SpanStartOption
+	parent := contextOf(ctx, attempt)
+	if time.Since(e.FinishedAt) >= FarApart {
+		parent = ctx
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: spanContext(attempt)}))
+	}
+	options = append(options, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(append(about(e), attribute.String("carillon.channel", channel))...))
+	ctx, span := t.tracer.Start(parent, "alert", options...)
+	return ctx, func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, "not taken") // the error may hold the receiver's address
+		}
+		span.End()
+	}
+}
+
+// about names a run. Ids are text: trace stores cut large numbers.
+func about(e *domain.Execution) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("carillon.run.id", e.ID.String()), attribute.String("carillon.job.id", e.JobID.String()),
+		attribute.String("carillon.tenant.id", e.TenantID.String()), attribute.String("carillon.cause", string(e.Cause)),
+		attribute.String("carillon.fire_time", e.FireAt.UTC().Format(time.RFC3339Nano)),
+	}
+}

@@ -1,0 +1,144 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/tracing"
+)
+
+// observed is the store as the rooms on a run's way get it: what passes through
+// is counted here, where a step's whole batch and its outcome are seen, and no
+// room has to know.
+type observed struct {
+	*gormstore.Store
+	metrics *metrics
+	tracer  *tracing.Tracer // nil: no traces
+	now     func() time.Time
+}
+
+func (a *Admin) observed() observed {
+	return observed{a.store, a.metrics, a.tracer, a.clock.Now}
+}
+
+// ClaimDueTriggers implements store.Triggers.
+func (o observed) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	if o.tracer == nil {
+		return o.Store.ClaimDueTriggers(ctx, p)
+	}
+	begun := map[domain.ExecutionID]*tracing.Trigger{} // of a transaction that is repeated, the first ones are never done
+	plan := p.Plan
+	p.Plan = func(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		out := plan(now, t, spec)
+		for i := range out.Executions {
+			if e := &out.Executions[i]; e.State == domain.Due {
+				begun[e.ID] = o.tracer.Plan(e)
+			}
+		}
+		return out
+	}
+	out, err := o.Store.ClaimDueTriggers(ctx, p)
+	for i := range out.Executions {
+		begun[out.Executions[i].ID].Done()
+	}
+	return out, err
+}
+
+// CreateExecution implements store.Executions.
+func (o observed) CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error) {
+	begun := o.tracer.Ask(&e, o.now())
+	run, created, err = o.Store.CreateExecution(ctx, e)
+	if err == nil && created {
+		begun.Done()
+	}
+	return run, created, err
+}
+
+// OfferExecutions implements store.Executions.
+func (o observed) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
+	o.metrics.batch.WithLabelValues("offer_executions").Observe(float64(len(offers)))
+	began := time.Now()
+	out, err := o.Store.OfferExecutions(ctx, offers)
+	ended := time.Now()
+	for i := range out {
+		o.metrics.offers[out[i].Status].Inc()
+		if out[i].Status == store.OfferMade {
+			o.tracer.Step("offer", &out[i].Execution, began, ended)
+		}
+	}
+	return out, err
+}
+
+// GrantOffers implements store.Executions.
+func (o observed) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
+	o.metrics.batch.WithLabelValues("grant_offers").Observe(float64(len(grants)))
+	began := time.Now()
+	out, err := o.Store.GrantOffers(ctx, grants)
+	ended := time.Now()
+	for i := range out {
+		if out[i].Granted {
+			o.tracer.Step("grant", &out[i].Execution, began, ended)
+		}
+		o.metrics.grants[out[i].Granted].Inc()
+	}
+	return out, err
+}
+
+// GiveBackOffers implements store.Executions.
+func (o observed) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
+	o.metrics.batch.WithLabelValues("give_back_offers").Observe(float64(len(items)))
+	out, err := o.Store.GiveBackOffers(ctx, items)
+	for i := range out {
+		if out[i].Status == store.OfferGone {
+			continue
+		}
+		if c := o.metrics.givenBack[items[i].Reason]; c != nil {
+			c.Inc()
+		} else {
+			o.metrics.givenBackFor.Inc()
+		}
+	}
+	return out, err
+}
+
+// FinishAttempts implements store.Executions.
+func (o observed) FinishAttempts(ctx context.Context, reports []store.AttemptReport) ([]store.FinishResult, error) {
+	o.metrics.batch.WithLabelValues("finish_attempts").Observe(float64(len(reports)))
+	began := time.Now()
+	out, err := o.Store.FinishAttempts(ctx, reports)
+	ended := time.Now()
+	for i := range out {
+		if out[i].Code == store.FinishStored {
+			o.tracer.Step("result", &out[i].Execution, began, ended)
+		}
+		if c := o.metrics.results[resultKey{reports[i].Report.Outcome, out[i].Code}]; c != nil {
+			c.Inc()
+		}
+	}
+	return out, err
+}
+
+// AppendLogs implements store.Logs.
+func (o observed) AppendLogs(ctx context.Context, list []store.LogAppend) (int, error) {
+	dropped, err := o.Store.AppendLogs(ctx, list)
+	if err != nil {
+		return dropped, err
+	}
+	chunks, bytes := 0, 0
+	for i := range list {
+		chunks += len(list[i].Chunks)
+		for j := range list[i].Chunks {
+			lines := list[i].Chunks[j].Lines
+			for k := range lines {
+				bytes += len(lines[k].Message) + len(lines[k].Attrs)
+			}
+		}
+	}
+	o.metrics.logChunks.WithLabelValues("dropped").Add(float64(dropped))
+	o.metrics.logChunks.WithLabelValues("stored").Add(float64(max(0, chunks-dropped)))
+	o.metrics.logBytes.Add(float64(bytes))
+	return dropped, nil
+}
