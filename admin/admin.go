@@ -49,6 +49,7 @@ type Admin struct {
 	completer  *completer.Completer
 	sweeper    *maintenance.Sweeper
 	follower   *follower
+	declarer   *declarer
 	alerting   *alerting.Service
 	auth       *auth.Service
 	box        *secret.Box
@@ -218,13 +219,14 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
+	a.declarer = &declarer{
+		catalogue: a.store, applied: applied{keep: reconcileEvery}, jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
+		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
+	}
 	port := gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: watched, NewID: a.ids.Next, Logger: a.log,
-		Declarer: &declarer{
-			jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
-			plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
-		},
+		Declarer: a.declarer, Flapping: a.flapping,
 	}
 	if err := a.executorPort(&port); err != nil {
 		return err
@@ -243,6 +245,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Chores: []maintenance.Chore{
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
 			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
 		},

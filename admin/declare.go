@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	gproto "google.golang.org/protobuf/proto"
@@ -15,12 +17,13 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// declarer makes jobs from what applications declare in code. A declared job
-// follows its declaration until somebody edits it in the console: from then on
-// it belongs to the console, and a different declaration is answered with a
-// notice.
+// declarer makes jobs from what applications declare in code, as docs/adr/0023
+// says: of the builds of an executor that are present, the newest one that
+// declares a job decides about it.
 type declarer struct {
-	jobs store.Jobs
+	catalogue store.Catalogue
+	applied   applied
+	jobs      store.Jobs
 	// calendars finds what declarations name; nil where none does.
 	calendars store.Calendars
 	newID     func() int64
@@ -34,78 +37,158 @@ type declarer struct {
 
 const declaredBy = "application"
 
-// Declare implements gateway.Declarer.
-func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []*proto.Handler) []*proto.Notice {
-	var notices []*proto.Notice
-	for _, h := range handlers {
-		for _, decl := range h.Jobs {
-			if err := d.declare(ctx, tenant, executor, h, decl); err != nil {
-				notices = append(notices, &proto.Notice{
-					Code: string(domain.CodeOf(err)), Subject: decl.Name, Message: err.Error(),
-				})
-			}
-		}
-	}
-	return notices
+// declared is a job as the newest build that declares it has it.
+type declared struct {
+	handler *proto.Handler
+	job     *proto.JobDeclaration
+	terms   domain.Declared
+	hash    string
 }
 
-func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, h *proto.Handler, decl *proto.JobDeclaration) error {
-	hash, err := declarationHash(h.Name, decl)
+// declare makes one job what its declaration says. An error is a reason why it
+// is not taken.
+func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, known map[string]bool) error {
+	if err := domain.CheckDeclaration(w.terms); err != nil {
+		return err
+	}
+	found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name)
+	job, deleted := &found.Job, false
+	if domain.Is(err, domain.CodeNotFound) {
+		job = nil
+		deleted, err = d.catalogue.WasDeclared(ctx, tenant, executor, w.job.Name)
+	}
 	if err != nil {
 		return err
 	}
-	found, err := d.jobs.FindJobByName(ctx, tenant, decl.Name)
+	if job != nil && known != nil && job.Declared.By == executor && job.Declared.Build != "" && !known[job.Declared.Build] {
+		return errNewerBuild
+	}
+	decl := domain.Declaration{Executor: executor, Declared: w.terms, Hash: w.hash}
+	step, err := domain.DecideDeclaration(decl, job, found.ExecutorName, deleted)
 	switch {
-	case domain.Is(err, domain.CodeNotFound):
-		return d.create(ctx, tenant, executor, h, decl, hash)
 	case err != nil:
 		return err
-	case found.DeclarationHash == hash && found.Executor == executor:
+	case step == domain.DeclareNothing:
 		return nil
-	case found.Executor != executor:
-		return domain.Errorf(domain.CodeConflict, "a job %q exists already and belongs to the executor %q", decl.Name, found.ExecutorName)
-	case found.Source != domain.SourceCode:
-		return domain.Errorf(domain.CodeConflict, "the job %q was edited in the console; the declaration in code is not applied", decl.Name)
+	case step == domain.DeclareMark:
+		return d.mark(ctx, tenant, job, w)
 	}
-	spec, err := d.specOf(ctx, tenant, h, decl)
+	spec, err := d.specOf(ctx, tenant, w.handler, w.job)
 	if err != nil {
 		return err
 	}
-	spec.Alert, spec.Labels = found.Spec.Alert, found.Spec.Labels
-	if decl.OwnerEmail == "" {
-		spec.Owner = found.Spec.Owner
+	if step == domain.DeclareCreate {
+		return d.create(ctx, tenant, executor, w, spec)
 	}
-	_, err = d.jobs.UpdateJob(ctx, store.UpdateJobParams{
-		Tenant: tenant, ID: found.ID, IfRevision: found.Revision, Spec: spec,
-		Source: domain.SourceCode, DeclarationHash: hash, By: declaredBy, Next: d.next(found.ID), Plan: d.plan,
+	if job != nil {
+		keepConsoles(&spec, &job.Spec, w.job)
+	}
+	switch {
+	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode):
+		return d.mark(ctx, tenant, job, w)
+	case step == domain.DeclarePropose:
+		return d.propose(ctx, tenant, executor, job, w, spec)
+	default:
+		return d.update(ctx, tenant, job, w, spec)
+	}
+}
+
+// propose asks; a job that belonged to the code until now belongs to the
+// console from here on.
+func (d *declarer) propose(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, job *domain.Job, w *declared, spec domain.JobSpec) error {
+	err := d.catalogue.Propose(ctx, domain.Proposal{
+		ID: d.newID(), TenantID: tenant, Executor: executor, Name: w.job.Name, Hash: w.hash,
+		Build: w.terms.Build, Version: w.terms.Version, Removal: w.terms.Removal, Spec: spec,
 	})
-	if domain.Is(err, domain.CodeRevisionMismatch) {
-		return nil // another instance of the same version was quicker
+	if err != nil || job == nil || job.Declared.Ownership == w.terms.Ownership && job.Declared.By == executor && !job.Declared.Gone {
+		return err
 	}
+	if err := d.catalogue.MarkDeclared(ctx, tenant, job.ID, store.DeclaredMark{Declared: w.terms}); err != nil {
+		return err
+	}
+	return d.wake(ctx, tenant, job)
+}
+
+// keepConsoles keeps what code cannot declare, or has not.
+func keepConsoles(spec, old *domain.JobSpec, decl *proto.JobDeclaration) {
+	spec.Alert, spec.Labels = old.Alert, old.Labels
+	if decl.OwnerEmail == "" {
+		spec.Owner = old.Owner
+	}
+	if s, was := &spec.Schedule, old.Schedule; s.Kind == was.Kind && s.Every == was.Every && s.StartAt.Equal(was.StartAt) {
+		s.Anchor = was.Anchor // a change of something else does not shift a fixed rate
+	}
+}
+
+// sameSpec compares what the store would write; what a calendar says is its
+// own and not the job's.
+func sameSpec(a, b *domain.JobSpec) bool {
+	texts := [2]string{}
+	for i, s := range []domain.JobSpec{*a, *b} {
+		s.Schedule.Calendars = slices.Clone(s.Schedule.Calendars)
+		for j := range s.Schedule.Calendars {
+			s.Schedule.Calendars[j].Content = nil
+		}
+		raw, err := json.Marshal(s)
+		if err != nil {
+			return false
+		}
+		texts[i] = string(raw)
+	}
+	return texts[0] == texts[1]
+}
+
+// mark notes who declares the job, and wakes it when it was paused for being
+// declared by nobody.
+func (d *declarer) mark(ctx context.Context, tenant domain.TenantID, job *domain.Job, w *declared) error {
+	if err := d.catalogue.MarkDeclared(ctx, tenant, job.ID, store.DeclaredMark{Declared: w.terms, Hash: w.hash}); err != nil {
+		return err
+	}
+	return d.wake(ctx, tenant, job)
+}
+
+func (d *declarer) wake(ctx context.Context, tenant domain.TenantID, job *domain.Job) error {
+	if !job.Declared.PausedGone || job.State != domain.JobPaused || job.UpdatedBy != declaredBy {
+		return nil
+	}
+	_, err := d.jobs.SetJobState(ctx, store.SetJobStateParams{
+		Tenant: tenant, ID: job.ID, State: domain.JobEnabled, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+	})
 	if err == nil {
-		d.log.Info("job follows its changed declaration", "tenant_id", tenant, "job_id", found.ID, "job", decl.Name)
 		d.changed()
 	}
 	return err
 }
 
-func (d *declarer) create(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, h *proto.Handler, decl *proto.JobDeclaration, hash string) error {
-	spec, err := d.specOf(ctx, tenant, h, decl)
+func (d *declarer) update(ctx context.Context, tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) error {
+	_, err := d.jobs.UpdateJob(ctx, store.UpdateJobParams{
+		Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceCode, DeclarationHash: w.hash,
+		Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+	})
+	if domain.Is(err, domain.CodeRevisionMismatch) {
+		return nil // another instance, or somebody in the console, was quicker
+	}
 	if err != nil {
 		return err
 	}
+	d.log.Info("job follows its changed declaration", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "version", w.terms.Version)
+	d.changed()
+	return d.wake(ctx, tenant, job)
+}
+
+func (d *declarer) create(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, spec domain.JobSpec) error {
 	id := domain.JobID(d.newID())
 	now := d.now()
-	_, err = d.jobs.CreateJob(ctx, domain.Job{
+	_, err := d.jobs.CreateJob(ctx, domain.Job{
 		ID: id, TenantID: tenant, Executor: executor, Partition: domain.PartitionOf(id),
-		State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: hash, Revision: 1,
+		State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: w.hash, Declared: w.terms, Revision: 1,
 		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: declaredBy, UpdatedBy: declaredBy,
 	}, d.next(id))
 	if domain.Is(err, domain.CodeConflict) {
 		return nil // another instance of the same application was quicker
 	}
 	if err == nil {
-		d.log.Info("job declared by the application", "tenant_id", tenant, "job_id", id, "job", decl.Name)
+		d.log.Info("job declared by the application", "tenant_id", tenant, "job_id", id, "job", w.job.Name)
 		d.changed()
 	}
 	return err

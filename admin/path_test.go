@@ -116,8 +116,11 @@ func TestTheWholePath(t *testing.T) {
 				require.Equal(t, "killed", r.Reason)
 			})
 			t.Run("bad input fails at once", func(t *testing.T) {
-				r := n.until(n.runNow(n.newJob("shop", "greet", map[string]any{"name": "bad"}), map[string]any{"name": 5}), "failed")
-				require.Equal(t, "bad_input", r.ErrorKind)
+				job, input := n.newJob("shop", "greet", map[string]any{"name": "bad"}), map[string]any{"input": map[string]any{"name": 5}}
+				n.do(http.MethodPost, "/api/v1/jobs/"+job+"/run", input, nil, 422)
+				var asked run
+				n.do(http.MethodPost, "/api/v1/jobs/"+job+"/run?allowUnfitInput=true", input, &asked, 201)
+				require.Equal(t, "bad_input", n.until(asked.ID, "failed").ErrorKind)
 			})
 		})
 	}

@@ -44,6 +44,13 @@ type Config struct {
 	// CARILLON_EXECUTOR_VERSION
 	Version string
 
+	// Generation orders the versions of the application, for example the number
+	// of the build: while two versions run at once, as in a rolling deploy, the
+	// handlers and jobs of the one with the higher generation count. Default 0:
+	// semantic versions are compared, and other ones by when the admin first
+	// saw them. CARILLON_EXECUTOR_GENERATION
+	Generation int64
+
 	// Labels of the instance, for routing and for people.
 	// CARILLON_EXECUTOR_LABELS, as "zone=a,disk=ssd"
 	Labels map[string]string

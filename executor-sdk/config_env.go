@@ -9,20 +9,21 @@ import (
 
 // The environment variables that fill zero fields of Config.
 const (
-	envName      = "CARILLON_EXECUTOR_NAME"
-	envAddresses = "CARILLON_EXECUTOR_ADDRESSES"
-	envToken     = "CARILLON_EXECUTOR_TOKEN"
-	envInstance  = "CARILLON_EXECUTOR_INSTANCE"
-	envVersion   = "CARILLON_EXECUTOR_VERSION"
-	envLabels    = "CARILLON_EXECUTOR_LABELS"
-	envSlots     = "CARILLON_EXECUTOR_SLOTS"
-	envJournal   = "CARILLON_EXECUTOR_JOURNAL"
-	envIdle      = "CARILLON_EXECUTOR_IDLE_AFTER"
-	envTLS       = "CARILLON_EXECUTOR_TLS"
-	envTLSCA     = "CARILLON_EXECUTOR_TLS_CA"
-	envTLSCert   = "CARILLON_EXECUTOR_TLS_CERT"
-	envTLSKey    = "CARILLON_EXECUTOR_TLS_KEY"
-	envTLSServer = "CARILLON_EXECUTOR_TLS_SERVER_NAME"
+	envName       = "CARILLON_EXECUTOR_NAME"
+	envAddresses  = "CARILLON_EXECUTOR_ADDRESSES"
+	envToken      = "CARILLON_EXECUTOR_TOKEN"
+	envInstance   = "CARILLON_EXECUTOR_INSTANCE"
+	envVersion    = "CARILLON_EXECUTOR_VERSION"
+	envGeneration = "CARILLON_EXECUTOR_GENERATION"
+	envLabels     = "CARILLON_EXECUTOR_LABELS"
+	envSlots      = "CARILLON_EXECUTOR_SLOTS"
+	envJournal    = "CARILLON_EXECUTOR_JOURNAL"
+	envIdle       = "CARILLON_EXECUTOR_IDLE_AFTER"
+	envTLS        = "CARILLON_EXECUTOR_TLS"
+	envTLSCA      = "CARILLON_EXECUTOR_TLS_CA"
+	envTLSCert    = "CARILLON_EXECUTOR_TLS_CERT"
+	envTLSKey     = "CARILLON_EXECUTOR_TLS_KEY"
+	envTLSServer  = "CARILLON_EXECUTOR_TLS_SERVER_NAME"
 )
 
 // fromEnv fills what is zero. It does not read a variable whose field is set.
@@ -46,6 +47,13 @@ func (c *Config) fromEnv(getenv func(string) string) error {
 			return fmt.Errorf("%s=%q: want a whole number from 1", envSlots, v)
 		}
 		c.Slots = n
+	}
+	if v := strings.TrimSpace(getenv(envGeneration)); c.Generation == 0 && v != "" {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%s=%q: want a whole number from 1", envGeneration, v)
+		}
+		c.Generation = n
 	}
 	if v := strings.TrimSpace(getenv(envIdle)); c.IdleAfter == 0 && v != "" {
 		d, err := time.ParseDuration(v)

@@ -103,6 +103,17 @@ func ExampleJob() {
 	// Output: succeeded {"orders":2,"cents":0}
 }
 
+// The code owns the job: the console refuses to edit it, and it is deleted
+// when no running version declares it any more.
+func ExampleOwnedBy() {
+	admin, ex := newDemo()
+	executor.Handle(ex, "close-day", closeDay,
+		executor.Cron("0 0 2 * * *"), executor.OwnedBy(executor.ByCode), executor.WhenRemoved(executor.DeleteRemoved))
+
+	admin.run(ex, "close-day", `{"day": "2026-11-20"}`)
+	// Output: succeeded {"orders":0,"cents":0}
+}
+
 // The job option beside a handler declares one job, named like the handler.
 func ExampleCron() {
 	admin, ex := newDemo()

@@ -42,6 +42,8 @@ type job struct {
 	sendDelay            time.Duration
 	misfire              MisfirePolicy
 	owner                string
+	ownedBy              Ownership
+	removal              RemovalPolicy
 	onSuccess, onFailure string
 	shards               *proto.Sharding
 	fireTimeout          time.Duration
@@ -87,6 +89,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		RetryDelayMs: j.retryDelay.Milliseconds(), TimeoutMs: j.timeout.Milliseconds(),
 		Blocking: string(j.blocking), Routing: string(j.routing), Misfire: string(j.misfire),
 		Parallelism: int32(j.parallelism), Priority: int32(j.priority),
+		Ownership: string(j.ownedBy), Removal: string(j.removal),
 		OwnerEmail: j.owner, OnSuccess: j.onSuccess, OnFailure: j.onFailure,
 		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,
 		StartAtMs: unixMilli(j.startAt), EndAtMs: unixMilli(j.endAt), JitterMs: j.jitter.Milliseconds(),

@@ -119,7 +119,7 @@ func (ex *Executor) newFleet(p *process) fleet {
 		p.warnPlain()
 	}
 	return session.NewFleet(session.Options{
-		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name,
+		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name, Instance: p.instance,
 		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
 	})
 }
@@ -202,7 +202,7 @@ func (p *process) Register() *proto.Register {
 	owed, complete := p.runner.Inherited()
 	inventory, all := p.runner.Inventory()
 	return &proto.Register{
-		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version,
+		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version, Generation: p.config.Generation,
 		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
 		Handlers: p.catalogue, Inventory: inventory, InventoryComplete: all,
 		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, Draining: draining,

@@ -320,7 +320,10 @@ type ClientHello struct {
 	// Name and version of the client library, for example "carillon-go/0.1.0".
 	Client string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
 	// For ENROLL: a PKCS #10 request (DER) for a certificate; its subject is not read.
-	Csr           []byte `protobuf:"bytes,9,opt,name=csr,proto3" json:"csr,omitempty"`
+	Csr []byte `protobuf:"bytes,9,opt,name=csr,proto3" json:"csr,omitempty"`
+	// As in Register: who comes and goes all the time is told by it to wait,
+	// before anything is looked up. Empty in older SDKs.
+	InstanceName  string `protobuf:"bytes,23,opt,name=instance_name,json=instanceName,proto3" json:"instance_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -416,6 +419,13 @@ func (x *ClientHello) GetCsr() []byte {
 		return x.Csr
 	}
 	return nil
+}
+
+func (x *ClientHello) GetInstanceName() string {
+	if x != nil {
+		return x.InstanceName
+	}
+	return ""
 }
 
 // ServerHello answers ClientHello. With error set the connection ends.
@@ -518,7 +528,7 @@ type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable code, see SPEC.md: bad_token, token_expired, version_unsupported, wrong_executor,
 	// malformed, too_large, not_registered, draining, limit_reached, unavailable, superseded,
-	// certificate_required, bad_certificate, denied, recycled.
+	// certificate_required, bad_certificate, denied, recycled, flapping.
 	Code    string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Milliseconds to wait before trying again; 0 = as the client's backoff says, -1 = do not retry.
@@ -897,8 +907,11 @@ type Register struct {
 	// inventory leaves out nothing that this boot was promised or has not
 	// settled: what the admin calls under way beside it, this process does not have.
 	InventoryComplete bool `protobuf:"varint,14,opt,name=inventory_complete,json=inventoryComplete,proto3" json:"inventory_complete,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Orders the versions of the application where it says so: of two that run at
+	// once, the one with the higher generation is the newer. 0 = not said.
+	Generation    int64 `protobuf:"varint,23,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Register) Reset() {
@@ -1029,6 +1042,13 @@ func (x *Register) GetInventoryComplete() bool {
 	return false
 }
 
+func (x *Register) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 type Handler struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1146,32 +1166,38 @@ type JobDeclaration struct {
 	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
 	// job runs only when asked. With window_from, every_ms is the pace inside the
 	// window of each day.
-	DelayMs             int64     `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
-	AtMs                int64     `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
-	InstantsMs          []int64   `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
-	WindowFrom          string    `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
-	WindowTo            string    `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
-	StartAtMs           int64     `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
-	EndAtMs             int64     `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
-	JitterMs            int64     `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	DstGap              string    `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
-	DstOverlap          string    `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
-	Calendars           []string  `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
-	CalendarDays        string    `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
-	MisfireThresholdMs  int64     `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
-	MisfireWindowMs     int64     `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
-	MisfireMaxRuns      int32     `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
-	Parallelism         int32     `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
-	Priority            int32     `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
-	RoutingKey          string    `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
-	RequireLabels       string    `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
-	PreferLabels        string    `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
-	MaxSends            int32     `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
-	SendDelayMs         int64     `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
-	SendBackoffPermille int32     `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
-	Sharding            *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"`                                                     // absent: one fire is one run
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	DelayMs             int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs                int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs          []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom          string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo            string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs           int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs             int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs            int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap              string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap          string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars           []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays        string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs  int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs     int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns      int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism         int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
+	Priority            int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
+	RoutingKey          string   `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
+	RequireLabels       string   `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
+	PreferLabels        string   `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
+	MaxSends            int32    `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
+	SendDelayMs         int64    `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
+	SendBackoffPermille int32    `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
+	// Who decides about the job: code, console, propose; empty = the code, until
+	// somebody edits the job in the console.
+	Ownership string `protobuf:"bytes,90,opt,name=ownership,proto3" json:"ownership,omitempty"`
+	// What becomes of it when no version declares it any more: keep, pause,
+	// delete; empty = pause with ownership "code", else keep.
+	Removal       string    `protobuf:"bytes,91,opt,name=removal,proto3" json:"removal,omitempty"`
+	Sharding      *Sharding `protobuf:"bytes,70,opt,name=sharding,proto3" json:"sharding,omitempty"` // absent: one fire is one run
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobDeclaration) Reset() {
@@ -1475,6 +1501,20 @@ func (x *JobDeclaration) GetSendBackoffPermille() int32 {
 		return x.SendBackoffPermille
 	}
 	return 0
+}
+
+func (x *JobDeclaration) GetOwnership() string {
+	if x != nil {
+		return x.Ownership
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetRemoval() string {
+	if x != nil {
+		return x.Removal
+	}
+	return ""
 }
 
 func (x *JobDeclaration) GetSharding() *Sharding {
@@ -4396,7 +4436,7 @@ var File_carillon_proto protoreflect.FileDescriptor
 
 const file_carillon_proto_rawDesc = "" +
 	"\n" +
-	"\x0ecarillon.proto\x12\vcarillon.v1\"\x9c\x02\n" +
+	"\x0ecarillon.proto\x12\vcarillon.v1\"\xc1\x02\n" +
 	"\vClientHello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -4410,7 +4450,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\a \x01(\x03R\tsessionId\x12\x16\n" +
 	"\x06client\x18\b \x01(\tR\x06client\x12\x10\n" +
-	"\x03csr\x18\t \x01(\fR\x03csr\"\xe2\x01\n" +
+	"\x03csr\x18\t \x01(\fR\x03csr\x12#\n" +
+	"\rinstance_name\x18\x17 \x01(\tR\finstanceName\"\xe2\x01\n" +
 	"\vServerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
 	"\n" +
@@ -4442,7 +4483,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
 	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdicts\x12'\n" +
 	"\x04wake\x18\a \x01(\v2\x11.carillon.v1.WakeH\x00R\x04wakeB\x06\n" +
-	"\x04body\"\xdd\x04\n" +
+	"\x04body\"\xfd\x04\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
@@ -4459,7 +4500,10 @@ const file_carillon_proto_rawDesc = "" +
 	"\bdraining\x18\v \x01(\bR\bdraining\x12.\n" +
 	"\x04owed\x18\f \x03(\v2\x1a.carillon.v1.InventoryItemR\x04owed\x12#\n" +
 	"\rowed_complete\x18\r \x01(\bR\fowedComplete\x12-\n" +
-	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x1a9\n" +
+	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x17 \x01(\x03R\n" +
+	"generation\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
@@ -4472,7 +4516,7 @@ const file_carillon_proto_rawDesc = "" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
-	"\x06weight\x18( \x01(\x05R\x06weight\"\x90\n" +
+	"\x06weight\x18( \x01(\x05R\x06weight\"\xc8\n" +
 	"\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -4522,7 +4566,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\rprefer_labels\x184 \x01(\tR\fpreferLabels\x12\x1b\n" +
 	"\tmax_sends\x185 \x01(\x05R\bmaxSends\x12\"\n" +
 	"\rsend_delay_ms\x186 \x01(\x03R\vsendDelayMs\x122\n" +
-	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x121\n" +
+	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x12\x1c\n" +
+	"\townership\x18Z \x01(\tR\townership\x12\x18\n" +
+	"\aremoval\x18[ \x01(\tR\aremoval\x121\n" +
 	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\"\x9c\x01\n" +
 	"\bSharding\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +

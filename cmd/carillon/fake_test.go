@@ -44,6 +44,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.clusterRoutes(mux)
 	s.calendarRoutes(mux)
 	s.backfillRoutes(mux)
+	s.catalogueRoutes(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.url = server.URL

@@ -55,6 +55,8 @@ type Clock struct {
 	SendDelay   string          `json:"sendDelay,omitempty"`   // Go duration
 	Misfire     string          `json:"misfire,omitempty"`
 	Owner       string          `json:"owner,omitempty"`
+	OwnedBy     string          `json:"ownedBy,omitempty"`
+	WhenRemoved string          `json:"whenRemoved,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	Weight      int             `json:"weight,omitempty"`
 	OnSuccess   string          `json:"onSuccess,omitempty"`
@@ -82,6 +84,8 @@ var (
 	gaps       = []string{"run_at_gap_end", "skip"}
 	overlaps   = []string{"once", "both"}
 	dayRules   = []string{"not_holidays", "workdays", "all"}
+	ownerships = []string{"code", "console", "propose"}
+	removals   = []string{"keep", "pause", "delete"}
 	timerKeys  = []string{"name", "description", "proxy"}
 	timerFlags = []string{"proxy"}
 	gonePolicy = []string{"miss", "move"}
@@ -91,7 +95,7 @@ var (
 		"calendars", "days", "input",
 		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "routing-key",
 		"require-labels", "prefer-labels", "send-retries", "send-delay", "misfire",
-		"owner", "idempotent", "weight", "on-success", "on-failure",
+		"owner", "owned-by", "when-removed", "idempotent", "weight", "on-success", "on-failure",
 		"broadcast", "shards", "on-gone", "before", "after", "fire-timeout",
 	}
 )
@@ -221,6 +225,10 @@ func (c *clockReader) set(o option) {
 		c.clock.Misfire = c.word(o, misfires)
 	case "owner":
 		c.clock.Owner = c.address(o)
+	case "owned-by":
+		c.clock.OwnedBy = c.word(o, ownerships)
+	case "when-removed":
+		c.clock.WhenRemoved = c.word(o, removals)
 	case "idempotent":
 		c.clock.Idempotent = true
 	case "weight":

@@ -93,6 +93,8 @@ func TestProblems(t *testing.T) {
 			`a.go:11:34: priority="101" is out of range; write a whole number from -100 to 100`},
 		{"parallelism alone", around("//carillon:clock name=a blocking=serial parallelism=3", goodMethod),
 			"a.go:11:41: parallelism has a meaning only beside blocking=parallel"},
+		{"bad ownership", around("//carillon:clock name=a owned-by=cod", goodMethod), `owned-by="cod" is not known`},
+		{"bad removal", around("//carillon:clock name=a when-removed=burn", goodMethod), `when-removed="burn" is not known`},
 		{"broadcast and shards", around("//carillon:clock name=a broadcast shards=3", goodMethod), "broadcast and shards exclude each other"},
 		{"many shards", around("//carillon:clock name=a shards=1001", goodMethod), `shards="1001" is out of range`},
 		{"on-gone alone", around("//carillon:clock name=a shards=3 on-gone=move", goodMethod), "on-gone has a meaning only beside broadcast"},

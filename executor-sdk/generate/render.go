@@ -140,6 +140,8 @@ func (w *goWriter) options(c Clock) []string {
 	duration("SendDelay", c.SendDelay)
 	constant("Misfire", c.Misfire, misfireNames)
 	text("Owner", c.Owner)
+	constant("OwnedBy", c.OwnedBy, ownershipNames)
+	constant("WhenRemoved", c.WhenRemoved, removalNames)
 	out = append(out, callbackOptions(c)...)
 	if c.Broadcast {
 		out = append(out, "executor.Broadcast()")
@@ -204,11 +206,13 @@ var (
 		"least_frequently_used": "LeastFrequentlyUsed", "least_recently_used": "LeastRecentlyUsed",
 		"first": "First", "last": "Last", "failover": "Failover", "busy_over": "BusyOver",
 	}
-	goneNames    = map[string]string{"miss": "MissShard", "move": "MoveShard"}
-	misfireNames = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
-	gapNames     = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
-	overlapNames = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
-	dayNames     = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
+	goneNames      = map[string]string{"miss": "MissShard", "move": "MoveShard"}
+	misfireNames   = map[string]string{"skip": "SkipMisfire", "once_now": "OnceNowMisfire", "all": "AllMisfires"}
+	gapNames       = map[string]string{"": "RunAtGapEnd", "run_at_gap_end": "RunAtGapEnd", "skip": "SkipGap"}
+	overlapNames   = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
+	dayNames       = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
+	ownershipNames = map[string]string{"code": "ByCode", "console": "ByConsole", "propose": "ProposeOnly"}
+	removalNames   = map[string]string{"keep": "KeepRemoved", "pause": "PauseRemoved", "delete": "DeleteRemoved"}
 )
 
 // goDuration writes d as people would: 5*time.Minute.

@@ -8,6 +8,7 @@ const (
 	timing   = "admin/internal/timing"
 	ical     = "admin/internal/ical"
 	explain  = "admin/internal/explain"
+	fit      = "admin/internal/fit"
 	batch    = "admin/internal/batch"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
@@ -90,7 +91,8 @@ func rooms() []Room {
 		{auth, []string{domain, store, secret}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
-		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain}, whySide},
+		{fit, nil, "it holds values against schemas and knows nothing of either's meaning"},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, fit}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,

@@ -7,6 +7,7 @@ const proofID = "PROOF"
 func matrix() []row {
 	return []row{
 		{proofID, "two admins and two executors, one admin killed for 15 s", false, proof},
+		{stopID, "kill, timeout and cover, of handlers that listen and that do not", false, stop},
 		{"F01", "SIGKILL one of 3 admins", true, f01},
 		{"F02", "processes die at every step: arrow × point × promise", true, f02},
 		{"F03", "SIGSTOP an admin, also while it holds row locks", true, f03},

@@ -74,6 +74,11 @@ const jobNew = createRoute({
   }),
   component: lazyRouteComponent(() => import('./pages/JobEditPage'), 'JobNewPage'),
 })
+const proposals = createRoute({
+  getParentRoute: () => app,
+  path: '/jobs/proposals',
+  component: lazyRouteComponent(() => import('./pages/ProposalsPage'), 'ProposalsPage'),
+})
 const job = createRoute({
   getParentRoute: () => app,
   path: '/jobs/$jobId',
@@ -223,6 +228,7 @@ const routeTree = root.addChildren([
     overview,
     jobs,
     jobNew,
+    proposals,
     job.addChildren([jobOverview, jobRuns, jobWhy, jobBackfills, jobRevisions]),
     jobEdit,
     runs,

@@ -30,6 +30,7 @@ func TestExpand(t *testing.T) {
 		{"kind of a newer version", "run_late", "ann@example.com", all, nil},
 		{"clock of the database", domain.AlertClockJump, "ann@example.com", all, []string{"email ops@example.com", "webhook https://hook.example.com/ops"}},
 		{"rolled back", domain.AlertRollback, "", domain.Alert{}, []string{"email ops@example.com", "webhook https://hook.example.com/ops"}},
+		{"an executor comes and goes", domain.AlertFlapping, "", domain.Alert{}, []string{"email ops@example.com", "webhook https://hook.example.com/ops"}},
 		{"nobody to tell", domain.AlertRunFailed, "", all, nil},
 		{"everybody, each once", domain.AlertRunFailed, "ann@example.com",
 			domain.Alert{OnFailure: true, Emails: []string{"bob@example.com", " Ann@Example.com ", "", "bob@example.com"}, WebhookURL: " https://hook.example.com/a "},

@@ -44,6 +44,7 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertTest:        {"Test message: %s", "测试消息：%s"},
 	domain.AlertClockJump:   {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
 	domain.AlertRollback:    {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
+	domain.AlertFlapping:    {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
 }
 
 // Title is one line: what happened, to which job.
@@ -103,6 +104,11 @@ func (n *Notice) Summary(l Language) string {
 		return text{
 			"It is older than what the nodes have seen: a backup was put back, or a replica took over that lagged behind. No job is started on any node until an operator decides: put a newer copy in place, and then say carillon cluster accept-history.",
 			"数据库比各节点见过的状态更旧：可能恢复了备份，或切换到了滞后的副本。在运维人员处理之前，所有节点都不会启动任务：如有更新的副本请先恢复，然后执行 carillon cluster accept-history。",
+		}.in(l)
+	case domain.AlertFlapping:
+		return text{
+			"They register and end again within seconds, over and over. They are let in less often until that stops; runs that they were given may be lost. Look at the application's log: it probably crashes after its start.",
+			"这些进程注册后几秒内又退出，如此反复。在恢复正常之前系统会限制其接入频率，已派发给它们的执行可能会丢失。请查看应用日志，很可能是启动后崩溃。",
 		}.in(l)
 	case domain.AlertTest:
 		return text{

@@ -155,7 +155,11 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	if err := a.checkHandler(ctx, id.Tenant, executor, in.Body.Handler); err != nil {
+	h, err := a.knownHandler(ctx, id.Tenant, executor, in.Body.Handler)
+	if err == nil && h != nil {
+		err = checkInput(h, input, "")
+	}
+	if err != nil {
 		return nil, err
 	}
 	job, err := a.deps.CallJob(ctx, executor, in.Body.Handler)

@@ -10,30 +10,47 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
+// lenient says what of a request is believed although the catalogue does not
+// have it: a job may be made before its application is deployed.
+type lenient struct{ handler, input bool }
+
 // checkHandler refuses a handler that the executor's instances never
-// registered. An executor without any catalogue is believed: its application
-// may come later.
-func (a *API) checkHandler(ctx context.Context, tenant domain.TenantID, executor domain.Executor, name string) error {
+// registered, and an input that does not fit it. A job that fires needs an
+// input that fits; one that runs when asked may get it then.
+func (a *API) checkHandler(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec, allow lenient) error {
+	h, err := a.knownHandler(ctx, tenant, executor, spec.Handler)
+	switch {
+	case domain.Is(err, domain.CodeUnknownHandler) && allow.handler:
+		return nil
+	case err != nil || h == nil || allow.input || spec.Input == nil && spec.Schedule.Kind == domain.ScheduleNone:
+		return err
+	}
+	return checkInput(h, spec.Input, "")
+}
+
+// knownHandler finds one by name. An executor without any catalogue is believed:
+// its application may come later, and nothing is known of the handler then.
+func (a *API) knownHandler(ctx context.Context, tenant domain.TenantID, executor domain.Executor, name string) (*domain.Handler, error) {
 	known, err := a.deps.Store.ListHandlers(ctx, tenant, executor.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	names := make([]string, 0, len(known))
 	for _, h := range known {
 		if h.Name == name {
-			return nil
+			return &h, nil
 		}
 		names = append(names, h.Name)
 	}
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	message := fmt.Sprintf("no instance of the executor %q has registered a handler %q", executor.Name, name)
 	hint := "save with allowUnknownHandler=true if it comes later"
 	if near := nearest(name, names); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return &domain.Error{
+	return nil, &domain.Error{
 		Code: domain.CodeUnknownHandler, Message: message + "; " + hint,
 		Fields: []domain.FieldError{{Location: "body.handler", Message: message, Value: name, Position: -1, Hint: hint}},
 	}

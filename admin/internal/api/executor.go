@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"time"
@@ -35,18 +34,6 @@ type ExecutorDetail struct {
 	Handlers        []Handler `json:"handlers"`
 }
 
-// Handler is one entry of the catalogue.
-type Handler struct {
-	Name            string          `json:"name"`
-	Description     string          `json:"description"`
-	InputSchema     json.RawMessage `json:"inputSchema" doc:"JSON schema, or null"`
-	OutputSchema    json.RawMessage `json:"outputSchema" doc:"JSON schema, or null"`
-	Idempotent      bool            `json:"idempotent" doc:"May be started again when the outcome is unknown"`
-	InstancesOnline int             `json:"instancesOnline"`
-	FirstSeenAt     string          `json:"firstSeenAt" format:"date-time"`
-	LastSeenAt      string          `json:"lastSeenAt" format:"date-time"`
-}
-
 // Instance is one process of an executor.
 type Instance struct {
 	ID              string            `json:"id"`
@@ -65,6 +52,9 @@ type Instance struct {
 	StartedAt       string            `json:"startedAt" format:"date-time"`
 	BootID          string            `json:"bootId"`
 	Handlers        []string          `json:"handlers"`
+	Build           string            `json:"build" doc:"Digest of what it registered, as in the versions of handlers; empty = not known"`
+	GoneAt          *string           `json:"goneAt" format:"date-time"`
+	GoneReason      string            `json:"goneReason,omitempty"`
 }
 
 // silentAfter is how long after its last written heartbeat an instance counts
@@ -90,7 +80,8 @@ func (a *API) instanceOf(i domain.Instance, now time.Time) Instance {
 		ID: i.ID.String(), Name: i.Name, Host: i.Host, PID: i.PID, Version: i.AppVersion, SDKVersion: i.Client,
 		Labels: emptyMapIfNil(i.Labels), Slots: i.Slots, Running: i.Running, State: instanceState(i, now),
 		ConnectedAt: instant(i.ConnectedAt), LastHeartbeatAt: instant(i.LastSeenAt), StartedAt: instant(i.StartedAt),
-		BootID: i.BootID, Handlers: emptyIfNil(i.Handlers),
+		BootID: i.BootID, Handlers: emptyIfNil(i.Handlers), Build: i.Build,
+		GoneAt: instantOrNull(i.GoneAt), GoneReason: i.GoneReason,
 	}
 	if out.State == "online" || out.State == "draining" {
 		out.ConnectedNodes = 1
@@ -203,17 +194,17 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := a.deps.Store.ListHandlers(ctx, id.Tenant, e.ID)
+	instances, err := a.living(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	instances, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Executor: e.ID, Limit: maxInstances})
+	handlers, err := a.handlers(ctx, e, instances)
 	if err != nil {
 		return nil, err
 	}
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesTotal: len(instances),
-		CreatedAt: instant(e.CreatedAt), Handlers: make([]Handler, 0, len(handlers)),
+		CreatedAt: instant(e.CreatedAt), Handlers: handlers,
 	}
 	limits, err := a.deps.Store.ListLimits(ctx, id.Tenant)
 	if err != nil {
@@ -224,23 +215,11 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 			out.MaxRunning = l.Max
 		}
 	}
-	online := map[string]int{}
 	now := a.deps.Now()
 	for _, i := range instances {
-		if now.After(i.LeaseUntil) {
-			continue
+		if !now.After(i.LeaseUntil) {
+			out.InstancesOnline++
 		}
-		out.InstancesOnline++
-		for _, name := range i.Handlers {
-			online[name]++
-		}
-	}
-	for _, h := range handlers {
-		out.Handlers = append(out.Handlers, Handler{
-			Name: h.Name, Description: h.Description, InputSchema: rawOrNull(h.InputSchema), OutputSchema: rawOrNull(h.OutputSchema),
-			Idempotent: h.Idempotent, InstancesOnline: online[h.Name],
-			FirstSeenAt: instant(h.FirstSeenAt), LastSeenAt: instant(h.LastSeenAt),
-		})
 	}
 	return &struct{ Body ExecutorDetail }{out}, nil
 }

@@ -117,20 +117,31 @@ type Alert struct {
 type Job struct {
 	ID string `json:"id"`
 	JobSpec
-	Executor       Ref      `json:"executor"`
-	State          string   `json:"state" enum:"enabled,paused"`
-	PauseNote      string   `json:"pauseNote"`
-	Source         string   `json:"source" enum:"console,code"`
-	Revision       int64    `json:"revision"`
-	NextFireAt     *string  `json:"nextFireAt" format:"date-time"`
-	NeverFires     bool     `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
-	AwaitsRun      *string  `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
-	LastRun        *LastRun `json:"lastRun"`
-	ExecutorOnline int      `json:"executorOnline" doc:"Instances online"`
-	CreatedAt      string   `json:"createdAt" format:"date-time"`
-	UpdatedAt      string   `json:"updatedAt" format:"date-time"`
-	CreatedBy      string   `json:"createdBy"`
-	UpdatedBy      string   `json:"updatedBy"`
+	Executor       Ref       `json:"executor"`
+	State          string    `json:"state" enum:"enabled,paused"`
+	PauseNote      string    `json:"pauseNote"`
+	Source         string    `json:"source" enum:"console,code" doc:"Who wrote the newest revision"`
+	Declared       *Declared `json:"declared" doc:"What the code of an application has to do with it; null: nothing"`
+	Revision       int64     `json:"revision"`
+	NextFireAt     *string   `json:"nextFireAt" format:"date-time"`
+	NeverFires     bool      `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
+	AwaitsRun      *string   `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
+	LastRun        *LastRun  `json:"lastRun"`
+	ExecutorOnline int       `json:"executorOnline" doc:"Instances online"`
+	CreatedAt      string    `json:"createdAt" format:"date-time"`
+	UpdatedAt      string    `json:"updatedAt" format:"date-time"`
+	CreatedBy      string    `json:"createdBy"`
+	UpdatedBy      string    `json:"updatedBy"`
+}
+
+// Declared says who decides about a job that an application declares.
+type Declared struct {
+	Executor  Ref    `json:"executor" doc:"Whose code declares it"`
+	Ownership string `json:"ownership" enum:"until_edited,code,console,propose" doc:"until_edited: the code, until somebody edits the job here"`
+	Removal   string `json:"removal" enum:"default,keep,pause,delete" doc:"What happens when no version declares it any more"`
+	Version   string `json:"version" doc:"Of the application, whose declaration was taken last"`
+	Gone      bool   `json:"gone" doc:"No version that is present declares it any more"`
+	Locked    bool   `json:"locked" doc:"Edits of anything but labels and alerts are refused"`
 }
 
 // LastRun is a job's newest run.
@@ -197,6 +208,12 @@ func jobOf(v store.JobView, online int) Job {
 		State: v.State.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
 		ExecutorOnline: online, CreatedAt: instant(v.CreatedAt), UpdatedAt: instant(v.UpdatedAt),
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
+	}
+	if d := v.Declared; d.By != 0 {
+		j.Declared = &Declared{
+			Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName}, Ownership: orDefault(string(d.Ownership), "until_edited"),
+			Removal: orDefault(string(d.Removal), "default"), Version: d.Version, Gone: d.Gone, Locked: d.LocksConsole(),
+		}
 	}
 	if v.State == domain.JobEnabled {
 		next := v.NextFireAt

@@ -32,10 +32,11 @@ type RunRequest struct {
 }
 
 type runJobInput struct {
-	ID             string      `path:"id"`
-	Wait           string      `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
-	IdempotencyKey string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key on the same job gives the same run"`
-	Body           *RunRequest `required:"false"`
+	ID              string      `path:"id"`
+	Wait            string      `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
+	AllowUnfitInput bool        `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
+	IdempotencyKey  string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key on the same job gives the same run"`
+	Body            *RunRequest `required:"false"`
 }
 
 type runOutput struct {
@@ -136,6 +137,9 @@ func (a *API) readRun(ctx context.Context, id auth.Identity, v store.JobView, in
 	}
 	input := r.json("body.input", in.Body.Input)
 	if err := r.err(); err != nil {
+		return domain.Execution{}, 0, err
+	}
+	if err := a.checkRunInput(ctx, v, input, in.AllowUnfitInput); err != nil {
 		return domain.Execution{}, 0, err
 	}
 	e := a.newRun(id, v, fireAt)

@@ -32,6 +32,7 @@ type listJobsInput struct {
 
 type createJobInput struct {
 	AllowUnknownHandler bool `query:"allowUnknownHandler" doc:"Accept a handler that no instance has registered yet"`
+	AllowUnfitInput     bool `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
 	Body                JobWrite
 }
 
@@ -39,6 +40,7 @@ type updateJobInput struct {
 	ID                  string `path:"id"`
 	IfMatch             string `header:"If-Match" doc:"The revision that was edited, in quotes, as in ETag; * for any"`
 	AllowUnknownHandler bool   `query:"allowUnknownHandler" doc:"Accept a handler that no instance has registered yet"`
+	AllowUnfitInput     bool   `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
 	Body                JobWrite
 }
 
@@ -66,9 +68,17 @@ func (a *API) registerJobs() {
 	}, a.updateJob)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodDelete, path: base + "/jobs/{id}", id: "delete-job", tag: "jobs", summary: "Delete a job",
-		description: "Its runs stay readable.", status: http.StatusNoContent,
+		description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.",
+		status:      http.StatusNoContent, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
-		_, err := a.setJobState(ctx, id, in.ID, domain.JobDeleted, "")
+		v, err := a.job(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if v.Declared.LocksConsole() {
+			return nil, errOwnedByCode(v, "remove the declaration there, or pause the job here")
+		}
+		_, err = a.setJobState(ctx, id, in.ID, domain.JobDeleted, "")
 		return nil, err
 	})
 	register(a, may(domain.PermRead), operation{
@@ -176,7 +186,7 @@ func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor
 
 func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInput) (*jobOutput, error) {
 	now := a.deps.Now()
-	spec, executor, err := a.readJob(ctx, id, &in.Body, in.AllowUnknownHandler)
+	spec, executor, err := a.readJob(ctx, id, &in.Body, lenient{in.AllowUnknownHandler, in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +223,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	if revision != 0 && revision != v.Revision {
 		return nil, a.revisionMismatch(ctx, id, v.ID)
 	}
-	spec, executor, err := a.readJob(ctx, id, &in.Body, in.AllowUnknownHandler)
+	spec, executor, err := a.readJob(ctx, id, &in.Body, lenient{in.AllowUnknownHandler, in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
@@ -223,9 +233,16 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
 		return nil, err
 	}
+	source := domain.SourceConsole
+	if v.Declared.LocksConsole() {
+		if err := lockedByCode(v, executor.ID, &spec); err != nil {
+			return nil, err
+		}
+		source, revision = v.Source, v.Revision // what was compared
+	}
 	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor.ID, Spec: spec,
-		Source: domain.SourceConsole, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: a.deps.NextFire(v.ID),
+		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: a.deps.NextFire(v.ID),
 		Plan: a.deps.Plan,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) {
@@ -276,7 +293,7 @@ func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain
 
 // readJob checks everything about a job that was sent, and tells all that is
 // wrong with it at once.
-func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowUnknown bool) (domain.JobSpec, domain.Executor, error) {
+func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow lenient) (domain.JobSpec, domain.Executor, error) {
 	executor, err := a.chooseExecutor(ctx, id, w.Executor)
 	if err != nil {
 		return domain.JobSpec{}, executor, err
@@ -299,10 +316,8 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allowU
 	if err := r.err(); err != nil {
 		return spec, executor, err
 	}
-	if !allowUnknown {
-		if err = a.checkHandler(ctx, id.Tenant, executor, spec.Handler); err == nil {
-			err = a.checkHooks(ctx, id.Tenant, executor, spec.Sharding)
-		}
+	if err = a.checkHandler(ctx, id.Tenant, executor, &spec, allow); err == nil && !allow.handler {
+		err = a.checkHooks(ctx, id.Tenant, executor, spec.Sharding)
 	}
 	return spec, executor, err
 }

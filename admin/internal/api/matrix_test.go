@@ -32,8 +32,14 @@ func (w *world) objectsOf(tenant string) objects {
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
 	script := into[Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
+	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
+	require.NoError(w.t, err)
+	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
+	proposal.Spec.Name = proposal.Name
+	require.NoError(w.t, w.store.Propose(w.t.Context(), proposal))
 	return objects{
-		"/scripts/{id}": script.ID, "/revisions/{revision}": map[bool]string{true: "1", false: "771177117711771177"}[tenant == "acme"],
+		"/job-proposals/{id}": domain.JobID(proposal.ID).String(),
+		"/scripts/{id}":       script.ID, "/revisions/{revision}": map[bool]string{true: "1", false: "771177117711771177"}[tenant == "acme"],
 		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),

@@ -32,7 +32,7 @@ type Problem struct {
 	Title    string        `json:"title" doc:"The HTTP status in words"`
 	Status   int           `json:"status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
-	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
 	Current  *Job          `json:"current,omitempty" doc:"With revision_mismatch: the job as it is now"`
@@ -48,6 +48,7 @@ type ProblemItem struct {
 	Position *int   `json:"position,omitempty" doc:"Byte offset of the fault inside a cron expression or the JSON text"`
 	Length   *int   `json:"length,omitempty" doc:"Bytes to mark from position"`
 	Hint     string `json:"hint,omitempty" doc:"What to write instead"`
+	Pointer  string `json:"pointer,omitempty" doc:"JSON pointer into the input, with unfit_input"`
 }
 
 // Error, GetStatus, ContentType and GetHeaders make it huma's error type.
@@ -79,6 +80,8 @@ var statuses = map[domain.Code]struct {
 	domain.CodeInvalid:          {http.StatusUnprocessableEntity, domain.CodeInvalid},
 	domain.CodeInvalidCron:      {http.StatusUnprocessableEntity, domain.CodeInvalidCron},
 	domain.CodeUnknownHandler:   {http.StatusUnprocessableEntity, domain.CodeUnknownHandler},
+	domain.CodeUnfitInput:       {http.StatusUnprocessableEntity, domain.CodeUnfitInput},
+	domain.CodeOwnedByCode:      {http.StatusConflict, domain.CodeOwnedByCode},
 	domain.CodeWaitTimedOut:     {http.StatusAccepted, domain.CodeWaitTimedOut},
 	domain.CodeRateLimited:      {http.StatusTooManyRequests, domain.CodeRateLimited},
 	domain.CodeUnavailable:      {http.StatusServiceUnavailable, domain.CodeUnavailable},
@@ -143,7 +146,7 @@ func newProblem(ctx context.Context, status int, code domain.Code, detail string
 }
 
 func itemOf(f domain.FieldError) ProblemItem {
-	item := ProblemItem{Location: f.Location, Message: f.Message, Value: shownValue(f.Location, f.Value), Hint: f.Hint}
+	item := ProblemItem{Location: f.Location, Message: f.Message, Value: shownValue(f.Location, f.Value), Hint: f.Hint, Pointer: f.Pointer}
 	if f.Position >= 0 && f.Length > 0 {
 		item.Position, item.Length = &f.Position, &f.Length
 	}

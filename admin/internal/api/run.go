@@ -132,8 +132,9 @@ type cancelRunInput struct {
 }
 
 type retryRunInput struct {
-	ID   string `path:"id"`
-	Body *struct {
+	ID              string `path:"id"`
+	AllowUnfitInput bool   `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
+	Body            *struct {
 		Input      json.RawMessage `json:"input,omitempty" doc:"Default: the run's own"`
 		OnlyFailed bool            `json:"onlyFailed,omitempty" doc:"Of a run with shards: only those that did not succeed. A retry of one shard is of that shard alone in any case"`
 	} `required:"false"`
@@ -318,6 +319,9 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 		var r reader
 		e.Input = r.json("body.input", in.Body.Input)
 		if err := r.err(); err != nil {
+			return nil, err
+		}
+		if err := a.checkRunInput(ctx, v, e.Input, in.AllowUnfitInput); err != nil {
 			return nil, err
 		}
 	}

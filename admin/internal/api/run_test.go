@@ -36,10 +36,10 @@ func TestRunNow(t *testing.T) {
 	require.Equal(t, sent.FireAt.Add(5*time.Minute), sent.ExpireAt)
 	require.Nil(t, sent.Input, "the revision's own")
 
-	own := into[Run](w.call("acme/operator", "POST", path, map[string]any{"input": []int{1}, "note": "by hand", "instanceId": i.ID.String()}).is(201))
+	own := into[Run](w.call("acme/operator", "POST", path, map[string]any{"input": map[string]any{"n": 1}, "note": "by hand", "instanceId": i.ID.String()}).is(201))
 	require.Equal(t, "by hand", own.Note)
 	require.Equal(t, i.ID, w.runner.submitted[1].Instance)
-	require.JSONEq(t, `[1]`, string(w.runner.submitted[1].Input))
+	require.JSONEq(t, `{"n":1}`, string(w.runner.submitted[1].Input))
 
 	key := into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "ci", "role": "operator"}).is(201))
 	w.bearers["ci"] = key.Secret
@@ -240,7 +240,7 @@ func TestRetryRun(t *testing.T) {
 	detail := into[RunDetail](w.call("acme/viewer", "GET", "/runs/"+again.ID, nil).is(200))
 	require.JSONEq(t, `{"day":1}`, string(detail.Input), "the old run's")
 
-	other := into[Run](w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", map[string]any{"input": 5}).is(201))
+	other := into[Run](w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", map[string]any{"input": map[string]any{"day": 5}}).is(201))
 	detail = into[RunDetail](w.call("acme/viewer", "GET", "/runs/"+other.ID, nil).is(200))
-	require.JSONEq(t, `5`, string(detail.Input))
+	require.JSONEq(t, `{"day":5}`, string(detail.Input))
 }

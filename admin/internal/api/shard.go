@@ -57,7 +57,7 @@ func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor d
 		if name == "" {
 			continue
 		}
-		err := a.checkHandler(ctx, tenant, executor, name)
+		_, err := a.knownHandler(ctx, tenant, executor, name)
 		var known *domain.Error
 		if errors.As(err, &known) {
 			for i := range known.Fields {

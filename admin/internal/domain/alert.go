@@ -15,10 +15,15 @@ const (
 	// 0, and the operators are told.
 	AlertClockJump AlertKind = "clock_jump"
 	AlertRollback  AlertKind = "db_rollback"
+	// AlertFlapping is about an executor: the operators are told, and its
+	// tenant sees the delivery.
+	AlertFlapping AlertKind = "executor_flapping"
 )
 
 // Platform reports whether an event is one for the operators.
-func (k AlertKind) Platform() bool { return k == AlertClockJump || k == AlertRollback }
+func (k AlertKind) Platform() bool {
+	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping
+}
 
 // AlertEvent is one thing to tell, written in the same transaction as the
 // change it tells about. Alerting turns it into deliveries.

@@ -17,14 +17,18 @@ const (
 	CodeInvalid          Code = "validation_failed"
 	CodeInvalidCron      Code = "invalid_cron"
 	CodeUnknownHandler   Code = "unknown_handler"
-	CodeUnauthenticated  Code = "unauthenticated"
-	CodeTokenExpired     Code = "token_expired"
-	CodeDenied           Code = "permission_denied"
-	CodeRateLimited      Code = "rate_limited"
-	CodeExecutorOffline  Code = "executor_offline"
-	CodeAlreadyFinished  Code = "already_finished"
-	CodeWaitTimedOut     Code = "wait_timed_out"
-	CodeUnavailable      Code = "unavailable"
+	// CodeUnfitInput: a run's input does not fit its handler's schema.
+	CodeUnfitInput Code = "unfit_input"
+	// CodeOwnedByCode: what is to be changed belongs to the application's code.
+	CodeOwnedByCode     Code = "owned_by_code"
+	CodeUnauthenticated Code = "unauthenticated"
+	CodeTokenExpired    Code = "token_expired"
+	CodeDenied          Code = "permission_denied"
+	CodeRateLimited     Code = "rate_limited"
+	CodeExecutorOffline Code = "executor_offline"
+	CodeAlreadyFinished Code = "already_finished"
+	CodeWaitTimedOut    Code = "wait_timed_out"
+	CodeUnavailable     Code = "unavailable"
 	// CodeIllegalMove: the execution is not in a state from which this move
 	// is allowed, or the mover lost a race. Callers inside the admin expect it.
 	CodeIllegalMove Code = "illegal_move"
@@ -61,6 +65,7 @@ type FieldError struct {
 	Position int // byte offset inside a cron expression; -1 when there is none
 	Length   int
 	Hint     string
+	Pointer  string // RFC 6901, into the input of a job; empty = none
 }
 
 // Errorf makes an Error; a %w argument becomes its cause.

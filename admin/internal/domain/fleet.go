@@ -21,6 +21,7 @@ type Instance struct {
 	Host       string
 	PID        int
 	AppVersion string
+	Build      string // digest of what it registered; empty = not known
 	Client     string
 	Labels     map[string]string
 	Handlers   []string
@@ -41,7 +42,7 @@ type Instance struct {
 }
 
 // Handler is one entry of an executor's catalogue: the union of what its
-// instances registered, newest definition first.
+// builds registered, each as the newest build that is present has it.
 type Handler struct {
 	TenantID     TenantID
 	Executor     ExecutorID

@@ -44,6 +44,8 @@ type Job struct {
 	// DeclarationHash is the hash of the declaration the job was made from;
 	// empty for console jobs.
 	DeclarationHash string
+	// Declared is what code has to do with it.
+	Declared Declared
 	// Revision grows by one with each edit of Spec.
 	Revision  int64
 	Spec      JobSpec

@@ -43,10 +43,10 @@ type Sink interface {
 	Doubted(s *Session)
 }
 
-// Declarer takes job declarations and returns a notice for each one that it
-// did not take.
+// Declarer takes what builds declare, once an instance is registered, and
+// returns a notice for each declaration that it did not take.
 type Declarer interface {
-	Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []*proto.Handler) []*proto.Notice
+	Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, build string) []*proto.Notice
 }
 
 // LogSink stores log chunks. It returns when they are stored.
@@ -67,6 +67,10 @@ type Options struct {
 	Logs      LogSink
 	NewID     func() int64
 	Logger    *slog.Logger
+	// Flapping is told of an instance name whose processes come and go; nil:
+	// nobody is. It is called by the session's goroutine, at most once per name
+	// and flapSilence.
+	Flapping func(Flapping)
 	// Certificates is nil when only join tokens count; it needs TLS.
 	Certificates Certificates
 	Denials      Denials // nil: nobody is denied
@@ -83,6 +87,7 @@ type Gateway struct {
 
 	registry registry
 	renewals renewals
+	flaps    *flaps
 	wants    wants
 	conns    sync.WaitGroup
 	door     *door
@@ -112,7 +117,7 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(),
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}

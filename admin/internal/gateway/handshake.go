@@ -152,6 +152,9 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	if err := checkHello(hello); err != nil {
 		return nil, nil, err
 	}
+	if err := g.refuseFlapping(hello, hello.InstanceName); err != nil {
+		return nil, nil, err
+	}
 	p := &peer{name: hello.Executor, hello: hello, epoch: g.epoch.Load()}
 	if err := g.authenticate(ctx, p, shown); err != nil {
 		return nil, nil, err
@@ -243,6 +246,12 @@ func helloCode(err error) (code string, retryAfter int64) {
 		return "denied", -1
 	case codeVersion:
 		return "version_unsupported", -1
+	case codeFlapping:
+		var hold *holdError
+		if errors.As(err, &hold) {
+			return "flapping", max(1, hold.wait.Milliseconds())
+		}
+		return "flapping", 0
 	case codeNotRegistered:
 		return "not_registered", 0
 	case domain.CodeRateLimited:

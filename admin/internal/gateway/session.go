@@ -106,6 +106,7 @@ func muxConfig() *yamux.Config {
 // serveSession runs one authenticated connection until it ends.
 func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
 	s := g.newSession(p, conn)
+	defer g.lived(s, p, s.began)
 	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: s.close}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
@@ -133,7 +134,7 @@ type streams struct {
 func (g *Gateway) newSession(p *peer, conn net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, serial: p.serial, socket: conn, calmer: g.calmer,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: conn, calmer: g.calmer,
 		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
 	}
@@ -187,17 +188,23 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	reg := first.GetRegister()
-	fail := func(code, message string) error {
+	refuse := func(code, message string, retryAfter int64) error {
 		_ = proto.WriteFrame(control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
-			Error: &proto.Error{Code: code, Message: message, RetryAfterMs: -1},
+			Error: &proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter},
 		}}, proto.MaxFrame)
 		return fmt.Errorf("registration refused: %s", message)
 	}
+	fail := func(code, message string) error { return refuse(code, message, -1) }
 	if reg == nil {
 		return nil, nil, fail("malformed", "the first control frame must be Register")
 	}
 	if message := checkRegister(reg); message != "" {
 		return nil, nil, fail("malformed", message)
+	}
+	if err := g.refuseFlapping(p.hello, reg.InstanceName); err != nil { // of an SDK whose hello does not name it
+		s.Name = "" // it has not lived
+		code, retry := helloCode(err)
+		return nil, nil, refuse(code, err.Error(), retry)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -206,8 +213,12 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		return nil, nil, err
 	}
 	defer leave()
+	build, err := buildOf(p, reg)
+	if err != nil {
+		return nil, nil, err
+	}
 	instance, err := g.opt.Fleet.RegisterInstance(ctx, store.RegisterInstanceParams{
-		Instance: instanceOf(g.opt.NewID(), p, reg), Handlers: handlersOf(p, reg), TTL: proto.LeaseTTL,
+		Instance: instanceOf(g.opt.NewID(), p, reg, build.Digest), Handlers: handlersOf(p, reg), Build: build, TTL: proto.LeaseTTL,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("register instance: %w", err)
@@ -226,7 +237,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		g.supersede(ctx, s, reg)
 	}
 	if g.opt.Declarer != nil {
-		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, reg.Handlers)
+		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, build.Digest)
 	}
 	return out, unheldOf(s, p, reg, instance), nil
 }
@@ -403,7 +414,7 @@ func checkRegister(r *proto.Register) string {
 	return ""
 }
 
-func instanceOf(id int64, p *peer, r *proto.Register) domain.Instance {
+func instanceOf(id int64, p *peer, r *proto.Register, build string) domain.Instance {
 	names := make([]string, 0, len(r.Handlers))
 	for _, h := range r.Handlers {
 		names = append(names, h.Name)
@@ -411,7 +422,7 @@ func instanceOf(id int64, p *peer, r *proto.Register) domain.Instance {
 	slices.Sort(names)
 	return domain.Instance{
 		ID: domain.InstanceID(id), TenantID: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
-		Name: r.InstanceName, Host: r.Host, PID: int(r.Pid), AppVersion: r.AppVersion, Client: p.hello.Client,
+		Name: r.InstanceName, Host: r.Host, PID: int(r.Pid), AppVersion: r.AppVersion, Build: build, Client: p.hello.Client,
 		Labels: r.Labels, Handlers: names, Slots: int(r.Slots), Draining: r.Draining,
 		StartedAt: time.UnixMilli(r.StartedAtMs).UTC(),
 	}

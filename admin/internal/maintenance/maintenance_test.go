@@ -350,6 +350,9 @@ func (f fake) TrimLogs(context.Context, int64, int) (int64, error) { return 0, n
 func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("alerts", before, limit)
 }
+func (f fake) DeleteInstancesBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("instances", before, limit)
+}
 
 func TestSweepingGoesOnAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -381,7 +384,7 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		deletions := map[string]int{}
-		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour}
+		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour}
 		s := New(Options{
 			Store: fake{delete: func(what string, before time.Time, limit int) (int64, error) {
 				mu.Lock()

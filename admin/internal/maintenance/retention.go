@@ -33,6 +33,7 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"logs", s.opt.LogRetention, s.opt.Store.DeleteLogsBefore},
 		{"runs", s.opt.RunRetention, s.opt.Store.DeleteRunsBefore},
 		{"alerts", s.opt.RunRetention, s.opt.Store.DeleteAlertsBefore},
+		{"instances", s.opt.RunRetention, s.opt.Store.DeleteInstancesBefore}, // runs show their names
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
 		s.tellDeleted(ctx, r.what, total, err)

@@ -29,6 +29,7 @@ type Store interface {
 	History
 	Accounts
 	Fleet
+	Catalogue
 	Trust
 	Jobs
 	Calendars

@@ -15,8 +15,10 @@ type Fleet interface {
 	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
 	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
 
-	// RegisterInstance writes the instance with a fresh lease and merges its
-	// handlers into the catalogue. The same boot id updates the row it made
+	// RegisterInstance writes the instance with a fresh lease. A build that is
+	// new, or was not seen for BuildLastSeen, is noted, and handlers that are
+	// new are added to the catalogue; those without a build are merged into it
+	// each time. The same boot id updates the row it made
 	// before (another node's session of the same process). The returned
 	// instance has its id.
 	RegisterInstance(ctx context.Context, p RegisterInstanceParams) (domain.Instance, error)
@@ -73,7 +75,9 @@ type ExecutorSummary struct {
 type RegisterInstanceParams struct {
 	Instance domain.Instance // ID is used for a new row
 	Handlers []domain.Handler
-	TTL      time.Duration
+	// Build is what the instance registers; without a digest nothing is noted.
+	Build domain.Build
+	TTL   time.Duration
 }
 
 // InstanceRenewal is one heard heartbeat.

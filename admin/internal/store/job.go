@@ -68,9 +68,10 @@ type UpdateJobParams struct {
 	IfRevision int64
 	Executor   domain.ExecutorID // 0 = keep
 	Spec       domain.JobSpec
-	// Source and DeclarationHash replace the job's.
+	// Source and DeclarationHash replace the job's; Declared does, unless nil.
 	Source          domain.Source
 	DeclarationHash string
+	Declared        *domain.Declared
 	By              string
 	Next            NextFireFunc
 	// Plan, when set, is asked first for a trigger that is overdue: fire times
@@ -85,8 +86,10 @@ type SetJobStateParams struct {
 	State  domain.JobState
 	Note   string
 	By     string
-	Next   NextFireFunc // needed for JobEnabled
-	Plan   PlanFunc     // as in UpdateJobParams
+	// Declared replaces the job's, unless nil.
+	Declared *domain.Declared
+	Next     NextFireFunc // needed for JobEnabled
+	Plan     PlanFunc     // as in UpdateJobParams
 }
 
 type ListJobsParams struct {

@@ -20,4 +20,6 @@ type Retention interface {
 	TrimLogs(ctx context.Context, most int64, limit int) (int64, error)
 	// DeleteAlertsBefore removes alert events and their deliveries.
 	DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteInstancesBefore removes instances that had gone before the instant.
+	DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 }

@@ -20,6 +20,7 @@ type Options struct {
 	Addresses []string
 	Token     string
 	Executor  string
+	Instance  string // its name
 	Boot      string
 	Client    string
 	// TLS is nil for plain TCP.
@@ -181,7 +182,7 @@ func (f *Fleet) hello(purpose proto.Purpose, session int64, shown *tls.Certifica
 	return &proto.ClientHello{
 		MinVersion: proto.MinVersion, MaxVersion: proto.Version,
 		JoinToken: token, Executor: f.options.Executor, BootId: f.options.Boot,
-		Purpose: purpose, SessionId: session, Client: f.options.Client,
+		Purpose: purpose, SessionId: session, Client: f.options.Client, InstanceName: f.options.Instance,
 	}
 }
 

@@ -39,6 +39,8 @@ func (e *RefusedError) advice() string {
 		return "the token belongs to another executor; check Config.Name (CARILLON_EXECUTOR_NAME) and Config.Token"
 	case "version_unsupported":
 		return "update the executor SDK, or the admin"
+	case "flapping":
+		return "see why its processes end so soon after they start; it goes on by itself meanwhile"
 	case "certificate_required":
 		return "set Config.TLS: this admin gives certificates over TLS"
 	case "denied":

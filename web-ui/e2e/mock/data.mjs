@@ -14,6 +14,7 @@ const dayInput = schema({ day: { type: 'string', format: 'date', description: 'b
 
 const handler = (name, description, inputSchema, idempotent, online) => ({
   name, description, inputSchema, outputSchema: null, idempotent, instancesOnline: online, firstSeenAt: iso(now - 40 * DAY), lastSeenAt: iso(now - 2_000),
+  versions: [{ version: '2.4.1', build: 'b241', inForce: online > 0, instancesOnline: online, firstSeenAt: iso(now - 9 * DAY), lastSeenAt: iso(now - 2_000) }],
 })
 
 export const executors = [
@@ -31,7 +32,7 @@ const [shop, warehouse, reports] = executors
 
 const instance = (executor, name, state, slots, running, extra = {}) => ({
   id: newId(), executorId: executor.id, name, host: `${name}.internal`, pid: 1000 + slots, version: '2.4.1', sdkVersion: '0.1.0', labels: { zone: 'a' }, slots, running, state,
-  connectedNodes: state === 'gone' ? 0 : 2, connectedAt: iso(now - 5 * HOUR), lastHeartbeatAt: iso(now - (state === 'online' ? 1_000 : 42_000)), startedAt: iso(now - 5 * HOUR), bootId: newId(), handlers: executor.handlers.map((h) => h.name), ...extra,
+  connectedNodes: state === 'gone' ? 0 : 2, connectedAt: iso(now - 5 * HOUR), lastHeartbeatAt: iso(now - (state === 'online' ? 1_000 : 42_000)), startedAt: iso(now - 5 * HOUR), bootId: newId(), build: 'b241', goneAt: state === 'gone' ? iso(now - HOUR) : null, handlers: executor.handlers.map((h) => h.name), ...extra,
 })
 export const instances = [
   instance(shop, 'shop-1', 'online', 16, 5),
@@ -132,6 +133,13 @@ first({ name: 'cancel-unpaid', handler: 'cancel-unpaid', schedule: { kind: 'none
 for (let i = 1; i <= 70; i++) first({ name: `import-feed-${String(i).padStart(2, '0')}`, handler: 'sync-stock', schedule: cron(`${i % 60} */2 * * *`, 'UTC'), owner: i % 2 ? zhang : maria, labels: { batch: 'feeds' } })
 const revised = jobs[1]
 putJob({ ...revised, timeout: '30m', owner: { name: 'Maria Rossi', email: 'maria.rossi@shop.example' }, alert: { ...revised.alert, webhookSecret: 'x' } }, 'maria', revised)
+
+const totals = jobs.find((one) => one.name === 'reconcile-totals')
+totals.declared = { executor: totals.executor, ownership: 'propose', removal: 'default', version: '2.4.1', gone: false, locked: false }
+export const proposals = [{
+  id: newId(), name: totals.name, executor: totals.executor, job: { id: totals.id, name: totals.name }, state: 'pending', hash: 'h2', version: '2.5.0-rc.1',
+  proposedAt: iso(now - HOUR), decidedAt: null, decidedBy: '', proposed: { ...totals, timeout: '2m' }, changes: [{ field: 'timeout', from: totals.timeout, to: '2m' }],
+}]
 
 export const users = [
   { id: newId(), username: 'admin', password: 'a-good-long-password', role: 'admin', platformAdmin: true, mustChangePassword: false, disabled: false, createdAt: iso(now - 41 * DAY) },

@@ -132,6 +132,15 @@ const routes = [
   }, 201],
   ['DELETE', '/executors/:id/join-tokens/:tokenId', ({ params }) => void d.tokens.splice(d.tokens.indexOf(byId(d.tokens, params.tokenId)), 1)],
 
+  ['GET', '/executors/:id/handlers', ({ params, query }) => page(byId(d.executors, params.id).handlers, query)],
+  ['GET', '/job-proposals', ({ query }) => page(d.proposals, query)],
+  ['POST', '/job-proposals/:id/decline', ({ params }) => void d.proposals.splice(d.proposals.indexOf(byId(d.proposals, params.id)), 1)],
+  ['POST', '/job-proposals/:id/accept', ({ params, user }) => {
+    const one = byId(d.proposals, params.id)
+    d.proposals.splice(d.proposals.indexOf(one), 1)
+    return d.putJob(one.proposed, user.username, d.jobs.find((j) => j.name === one.name))
+  }],
+
   ['POST', '/schedules/preview', ({ body }) => {
     const fires = checkSchedule(body.schedule)
     return { fires: fires.map((ms) => ({ at: d.iso(ms), zoned: zoned(ms, body.schedule.zone) })), neverFires: fires.length === 0, text: d.text(body.schedule) }

@@ -15,6 +15,12 @@ export type ExecutorsQuery = Get<'/api/v1/executors'>
 export type InstancesQuery = Get<'/api/v1/executors/{id}/instances'>
 export type DeliveriesQuery = Get<'/api/v1/deliveries'>
 
+/** What is taken although the executor's catalogue does not have it. */
+export interface Lenient {
+  allowUnknownHandler?: true
+  allowUnfitInput?: true
+}
+
 const at = (id: T.Id) => ({ path: { id } })
 
 export const api = {
@@ -64,20 +70,23 @@ export const api = {
   jobs: (query: JobsQuery, signal?: AbortSignal) =>
     take(http.GET('/api/v1/jobs', { params: { query: present(query) }, signal })) as Promise<T.Page<T.Job>>,
   job: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}', { params: at(id), signal })) as Promise<T.Job>,
-  createJob: (body: T.JobWrite & { state?: T.JobState }, allowUnknownHandler?: boolean) =>
-    take(http.POST('/api/v1/jobs', { params: { query: { allowUnknownHandler } }, body })) as Promise<T.Job>,
-  updateJob: (id: T.Id, revision: number, body: T.JobWrite, allowUnknownHandler?: boolean) =>
+  createJob: (body: T.JobWrite & { state?: T.JobState }, allow: Lenient = {}) =>
+    take(http.POST('/api/v1/jobs', { params: { query: allow }, body })) as Promise<T.Job>,
+  updateJob: (id: T.Id, revision: number, body: T.JobWrite, allow: Lenient = {}) =>
     take(
       http.PUT('/api/v1/jobs/{id}', {
-        params: { ...at(id), header: { 'If-Match': `"${revision}"` }, query: { allowUnknownHandler } },
+        params: { ...at(id), header: { 'If-Match': `"${revision}"` }, query: allow },
         body,
       }),
     ) as Promise<T.Job>,
   deleteJob: (id: T.Id) => take(http.DELETE('/api/v1/jobs/{id}', { params: at(id) })),
   pauseJob: (id: T.Id, note?: string) => take(http.POST('/api/v1/jobs/{id}/pause', { params: at(id), body: { note } })) as Promise<T.Job>,
   resumeJob: (id: T.Id) => take(http.POST('/api/v1/jobs/{id}/resume', { params: at(id) })) as Promise<T.Job>,
-  runJob: (id: T.Id, body: Body<'/api/v1/jobs/{id}/run', 'post'>, idempotencyKey: string) =>
-    take(http.POST('/api/v1/jobs/{id}/run', { params: { ...at(id), header: { 'Idempotency-Key': idempotencyKey } }, body })),
+  runJob: (id: T.Id, body: Body<'/api/v1/jobs/{id}/run', 'post'>, idempotencyKey: string, allowUnfitInput?: boolean) =>
+    take(http.POST('/api/v1/jobs/{id}/run', { params: { ...at(id), header: { 'Idempotency-Key': idempotencyKey }, query: present({ allowUnfitInput }) }, body })),
+  proposals: (signal?: AbortSignal) => take(http.GET('/api/v1/job-proposals', { params: { query: { limit: 200 } }, signal })),
+  acceptProposal: (id: T.Id, hash: string) => take(http.POST('/api/v1/job-proposals/{id}/accept', { params: at(id), body: { hash } })),
+  declineProposal: (id: T.Id, hash: string) => take(http.POST('/api/v1/job-proposals/{id}/decline', { params: at(id), body: { hash } })),
   revisions: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}/revisions', { params: { ...at(id), query: { limit: 100 } }, signal })),
   nextFires: (id: T.Id, n: number, signal?: AbortSignal) => take(http.GET('/api/v1/jobs/{id}/next-fires', { params: { ...at(id), query: { n } }, signal })),
   previewSchedule: (schedule: T.ScheduleSpec, n: number, signal?: AbortSignal) =>

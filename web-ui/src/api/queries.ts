@@ -42,6 +42,7 @@ export const queries = {
   jobs: (query: JobsQuery) => list(['jobs', query], (signal) => api.jobs(query, signal)),
   job: (id: Id) =>
     queryOptions({ queryKey: ['job', id], queryFn: ({ signal }) => api.job(id, signal), refetchInterval: LIST_MS }),
+  proposals: () => list(['proposals'], (signal) => api.proposals(signal), SLOW_MS),
   revisions: (id: Id) => list(['job', id, 'revisions'], (signal) => api.revisions(id, signal), SLOW_MS),
   nextFires: (id: Id, revision: number, n: number) =>
     list(['job', id, 'next-fires', revision, n], (signal) => api.nextFires(id, n, signal), LIST_MS),
@@ -51,7 +52,7 @@ export const queries = {
     queryOptions({
       queryKey: ['run', id],
       queryFn: ({ signal }) => api.run(id, signal),
-      refetchInterval: ({ state }) => (state.data && isFinal(state.data.state) ? false : LIVE_MS),
+      refetchInterval: ({ state }) => (state.data && isFinal(state.data.state) ? (state.data.lingers ? LIST_MS : false) : LIVE_MS),
     }),
 
   /** The shards and hooks of a run, as long as it moves. */
@@ -64,9 +65,9 @@ export const queries = {
     }),
 
   /** Follows the run: once more when its state has changed, and while it waits. */
-  explainRun: (id: Id, state: RunState) =>
+  explainRun: (id: Id, state: RunState, lingers = false) =>
     queryOptions({
-      queryKey: ['run', id, 'explain', state],
+      queryKey: ['run', id, 'explain', state, lingers],
       queryFn: ({ signal }) => api.explainRun(id, signal),
       refetchInterval: isFinal(state) ? false : LIST_MS,
       placeholderData: keepPreviousData,

@@ -270,6 +270,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a handler and get its result
+         * @description 201 with the call, 200 when the Idempotency-Key was seen before. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.
+         */
+        post: operations["call-handler"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own call */
+        get: operations["get-call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop one's own call */
+        post: operations["cancel-call"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cluster": {
         parameters: {
             query?: never;
@@ -420,6 +474,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executors/{id}/handlers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an executor's handlers
+         * @description Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.
+         */
+        get: operations["list-handlers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors/{id}/instances": {
         parameters: {
             query?: never;
@@ -515,6 +589,83 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/job-proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what applications propose for jobs
+         * @description Only what waits for a decision, the oldest first.
+         */
+        get: operations["list-proposals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-proposals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One proposal and what it changes */
+        get: operations["get-proposal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-proposals/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the job what the code proposes
+         * @description Labels and alerts stay as they are.
+         */
+        post: operations["accept-proposal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-proposals/{id}/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Leave the job as it is
+         * @description The same is not proposed again; something else is.
+         */
+        post: operations["decline-proposal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -550,7 +701,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a job
-         * @description Its runs stay readable.
+         * @description Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.
          */
         delete: operations["delete-job"];
         options?: never;
@@ -1242,6 +1393,8 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         APIKey: {
+            /** @description The executors whose handlers it may call; empty = all */
+            callExecutors: string[];
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
@@ -1260,7 +1413,7 @@ export interface components {
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
             /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            role: "caller" | "viewer" | "operator" | "editor" | "scripter" | "admin";
         };
         AcceptedHistory: {
             /** @description The epoch that begins with it */
@@ -1491,9 +1644,49 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        Call: {
+            /** Format: int64 */
+            attempt: number;
+            /** @description It has ended; what follows is final */
+            done: boolean;
+            error?: string;
+            errorKind?: string;
+            executor: string;
+            handler: string;
+            /** @description Of the run */
+            id: string;
+            /** @description What the handler gave; null without */
+            output: unknown;
+            progress: components["schemas"]["Progress"] | null;
+            reason?: string;
+            state: string;
+        };
+        CallRequest: {
+            /** @description Its name */
+            executor: string;
+            handler: string;
+            /** @description Any JSON up to 256 KiB */
+            input?: unknown;
+            /**
+             * Format: int64
+             * @description Default 1: nothing is repeated
+             */
+            maxAttempts?: number;
+            note?: string;
+            /** @description How long it may wait for an instance; default 5m */
+            startWithin?: string;
+        };
         CancelRunInputBody: {
             /** @description Why; the handler sees it */
             reason?: string;
+        };
+        Change: {
+            /** @example schedule.expr */
+            field: string;
+            /** @description null: not set */
+            from: unknown;
+            /** @description null: not set */
+            to: unknown;
         };
         Cluster: {
             clock: components["schemas"]["ClusterClock"];
@@ -1643,14 +1836,19 @@ export interface components {
             confirmedAt: string;
         };
         CreateAPIKeyInputBody: {
+            /** @description Names of the executors whose handlers it may call; default: all */
+            callExecutors?: string[];
             /**
              * Format: date-time
              * @description Default: never
              */
             expiresAt?: string;
             name: string;
-            /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /**
+             * @description caller: may only call handlers, and see and cancel its own calls
+             * @enum {string}
+             */
+            role: "caller" | "viewer" | "operator" | "editor" | "scripter" | "admin";
         };
         CreateDenialInputBody: {
             /** @description The process to keep out; or give serial */
@@ -1688,6 +1886,8 @@ export interface components {
             username: string;
         };
         CreatedAPIKey: {
+            /** @description The executors whose handlers it may call; empty = all */
+            callExecutors: string[];
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
@@ -1706,7 +1906,7 @@ export interface components {
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
             /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            role: "caller" | "viewer" | "operator" | "editor" | "scripter" | "admin";
             /** @description Shown once; it cannot be read again */
             secret: string;
         };
@@ -1739,6 +1939,30 @@ export interface components {
             fatal: boolean;
             message: string;
         };
+        DecideProposalInputBody: {
+            /** @description What was looked at; another proposal is not decided then. Default: whatever there is */
+            hash?: string;
+        };
+        Declared: {
+            /** @description Whose code declares it */
+            executor: components["schemas"]["Ref"];
+            /** @description No version that is present declares it any more */
+            gone: boolean;
+            /** @description Edits of anything but labels and alerts are refused */
+            locked: boolean;
+            /**
+             * @description until_edited: the code, until somebody edits the job here
+             * @enum {string}
+             */
+            ownership: "until_edited" | "code" | "console" | "propose";
+            /**
+             * @description What happens when no version declares it any more
+             * @enum {string}
+             */
+            removal: "default" | "keep" | "pause" | "delete";
+            /** @description Of the application, whose declaration was taken last */
+            version: string;
+        };
         Delivery: {
             /** Format: int64 */
             attempts: number;
@@ -1751,7 +1975,7 @@ export interface components {
             id: string;
             jobId: string | null;
             /** @enum {string} */
-            kind: "run_failed" | "run_timed_out" | "run_lost" | "no_executor" | "test";
+            kind: "run_failed" | "run_timed_out" | "run_lost" | "no_executor" | "test" | "executor_flapping";
             lastError: string;
             runId: string | null;
             /** @enum {string} */
@@ -1921,6 +2145,27 @@ export interface components {
             name: string;
             /** @description JSON schema, or null */
             outputSchema: unknown;
+            /** @description Builds of the application that have it, the newest first */
+            versions: components["schemas"]["HandlerVersion"][];
+        };
+        HandlerVersion: {
+            /** @description Digest of what it registers */
+            build: string;
+            /** Format: date-time */
+            firstSeenAt: string;
+            /**
+             * Format: int64
+             * @description As the application says
+             */
+            generation?: number;
+            /** @description It is present: an instance lives, or left less than a minute ago */
+            inForce: boolean;
+            /** Format: int64 */
+            instancesOnline: number;
+            /** Format: date-time */
+            lastSeenAt: string;
+            /** @description The application's; may be empty */
+            version: string;
         };
         ImportCalendar: {
             /**
@@ -1935,10 +2180,15 @@ export interface components {
         };
         Instance: {
             bootId: string;
+            /** @description Digest of what it registered, as in the versions of handlers; empty = not known */
+            build: string;
             /** Format: date-time */
             connectedAt: string;
             /** Format: int64 */
             connectedNodes: number;
+            /** Format: date-time */
+            goneAt: string | null;
+            goneReason?: string;
             handlers: string[];
             host: string;
             id: string;
@@ -1977,6 +2227,8 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
+            /** @description What the code of an application has to do with it; null: nothing */
+            declared: components["schemas"]["Declared"];
             description: string;
             /** @description How long a due run waits for an instance */
             dispatchTimeout: string;
@@ -2005,11 +2257,15 @@ export interface components {
             neverFires: boolean;
             /** Format: date-time */
             nextFireAt: string | null;
+            /** @description Handler that runs after a run failed for good; empty: none */
+            onFailure: string;
             /**
              * @description What to do when the outcome is unknown; auto: retry if the handler is idempotent
              * @enum {string}
              */
             onLost: "auto" | "fail" | "retry";
+            /** @description Handler that runs after a run succeeded; empty: none */
+            onSuccess: string;
             owner: components["schemas"]["Owner"];
             /**
              * Format: int64
@@ -2040,7 +2296,10 @@ export interface components {
             sendRetry: components["schemas"]["SendRetry"];
             /** @description Absent: each fire is one run */
             sharding?: components["schemas"]["Sharding"];
-            /** @enum {string} */
+            /**
+             * @description Who wrote the newest revision
+             * @enum {string}
+             */
             source: "console" | "code";
             /** @enum {string} */
             state: "enabled" | "paused";
@@ -2076,11 +2335,15 @@ export interface components {
             logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire: components["schemas"]["Misfire"];
             name: string;
+            /** @description Handler that runs after a run failed for good; empty: none */
+            onFailure: string;
             /**
              * @description What to do when the outcome is unknown; auto: retry if the handler is idempotent
              * @enum {string}
              */
             onLost: "auto" | "fail" | "retry";
+            /** @description Handler that runs after a run succeeded; empty: none */
+            onSuccess: string;
             owner: components["schemas"]["Owner"];
             /**
              * Format: int64
@@ -2135,11 +2398,15 @@ export interface components {
             logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             misfire?: components["schemas"]["MisfireWrite"];
             name: string;
+            /** @description Handler of the same executor that runs after a run failed for good; default: none */
+            onFailure?: string;
             /**
              * @description Default auto
              * @enum {string}
              */
             onLost?: "auto" | "fail" | "retry";
+            /** @description Handler of the same executor that runs after a run succeeded; default: none */
+            onSuccess?: string;
             owner?: components["schemas"]["OwnerWrite"];
             /**
              * Format: int64
@@ -2398,6 +2665,11 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
+        PageHandler: {
+            items: components["schemas"]["Handler"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
         PageInstance: {
             items: components["schemas"]["Instance"][];
             /** @description Give it as cursor to get what follows; null on the last page */
@@ -2420,6 +2692,11 @@ export interface components {
         };
         PageNode: {
             items: components["schemas"]["Node"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageProposal: {
+            items: components["schemas"]["Proposal"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -2497,7 +2774,7 @@ export interface components {
              * @description What is wrong, for machines; never changes its meaning
              * @enum {string}
              */
-            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
+            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
             /** @description With revision_mismatch: the job as it is now */
             current?: components["schemas"]["Job"];
             /** @description What is wrong, for people */
@@ -2524,6 +2801,8 @@ export interface components {
             /** @example body.schedule.expr */
             location: string;
             message: string;
+            /** @description JSON pointer into the input, with unfit_input */
+            pointer?: string;
             /**
              * Format: int64
              * @description Byte offset of the fault inside a cron expression or the JSON text
@@ -2531,6 +2810,35 @@ export interface components {
             position?: number;
             /** @description The value, if it is short and no secret */
             value?: unknown;
+        };
+        Progress: {
+            message: string;
+            /** Format: double */
+            percent: number;
+            /** Format: date-time */
+            updatedAt: string;
+        };
+        Proposal: {
+            /** @description What differs from the job as it is; empty for a new one */
+            changes: components["schemas"]["Change"][];
+            /** Format: date-time */
+            decidedAt: string | null;
+            decidedBy: string;
+            executor: components["schemas"]["Ref"];
+            /** @description Of what is proposed; give it back with the decision */
+            hash: string;
+            id: string;
+            /** @description null: there is none yet, accepting makes it */
+            job: components["schemas"]["Ref"];
+            /** @description Of the job */
+            name: string;
+            proposed: components["schemas"]["JobSpec"];
+            /** Format: date-time */
+            proposedAt: string;
+            /** @enum {string} */
+            state: "pending" | "declined";
+            /** @description Of the application that proposes */
+            version: string;
         };
         Ref: {
             id: string;
@@ -2801,6 +3109,8 @@ export interface components {
              * @enum {string}
              */
             part?: "shard" | "before" | "after";
+            /** @description What the newest attempt told of how far it is; null: nothing */
+            progress: components["schemas"]["Progress"] | null;
             /** @description Why it is there, for machines; may be empty */
             reason: string;
             requestedBy: string;
@@ -2828,6 +3138,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            /** @description What attempts have done for good, in the order it was stored */
+            steps: components["schemas"]["Step"][];
             /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
             traceId?: string;
         };
@@ -3161,6 +3473,12 @@ export interface components {
             shards?: number;
             /** @description Of the whole fire; default 0s: none */
             timeout?: string;
+        };
+        Step: {
+            name: string;
+            output: unknown;
+            /** Format: date-time */
+            storedAt: string;
         };
         SwitchInputBody: {
             /** @description Name or id */
@@ -4949,6 +5267,326 @@ export interface operations {
             };
         };
     };
+    "call-handler": {
+        parameters: {
+            query?: {
+                /** @description Wait this long for the end, at most 5m; default: answer at once */
+                wait?: string;
+            };
+            header?: {
+                /** @description The same key on the same handler gives the same run */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CallRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Call"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-call": {
+        parameters: {
+            query?: {
+                /** @description Wait this long for the end, at most 5m; default: answer at once */
+                wait?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Call"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "cancel-call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Call"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "get-cluster": {
         parameters: {
             query?: never;
@@ -5810,6 +6448,95 @@ export interface operations {
             };
         };
     };
+    "list-handlers": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageHandler"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-instances": {
         parameters: {
             query?: {
@@ -6373,6 +7100,401 @@ export interface operations {
             };
         };
     };
+    "list-proposals": {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+                executorId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageProposal"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proposal"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecideProposalInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "decline-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecideProposalInputBody"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-jobs": {
         parameters: {
             query?: {
@@ -6468,6 +7590,8 @@ export interface operations {
             query?: {
                 /** @description Accept a handler that no instance has registered yet */
                 allowUnknownHandler?: boolean;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
             };
             header?: never;
             path?: never;
@@ -6672,6 +7796,8 @@ export interface operations {
             query?: {
                 /** @description Accept a handler that no instance has registered yet */
                 allowUnknownHandler?: boolean;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
             };
             header?: {
                 /** @description The revision that was edited, in quotes, as in ETag; * for any */
@@ -6846,6 +7972,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7570,6 +8705,8 @@ export interface operations {
             query?: {
                 /** @description Wait this long for the end, at most 5m; default: answer at once */
                 wait?: string;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
             };
             header?: {
                 /** @description The same key on the same job gives the same run */
@@ -8623,7 +9760,10 @@ export interface operations {
     };
     "retry-run": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
+            };
             header?: never;
             path: {
                 id: string;

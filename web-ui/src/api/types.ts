@@ -29,6 +29,7 @@ export type Tenant = S['Tenant']
 export type Executor = S['Executor']
 export type ExecutorDetail = S['ExecutorDetail']
 export type Handler = S['Handler']
+export type HandlerVersion = S['HandlerVersion']
 export type Instance = S['Instance']
 export type InstanceState = Instance['state']
 export type JoinToken = S['JoinToken']
@@ -53,6 +54,7 @@ export type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 export type Job = Omit<S['Job'], 'lastRun'> & { lastRun: (Omit<S['LastRun'], 'state'> & { state: RunState }) | null }
 export type JobState = Job['state']
 export type Revision = S['Revision']
+export type Proposal = S['Proposal']
 
 type Whole<T> = { [K in keyof T]-?: T[K] }
 

@@ -7,17 +7,19 @@ import { Alert, App, Checkbox, Form, Input, Modal, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
+import { isApiError } from '../api/problem'
 import { queries, refreshJobs } from '../api/queries'
 import type { Job } from '../api/types'
 import { wireDuration } from '../lib/duration'
 import { randomKey } from '../lib/misc'
 import { loadFlag, saveFlag } from '../lib/prefs'
 import { useShowError } from './hooks'
+import { Misfits } from './Misfits'
 import { inputText, JsonEditor, parseInput } from './JsonEditor'
 
 export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
-  const { notification } = App.useApp()
+  const { notification, modal } = App.useApp()
   const showError = useShowError()
   const navigate = useNavigate()
   const [key] = useState(randomKey)
@@ -34,14 +36,14 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
   const parsed = parseInput(text)
 
   const open = (runId: string) => navigate({ to: '/runs/$runId', params: { runId } })
-  const submit = async () => {
+  const submit = async (allowUnfit?: true): Promise<void> => {
     if (!parsed.ok) return
     setBusy(true)
     saveFlag('follow', follow)
     try {
       // An untouched input is left out: the server takes the job's own.
       const body = { ...(edited === undefined ? {} : { input: parsed.value }), instanceId, note: note.trim() || undefined }
-      const run = await api.runJob(job.id, body, key)
+      const run = await api.runJob(job.id, body, key, allowUnfit)
       refreshJobs()
       onClose()
       if (follow) await open(run.id)
@@ -51,8 +53,16 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
           actions: <a href={`/runs/${run.id}`} onClick={(event) => { event.preventDefault(); void open(run.id) }}>{t('jobs.run.open')}</a>,
         })
     } catch (err) {
-      showError(err)
       setBusy(false)
+      if (!isApiError(err, 'unfit_input')) return showError(err)
+      const anyway = await modal.confirm({
+        title: t('jobs.form.unfitTitle', { name: job.handler }),
+        content: <Misfits items={err.items} />,
+        okText: t('jobs.run.anyway'),
+        cancelText: t('action.back'),
+        autoFocusButton: 'cancel',
+      })
+      if (anyway) await submit(true)
     }
   }
   return (

@@ -78,11 +78,21 @@ interface RunChipProps {
   state: RunState
   /** Where it is known: a run whose fire time is still to come is planned, not due. */
   fireAt?: string
+  /** It has ended, but its handler still runs. */
+  lingers?: boolean
   big?: boolean
 }
 
-export function RunStateChip({ state, fireAt, big }: RunChipProps) {
+export function RunStateChip({ state, fireAt, lingers, big }: RunChipProps) {
   const { t } = useTranslation()
+  if (lingers) {
+    return (
+      <span className="row tight">
+        <Chip look={RUN[state]} word={t(`runs.state.${state}`)} big={big} />
+        <Chip look={['timeout', '◧']} word={t('runs.lingers')} moving big={big} />
+      </span>
+    )
+  }
   if (state === 'due' && fireAt && Date.parse(fireAt) > serverNow()) return <Chip look={PLANNED} word={t('runs.planned')} big={big} />
   return <Chip look={RUN[state]} word={t(`runs.state.${state}`)} moving={MOVING.has(state)} big={big} />
 }

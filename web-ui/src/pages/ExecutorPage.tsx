@@ -5,7 +5,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Checkbox } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
-import type { ExecutorDetail, Handler, Instance } from '../api/types'
+import type { ExecutorDetail, Handler, HandlerVersion, Instance } from '../api/types'
 import { useCan } from '../components/hooks'
 import { JoinTokens } from '../components/JoinTokens'
 import { LimitButton, Running, Waiting } from '../components/Limits'
@@ -17,6 +17,8 @@ import { Blank, ErrorState } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
 import { limitOf } from '../lib/limits'
 import { PageSkeleton } from './JobPage'
+
+const SHOWN_VERSIONS = 4
 
 export function ExecutorPage() {
   const { t } = useTranslation()
@@ -133,9 +135,27 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
         </span>
       ),
     },
+    {
+      key: 'handlers',
+      title: t('executors.handlersTitle'),
+      render: (one) => (
+        <details>
+          <summary className="num">{one.handlers.length}</summary>
+          <span className="mono small">{one.handlers.join(', ')}</span>
+        </details>
+      ),
+    },
     { key: 'nodes', title: t('executors.nodes'), align: 'right', render: (one) => <span className="num">{one.connectedNodes}</span> },
     { key: 'started', title: t('executors.started'), render: (one) => <RelativeTime at={one.startedAt} /> },
-    { key: 'heartbeat', title: t('executors.heartbeat'), render: (one) => <RelativeTime at={one.lastHeartbeatAt} /> },
+    {
+      key: 'heartbeat',
+      title: t('executors.heartbeat'),
+      render: (one) => (
+        <span title={one.goneReason}>
+          <RelativeTime at={one.lastHeartbeatAt} />
+        </span>
+      ),
+    },
   ]
   return (
     <section className="card flush" aria-label={t('executors.instancesTitle')}>
@@ -210,6 +230,7 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
         ),
     },
     { key: 'online', title: t('executors.instancesTitle'), render: (one) => <OnlineCount count={one.instancesOnline} /> },
+    { key: 'versions', title: t('executors.versions'), render: (one) => <Versions list={one.versions} /> },
     { key: 'seen', title: t('executors.lastSeen'), render: (one) => <RelativeTime at={one.lastSeenAt} /> },
   ]
   if (canEdit) {
@@ -238,6 +259,22 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
         empty={<Blank title={t('executors.noHandlers')} help={t('executors.noHandlersHelp')} />}
       />
     </section>
+  )
+}
+
+/** The versions of the application that have a handler; those in force first and plain. */
+function Versions({ list }: { list: HandlerVersion[] }) {
+  const { t } = useTranslation()
+  if (list.length === 0) return <span className="muted">—</span>
+  return (
+    <span className="row tight">
+      {list.slice(0, SHOWN_VERSIONS).map((one) => (
+        <span key={one.build} className={one.inForce ? 'label-chip' : 'muted small'} title={t('executors.versionText', { count: one.instancesOnline, build: one.build })}>
+          {one.version || t('executors.unnamed')}
+        </span>
+      ))}
+      {list.length > SHOWN_VERSIONS && <span className="muted small">+{list.length - SHOWN_VERSIONS}</span>}
+    </span>
   )
 }
 

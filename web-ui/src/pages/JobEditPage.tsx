@@ -4,13 +4,14 @@ import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/r
 import { App, Button, Checkbox, Form } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { api, type Lenient } from '../api/endpoints'
 import { ApiError, isApiError } from '../api/problem'
 import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Job, JobWrite } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
 import { useCan, useShowError } from '../components/hooks'
 import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
+import { Misfits, misfitText } from '../components/Misfits'
 import { Page } from '../components/Page'
 import { SchedulePreview } from '../components/SchedulePreview'
 import { ErrorState } from '../components/States'
@@ -50,7 +51,7 @@ export function JobEditPage() {
           </Link>
         </>
       }
-      sub={job.data.source === 'code' ? t('jobs.detail.codeHint') : undefined}
+      sub={job.data.declared?.locked ? t('jobs.detail.lockedHint') : job.data.source === 'code' ? t('jobs.detail.codeHint') : undefined}
     >
       <JobForm key={job.data.revision} initial={writeOf(job.data)} stored={job.data} />
     </Page>
@@ -96,27 +97,27 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     },
   })
 
-  const save = async (unknownHandler?: true) => {
+  const save = async (allow: Lenient = {}) => {
     const fields = form.getFieldsValue(true) as JobFields
     const mine = writeOfFields(fields)
     setBusy(true)
     try {
       const job = stored
-        ? await api.updateJob(stored.id, base.revision, mine, unknownHandler)
-        : await api.createJob({ ...mine, state: fields.paused ? 'paused' : 'enabled' }, unknownHandler)
+        ? await api.updateJob(stored.id, base.revision, mine, allow)
+        : await api.createJob({ ...mine, state: fields.paused ? 'paused' : 'enabled' }, allow)
       dirty.current = false
       message.success(t('jobs.form.saved', { name: job.name }))
       queryClient.setQueryData(queries.job(job.id).queryKey, job)
       refreshJobs()
       await navigate({ to: '/jobs/$jobId', params: { jobId: job.id } })
     } catch (err) {
-      await refused(err, mine)
+      await refused(err, mine, allow)
     } finally {
       setBusy(false)
     }
   }
 
-  const refused = async (err: unknown, mine: JobWrite) => {
+  const refused = async (err: unknown, mine: JobWrite, allow: Lenient) => {
     if (stored && isApiError(err) && (err.code === 'revision_mismatch' || err.status === 412)) {
       const current = err.current ?? (await api.job(stored.id).catch(() => undefined))
       if (current) return setConflict({ mine, current })
@@ -129,7 +130,18 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
         cancelText: t('action.back'),
         autoFocusButton: 'cancel',
       })
-      return anyway ? save(true) : form.scrollToField('handler', { focus: true })
+      return anyway ? save({ ...allow, allowUnknownHandler: true }) : form.scrollToField('handler', { focus: true })
+    }
+    if (isApiError(err, 'unfit_input')) {
+      form.setFields([{ name: 'inputText' as never, errors: err.items.map(misfitText) }])
+      const anyway = await modal.confirm({
+        title: t('jobs.form.unfitTitle', { name: mine.handler }),
+        content: <Misfits items={err.items} />,
+        okText: t('jobs.form.saveAnyway'),
+        cancelText: t('action.back'),
+        autoFocusButton: 'cancel',
+      })
+      return anyway ? save({ ...allow, allowUnfitInput: true }) : undefined
     }
     const items = isApiError(err) ? err.items : []
     const fields = items.flatMap((item) => {

@@ -7,6 +7,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Job } from '../api/types'
+import { DeclaredNote } from '../components/DeclaredNote'
 import { FieldDiffTable } from '../components/FieldDiffTable'
 import { FireList } from '../components/FireList'
 import { useCan } from '../components/hooks'
@@ -70,6 +71,7 @@ export function JobPage() {
           title={data.pauseNote ? t('jobs.detail.pausedNote', { note: data.pauseNote }) : t('jobs.detail.pausedPlain')}
         />
       )}
+      <DeclaredNote job={data} />
       <nav className="tabs" aria-label={t('jobs.detail.tabs')}>
         <Link to="/jobs/$jobId" params={{ jobId }} activeOptions={{ exact: true, includeSearch: false }}>
           {t('jobs.detail.overview')}
@@ -168,7 +170,16 @@ function JobWhat({ job }: { job: Job }) {
         <Fact label={t('jobs.form.owner')}>
           {job.owner.name || '—'} {job.owner.email && <span className="muted">{job.owner.email}</span>}
         </Fact>
-        <Fact label={t('jobs.detail.source')}>{t(job.source === 'code' ? 'jobs.detail.fromCode' : 'jobs.detail.fromConsole')}</Fact>
+        <Fact label={t('jobs.detail.source')}>
+          {t(job.source === 'code' ? 'jobs.detail.fromCode' : 'jobs.detail.fromConsole')}
+          {job.declared && (
+            <span className="muted">
+              {' '}
+              · {t(`jobs.detail.owned_${job.declared.ownership}`)}
+              {job.declared.version && ` · ${job.declared.version}`}
+            </span>
+          )}
+        </Fact>
         <Fact label={t('field.created')}>
           {job.createdBy} · <RelativeTime at={job.createdAt} />
         </Fact>

@@ -26,6 +26,7 @@ export function JobsPage() {
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
   const jobs = useQuery(queries.jobs({ ...committed }))
+  const waiting = useQuery(queries.proposals()).data?.items.length ?? 0
   const columns = useJobColumns()
 
   // A changed filter starts at the first page.
@@ -35,11 +36,14 @@ export function JobsPage() {
     <Page
       title={t('jobs.list.title')}
       actions={
-        canEdit && (
-          <LinkButton to="/jobs/new" primary icon={<PlusOutlined />}>
-            {t('jobs.list.create')}
-          </LinkButton>
-        )
+        <>
+          {waiting > 0 && <LinkButton to="/jobs/proposals">{t('proposals.waiting', { count: waiting })}</LinkButton>}
+          {canEdit && (
+            <LinkButton to="/jobs/new" primary icon={<PlusOutlined />}>
+              {t('jobs.list.create')}
+            </LinkButton>
+          )}
+        </>
       }
     >
       <div className="filters" role="search" aria-label={t('jobs.list.title')}>

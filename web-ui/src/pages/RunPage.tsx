@@ -33,7 +33,7 @@ export function RunPage() {
 
 function Content({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const explain = useQuery(queries.explainRun(run.id, run.state))
+  const explain = useQuery(queries.explainRun(run.id, run.state, run.lingers))
   return (
     <Page
       title={t('runs.detail.title', { id: run.id })}
@@ -51,12 +51,13 @@ function Content({ run }: { run: RunDetail }) {
       }
       heading={
         <span className="row">
-          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} fireAt={run.fireAt} big />
+          <span>{run.jobName}</span> <span className="mono muted">{run.id}</span> <RunStateChip state={run.state} fireAt={run.fireAt} lingers={run.lingers} big />
         </span>
       }
       actions={<RunActions run={run} />}
     >
       <div className="stack">
+        {run.lingers && <Alert type="warning" showIcon title={t('runs.detail.lingersTitle')} description={t('runs.detail.lingersHelp')} />}
         <RunFacts run={run} explanation={explain.data} />
         <RunProgress run={run} />
         <RunErrors run={run} />
@@ -146,6 +147,11 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             {run.jobRevision}
           </Link>
         </Fact>
+        {run.returnedAt && (
+          <Fact label={t('runs.detail.returnedAt')}>
+            <AbsoluteTime at={run.returnedAt} ms />
+          </Fact>
+        )}
         {run.parentId && (
           <Fact label={t('runs.shards.part')}>
             {run.shard ? t('runs.shards.nth', { index: run.shard.index, total: run.shard.total }) : t(run.part === 'before' ? 'runs.shards.before' : 'runs.shards.after')}{' '}

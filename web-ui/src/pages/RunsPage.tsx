@@ -166,7 +166,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         kind: 'title',
         render: (run) => (
           <Link to="/runs/$runId" params={{ runId: run.id }}>
-            <RunStateChip state={run.state} fireAt={run.fireAt} />
+            <RunStateChip state={run.state} fireAt={run.fireAt} lingers={run.lingers} />
             <span className="sr-only">{t('runs.detail.title', { id: run.id })}</span>
           </Link>
         ),

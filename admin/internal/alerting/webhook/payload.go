@@ -25,7 +25,7 @@ type Payload struct {
 	// DedupeKey is the same in every delivery of this event to this URL.
 	DedupeKey string `json:"dedupeKey"`
 	// Kind is run_failed, run_timed_out, run_lost, no_executor, test,
-	// clock_jump or db_rollback.
+	// clock_jump, db_rollback or executor_flapping.
 	Kind      string  `json:"kind"`
 	CreatedAt *string `json:"createdAt"`
 	// Title and Summary are for people, in the server's alert language.

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -25,6 +23,7 @@ type instanceRow struct {
 	Host        string `gorm:"column:host"`
 	PID         int64  `gorm:"column:pid"`
 	AppVersion  string `gorm:"column:app_version"`
+	Build       string `gorm:"column:build"`
 	Client      string `gorm:"column:client"`
 	Labels      string `gorm:"column:labels"`
 	Handlers    string `gorm:"column:handlers"`
@@ -55,7 +54,7 @@ func toInstanceRow(i domain.Instance) (*instanceRow, error) {
 	return &instanceRow{
 		ID: int64(i.ID), TenantID: int64(i.TenantID), ExecutorID: int64(i.Executor), BootID: i.BootID,
 		Name: clip(i.Name, nameSize), Host: clip(i.Host, 255), PID: int64(i.PID),
-		AppVersion: clip(i.AppVersion, nameSize), Client: clip(i.Client, nameSize), Labels: string(labels), Handlers: string(handlers),
+		AppVersion: clip(i.AppVersion, nameSize), Build: i.Build, Client: clip(i.Client, nameSize), Labels: string(labels), Handlers: string(handlers),
 		Slots: int64(i.Slots), Running: int64(i.Running), Draining: i.Draining, StartedAt: millis(i.StartedAt),
 	}, nil
 }
@@ -63,7 +62,7 @@ func toInstanceRow(i domain.Instance) (*instanceRow, error) {
 func (r *instanceRow) instance() (domain.Instance, error) {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
-		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Client: r.Client,
+		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
 		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining, StartedAt: instant(r.StartedAt),
 		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
 		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
@@ -130,29 +129,7 @@ func (t *txn) registerInstance(p store.RegisterInstanceParams) (*instanceRow, er
 	if err != nil {
 		return nil, err
 	}
-	return row, t.mergeHandlers(row, p.Handlers, now)
-}
-
-// mergeHandlers goes in name order, so that instances that start together do
-// not wait for each other in a circle.
-func (t *txn) mergeHandlers(i *instanceRow, handlers []domain.Handler, now time.Time) error {
-	if len(handlers) == 0 {
-		return nil
-	}
-	rows := make([]handlerRow, len(handlers))
-	for n, h := range handlers {
-		rows[n] = handlerRow{
-			TenantID: i.TenantID, ExecutorID: i.ExecutorID, Name: h.Name, Description: clip(h.Description, messageSize),
-			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
-			FirstSeenAt: millis(now), LastSeenAt: millis(now),
-		}
-	}
-	slices.SortFunc(rows, func(a, b handlerRow) int { return strings.Compare(a.Name, b.Name) })
-	rows = slices.CompactFunc(rows, func(a, b handlerRow) bool { return a.Name == b.Name })
-	return t.db.Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},
-		DoUpdates: clause.AssignmentColumns([]string{"description", "input_schema", "output_schema", "idempotent", "last_seen_at"}),
-	}).Create(&rows).Error
+	return row, t.noteBuild(row, p, now)
 }
 
 // leaseRow is the part of an instance that heartbeats change.

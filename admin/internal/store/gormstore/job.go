@@ -29,6 +29,12 @@ type jobRow struct {
 	PauseNote       string `gorm:"column:pause_note"`
 	Source          string `gorm:"column:source"`
 	DeclarationHash string `gorm:"column:declaration_hash"`
+	DeclaredBy      int64  `gorm:"column:declared_by"`
+	Ownership       string `gorm:"column:ownership"`
+	Removal         string `gorm:"column:removal"`
+	DeclaredBuild   string `gorm:"column:declared_build"`
+	DeclaredVersion string `gorm:"column:declared_version"`
+	Undeclared      int64  `gorm:"column:undeclared"`
 	Revision        int64  `gorm:"column:revision"`
 	CreatedAt       int64  `gorm:"column:created_at;autoCreateTime:false"`
 	UpdatedAt       int64  `gorm:"column:updated_at;autoUpdateTime:false"`
@@ -69,7 +75,7 @@ func (r *jobRow) job(spec *domain.JobSpec) domain.Job {
 	return domain.Job{
 		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
 		State: domain.JobState(r.State), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
-		Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt),
+		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt),
 		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
 }
@@ -91,6 +97,7 @@ func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFire
 			Source: string(j.Source), DeclarationHash: j.DeclarationHash, Revision: 1,
 			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
+		row.setDeclared(&j.Declared)
 		row.setSpec(&j.Spec)
 		if err := t.db.Create(&row).Error; err != nil {
 			return t.nameTaken(err, j.TenantID, j.Spec.Name)
@@ -179,6 +186,7 @@ func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.J
 			job.ExecutorID = int64(p.Executor)
 		}
 		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
+		job.setDeclared(p.Declared)
 		return t.revise(trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
 	})
 	if err != nil {
@@ -294,6 +302,7 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 				}
 			}
 		}
+		job.setDeclared(p.Declared)
 		changed := job.State != int64(p.State)
 		job.State, job.PauseNote = int64(p.State), clip(p.Note, messageSize)
 		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By

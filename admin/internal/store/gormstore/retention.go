@@ -99,6 +99,16 @@ func (s *Store) DeleteAlertsBefore(ctx context.Context, before time.Time, limit 
 	return deleted, err
 }
 
+// DeleteInstancesBefore reads ix_instances_lease: an executor that restarts all
+// the time leaves a row each time.
+func (s *Store) DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	err = s.runRepeatable(ctx, "delete old instances", func(t *txn) (err error) {
+		deleted, err = t.exec(t.ctx, t.d.deleteBounded("instances", "gone_at > 0 AND gone_at < ?"), millis(before), int64(limit))
+		return err
+	})
+	return deleted, err
+}
+
 // DeleteLogsBefore goes tenant by tenant, along the primary key. The instant
 // is compared with the time inside the execution's id.
 func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {

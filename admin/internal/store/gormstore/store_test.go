@@ -33,6 +33,14 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 	})
 }
 
+func (a aging) AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error {
+	return a.run(ctx, "age instance", func(t *txn) error {
+		_, err := t.exec(ctx, "UPDATE instances SET last_seen_at = last_seen_at - ?, gone_at = CASE WHEN gone_at = 0 THEN 0 ELSE gone_at - ? END WHERE id = ?",
+			d.Milliseconds(), d.Milliseconds(), int64(id))
+		return err
+	})
+}
+
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.run(ctx, "forget holders", func(t *txn) error {
 		subject, kind := subjectOf(k)

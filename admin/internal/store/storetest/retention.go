@@ -72,6 +72,24 @@ func testAlertRetention(t *testing.T, f *fixture) {
 	require.Len(t, left, 1)
 }
 
+func testInstanceRetention(t *testing.T, f *fixture) {
+	old, young := f.register("old", time.Minute), f.register("young", time.Minute)
+	for _, i := range []domain.Instance{old, young} {
+		f.ok(f.s.LeaveInstance(f.ctx, f.tenant, i.ID, "stopped"))
+	}
+	const year = 365 * 24 * time.Hour
+	f.ok(f.s.AgeInstance(f.ctx, old.ID, 2*year))
+	n, err := f.s.DeleteInstancesBefore(f.ctx, f.now().Add(-year), 1)
+	f.ok(err)
+	require.EqualValues(t, 1, n)
+	n, err = f.s.DeleteInstancesBefore(f.ctx, f.now().Add(-year), 1)
+	f.ok(err)
+	require.Zero(t, n)
+	left, err := f.s.ListInstances(f.ctx, store.ListInstancesParams{Tenant: f.tenant, IncludeGone: true})
+	f.ok(err)
+	require.Len(t, left, 2, "the one that lives and the one that went just now")
+}
+
 func testLogRetention(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	e := planned(&j.Job, f.now(), f.now())

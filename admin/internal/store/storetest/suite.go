@@ -27,6 +27,8 @@ type Store interface {
 	// Age makes everything planned for the execution (wake, not before, expiry,
 	// end of the offer, deadline) come sooner by d: tests do not wait for the database's clock.
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
+	// AgeInstance makes an instance have gone, and been heard, d earlier.
+	AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error
@@ -51,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens}, {"Denials", testDenials}, {"ParkedInstances", testParkedInstances},
 		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
+		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
@@ -77,7 +80,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention},
+		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},

@@ -41,7 +41,7 @@ func TestProblemIsRead(t *testing.T) {
 		fmt.Fprint(w, `{"status":422,"code":"invalid_cron","detail":"body.schedule.expr: 25 is outside 0-23",
 			"errors":[{"location":"body.schedule.expr","message":"25 is outside 0-23","value":"0 0 25 * * *","position":4,"length":2,"hint":"h"}]}`)
 	})
-	_, err := c.CreateJob(t.Context(), json.RawMessage(`{}`), false)
+	_, err := c.CreateJob(t.Context(), json.RawMessage(`{}`), Lenient{})
 	p, ok := errors.AsType[*Problem](err)
 	require.True(t, ok)
 	require.Equal(t, CodeInvalidCron, p.Code)
@@ -182,7 +182,7 @@ func TestRequests(t *testing.T) {
 		http.SetCookie(w, &http.Cookie{Name: "gone", Value: "x", MaxAge: -1})
 		fmt.Fprint(w, `{}`)
 	})
-	_, err := c.ReplaceJob(t.Context(), "7", 3, json.RawMessage(`{"name":"x"}`), true)
+	_, err := c.ReplaceJob(t.Context(), "7", 3, json.RawMessage(`{"name":"x"}`), Lenient{UnknownHandler: true})
 	require.NoError(t, err)
 	require.Equal(t, `"3"`, got.Header.Get("If-Match"))
 	require.Equal(t, "/api/v1/jobs/7?allowUnknownHandler=true", got.URL.String())

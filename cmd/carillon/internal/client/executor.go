@@ -25,6 +25,15 @@ type Handler struct {
 	Idempotent      bool      `json:"idempotent"`
 	InstancesOnline int       `json:"instancesOnline"`
 	LastSeenAt      time.Time `json:"lastSeenAt"`
+	// Versions are builds of the application that have it, the newest first.
+	Versions []HandlerVersion `json:"versions"`
+}
+
+// HandlerVersion is one build of the application that has a handler.
+type HandlerVersion struct {
+	Version         string `json:"version"`
+	InForce         bool   `json:"inForce"`
+	InstancesOnline int    `json:"instancesOnline"`
 }
 
 // ExecutorDetail is one executor with its catalogue.
@@ -41,16 +50,19 @@ type ExecutorSummary struct {
 
 // Instance is one process.
 type Instance struct {
-	ID              string    `json:"id"`
-	Name            string    `json:"name"`
-	Host            string    `json:"host"`
-	PID             int       `json:"pid"`
-	Version         string    `json:"version"`
-	SDKVersion      string    `json:"sdkVersion"`
-	Slots           int       `json:"slots"`
-	Running         int       `json:"running"`
-	State           string    `json:"state"`
-	LastHeartbeatAt time.Time `json:"lastHeartbeatAt"`
+	ID              string            `json:"id"`
+	Name            string            `json:"name"`
+	Host            string            `json:"host"`
+	PID             int               `json:"pid"`
+	Version         string            `json:"version"`
+	SDKVersion      string            `json:"sdkVersion"`
+	Slots           int               `json:"slots"`
+	Running         int               `json:"running"`
+	State           string            `json:"state"`
+	StartedAt       time.Time         `json:"startedAt"`
+	LastHeartbeatAt time.Time         `json:"lastHeartbeatAt"`
+	Labels          map[string]string `json:"labels"`
+	Handlers        []string          `json:"handlers"`
 }
 
 // JoinToken lets processes register. Secret is set only in the answer to its creation.
@@ -147,6 +159,14 @@ func (c *Client) Tokens(ctx context.Context, executor string) ([]Doc[JoinToken],
 	var p Page[JoinToken]
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/executors/" + url.PathEscape(executor) + "/join-tokens"}, &p)
 	return p.Items, err
+}
+
+// Handlers lists an executor's catalogue, also while nothing of it runs.
+func (c *Client) Handlers(ctx context.Context, id string) ([]Doc[Handler], error) {
+	return all(0, url.Values{}, func(q url.Values) (p Page[Handler], err error) {
+		_, err = c.do(ctx, request{method: http.MethodGet, path: "/executors/" + url.PathEscape(id) + "/handlers", query: q}, &p)
+		return p, err
+	})
 }
 
 // RevokeToken ends a join token.

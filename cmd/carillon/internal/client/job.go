@@ -27,6 +27,7 @@ type Job struct {
 	State          string     `json:"state"`
 	PauseNote      string     `json:"pauseNote"`
 	Source         string     `json:"source"`
+	Declared       *Declared  `json:"declared"`
 	Revision       int64      `json:"revision"`
 	NextFireAt     *time.Time `json:"nextFireAt"`
 	NeverFires     bool       `json:"neverFires"`
@@ -35,6 +36,14 @@ type Job struct {
 	ExecutorOnline int        `json:"executorOnline"`
 	UpdatedAt      time.Time  `json:"updatedAt"`
 	UpdatedBy      string     `json:"updatedBy"`
+}
+
+// Declared says what an application's code has to do with a job.
+type Declared struct {
+	Executor  Ref    `json:"executor"`
+	Ownership string `json:"ownership"`
+	Version   string `json:"version"`
+	Gone      bool   `json:"gone"`
 }
 
 // Schedule says when a job fires.
@@ -111,25 +120,33 @@ func (c *Client) Job(ctx context.Context, id string) (d Doc[Job], err error) {
 }
 
 // CreateJob makes a job of its writable fields.
-func (c *Client) CreateJob(ctx context.Context, spec json.RawMessage, unknownHandler bool) (d Doc[Job], err error) {
-	_, err = c.do(ctx, request{method: http.MethodPost, path: "/jobs", query: allowUnknown(unknownHandler), body: spec}, &d)
+func (c *Client) CreateJob(ctx context.Context, spec json.RawMessage, allow Lenient) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{method: http.MethodPost, path: "/jobs", query: allow.query(), body: spec}, &d)
 	return d, err
 }
 
 // ReplaceJob writes a job's fields, if it still has the revision.
-func (c *Client) ReplaceJob(ctx context.Context, id string, revision int64, spec json.RawMessage, unknownHandler bool) (d Doc[Job], err error) {
+func (c *Client) ReplaceJob(ctx context.Context, id string, revision int64, spec json.RawMessage, allow Lenient) (d Doc[Job], err error) {
 	_, err = c.do(ctx, request{
-		method: http.MethodPut, path: "/jobs/" + url.PathEscape(id), query: allowUnknown(unknownHandler), body: spec,
+		method: http.MethodPut, path: "/jobs/" + url.PathEscape(id), query: allow.query(), body: spec,
 		header: map[string]string{"If-Match": `"` + strconv.FormatInt(revision, 10) + `"`},
 	}, &d)
 	return d, err
 }
 
-func allowUnknown(allow bool) url.Values {
-	if !allow {
-		return nil
+// Lenient says what the server takes although the executor's catalogue does not
+// have it, for jobs that are made before their application is deployed.
+type Lenient struct{ UnknownHandler, UnfitInput bool }
+
+func (l Lenient) query() url.Values {
+	q := url.Values{}
+	if l.UnknownHandler {
+		q.Set("allowUnknownHandler", "true")
 	}
-	return url.Values{"allowUnknownHandler": {"true"}}
+	if l.UnfitInput {
+		q.Set("allowUnfitInput", "true")
+	}
+	return q
 }
 
 // DeleteJob removes a job; its runs stay.
@@ -159,13 +176,14 @@ type RunRequest struct {
 	Note       string          `json:"note,omitempty"`
 	At         string          `json:"at,omitempty"`
 	After      string          `json:"after,omitempty"`
+	Allow      Lenient         `json:"-"`
 }
 
 // RunJob asks for a run and does not wait for it. The same key on the same job
 // never starts a second run.
 func (c *Client) RunJob(ctx context.Context, id string, r RunRequest, key string) (d Doc[Run], err error) {
 	_, err = c.do(ctx, request{
-		method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/run", body: r,
+		method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/run", query: r.Allow.query(), body: r,
 		header: map[string]string{"Idempotency-Key": key},
 	}, &d)
 	return d, err

@@ -43,6 +43,7 @@ const (
 	CodeRevisionMismatch = "revision_mismatch"
 	CodeInvalidCron      = "invalid_cron"
 	CodeUnknownHandler   = "unknown_handler"
+	CodeUnfitInput       = "unfit_input"
 	CodeAlreadyFinished  = "already_finished"
 	CodeExecutorOffline  = "executor_offline"
 	CodeWaitTimedOut     = "wait_timed_out"

@@ -36,6 +36,9 @@ type Run struct {
 	Shard       *Shard     `json:"shard"`
 	Stage       string     `json:"stage"`
 	Shards      int        `json:"shards"` // of a run that has them
+	// Lingers: it has ended, but its handler still runs and keeps the slot.
+	Lingers    bool       `json:"lingers"`
+	ReturnedAt *time.Time `json:"returnedAt"`
 
 	// Only of a single run.
 	Input    json.RawMessage `json:"input"`

@@ -3,7 +3,10 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +21,7 @@ func (a *App) executorCommand() *cobra.Command {
 		a.tokenCreate(), a.tokenList(), a.tokenRevoke())
 	return a.serverFlags(group("executor", "Look at executors and their instances, and admit new ones",
 		"  carillon executor list\n  carillon executor get shop",
-		a.executorList(), a.executorGet(), a.executorCreate(), a.executorDeny(), a.executorDenials(), a.executorAllow(), tokens))
+		a.executorList(), a.executorGet(), a.executorHandlers(), a.executorCreate(), a.executorDeny(), a.executorDenials(), a.executorAllow(), tokens))
 }
 
 var executorView = output.View[client.ExecutorSummary]{
@@ -67,6 +70,9 @@ func instanceColumns(now time.Time) []output.Column[client.Instance] {
 		{Title: "HOST", Value: func(i client.Instance) string { return i.Host }, Drop: 2},
 		{Title: "PID", Value: func(i client.Instance) string { return strconv.Itoa(i.PID) }, Drop: 3, Right: true},
 		{Title: "VERSION", Value: func(i client.Instance) string { return i.Version }, Drop: 4},
+		{Title: "SINCE", Value: func(i client.Instance) string { return output.When(&i.StartedAt, now) }, Drop: 5},
+		{Title: "LABELS", Value: func(i client.Instance) string { return labelsCell(i.Labels) }, Drop: 6},
+		{Title: "HANDLERS", Value: func(i client.Instance) string { return strconv.Itoa(len(i.Handlers)) }, Drop: 7, Right: true},
 		{Title: "HEARTBEAT", Value: func(i client.Instance) string { return output.When(&i.LastHeartbeatAt, now) }, Drop: 1},
 		{Title: "SDK", Value: func(i client.Instance) string { return i.SDKVersion }, Wide: true},
 	}
@@ -75,8 +81,68 @@ func instanceColumns(now time.Time) []output.Column[client.Instance] {
 var handlerColumns = []output.Column[client.Handler]{
 	{Title: "HANDLER", Value: func(h client.Handler) string { return h.Name }},
 	{Title: "ONLINE", Value: func(h client.Handler) string { return strconv.Itoa(h.InstancesOnline) }, Right: true},
+	{Title: "VERSIONS", Value: versionsCell, Drop: 3},
 	{Title: "IDEMPOTENT", Value: func(h client.Handler) string { return strconv.FormatBool(h.Idempotent) }, Drop: 1},
 	{Title: "DESCRIPTION", Value: func(h client.Handler) string { return h.Description }, Drop: 2},
+}
+
+// versionsCell names the versions that have a handler, those that run first.
+func versionsCell(h client.Handler) string {
+	var running, left []string
+	for _, v := range h.Versions {
+		name := v.Version
+		if name == "" {
+			name = "(unnamed)"
+		}
+		switch {
+		case v.InstancesOnline > 0 && !slices.Contains(running, name):
+			running = append(running, name)
+		case v.InstancesOnline == 0 && !slices.Contains(left, name):
+			left = append(left, name)
+		}
+	}
+	if len(running) > 0 {
+		return strings.Join(running, ", ")
+	}
+	if len(left) > 0 {
+		return "last " + left[0]
+	}
+	return ""
+}
+
+func labelsCell(labels map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, k+"="+labels[k])
+	}
+	return strings.Join(out, ",")
+}
+
+func (a *App) executorHandlers() *cobra.Command {
+	return &cobra.Command{
+		Use: "handlers EXECUTOR", Short: "Show what an executor's instances have registered, also while none runs",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
+		Example: "  carillon executor handlers shop\n  carillon executor handlers shop -o json | jq '.items[] | {name, inputSchema}'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			e, err := findExecutor(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := s.Handlers(cmd.Context(), e.ID)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.say("Nothing has been registered yet.")
+			}
+			name := func(h client.Handler) string { return h.Name }
+			return output.List(s.Printer, output.View[client.Handler]{Name: name, Columns: handlerColumns}, list)
+		},
+	}
 }
 
 func (a *App) executorGet() *cobra.Command {

@@ -165,7 +165,9 @@ func nextStep(err error, cmd *cobra.Command) string {
 	case client.CodeRevisionMismatch:
 		return "Somebody changed the job. Get it again with: carillon job get JOB -o yaml"
 	case client.CodeUnknownHandler:
-		return "See what is registered with: carillon executor get EXECUTOR   (or pass --allow-unknown-handler)"
+		return "See what is registered with: carillon executor handlers EXECUTOR   (or pass --allow-unknown-handler)"
+	case client.CodeUnfitInput:
+		return "See the handler's schema with: carillon executor handlers EXECUTOR -o yaml   (or pass --allow-unfit-input)"
 	case client.CodeExecutorOffline:
 		return "See who is connected with: carillon executor list"
 	case client.CodeInvalidCron:

@@ -18,7 +18,7 @@ func (a *App) jobCommand() *cobra.Command {
 	return a.serverFlags(group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		a.jobList(), a.jobGet(), a.jobCreate(), a.jobEdit(), a.jobRun(),
-		a.jobPause(), a.jobResume(), a.jobDelete(), a.jobNext(), a.jobBackfill(), a.jobExplain()))
+		a.jobPause(), a.jobResume(), a.jobDelete(), a.jobNext(), a.jobBackfill(), a.jobExplain(), a.proposalCommand()))
 }
 
 // jobView shows jobs; now makes times relative.
@@ -164,8 +164,26 @@ func (a *App) describeJob(s *session, j client.Job) error {
 		"Schedule", schedule, "In words", j.Schedule.Text.En, "Zone", j.Schedule.Zone,
 		"Next fire", nextCell(j, a.now()), "Last run", last,
 		"Executor", fmt.Sprintf("%s (%d online)", j.Executor.Name, j.ExecutorOnline), "Handler", j.Handler,
-		"Owner", strings.TrimSpace(j.Owner.Name+" "+j.Owner.Email), "Source", j.Source,
+		"Owner", strings.TrimSpace(j.Owner.Name+" "+j.Owner.Email), "Source", j.Source, "Declared", declaredCell(j.Declared),
 		"Revision", fmt.Sprintf("%d, %s by %s", j.Revision, output.Stamp(j.UpdatedAt), j.UpdatedBy))
+}
+
+// declaredCell says whose code declares a job, and who decides about it.
+func declaredCell(d *client.Declared) string {
+	if d == nil {
+		return ""
+	}
+	by := "by the code of " + d.Executor.Name
+	if d.Version != "" {
+		by += " " + d.Version
+	}
+	if d.Gone {
+		return by + ", but no version declares it any more"
+	}
+	return by + "; " + map[string]string{
+		"until_edited": "it follows the code until somebody edits it", "code": "the code decides",
+		"console": "the console decides", "propose": "the code proposes",
+	}[d.Ownership]
 }
 
 // findJob takes an id or a name. Names are unique, and win: a job may be

@@ -132,7 +132,7 @@ func (a *App) confirm(question string) error {
 // runFlags are the flags of job run.
 type runFlags struct {
 	input, note, at, after, instance, key string
-	wait, follow                          bool
+	wait, follow, unfit                   bool
 	waitTimeout                           time.Duration
 }
 
@@ -155,6 +155,7 @@ grows, on standard output, and waits too.`,
 	flags.StringVar(&f.after, "after", "", "run once after this much time, for example 30m")
 	flags.StringVar(&f.instance, "instance", "", "id of the instance to prefer")
 	flags.StringVar(&f.key, "idempotency-key", "", "the same key on the same job gives the same run (default: a new one)")
+	flags.BoolVar(&f.unfit, "allow-unfit-input", false, "accept an input that does not fit what is registered of the handler")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit by the run's result")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "show the log while it grows; waits too")
 	flags.DurationVar(&f.waitTimeout, "wait-timeout", 0, "wait at most this long (0 = for ever); waits too")
@@ -162,7 +163,7 @@ grows, on standard output, and waits too.`,
 }
 
 func (a *App) runJob(ctx context.Context, name string, f runFlags) error {
-	r := client.RunRequest{Note: f.note, At: f.at, After: f.after, InstanceID: f.instance}
+	r := client.RunRequest{Note: f.note, At: f.at, After: f.after, InstanceID: f.instance, Allow: client.Lenient{UnfitInput: f.unfit}}
 	var err error
 	if r.Input, err = a.jsonInput(f.input); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 )
 
@@ -25,7 +26,7 @@ var (
 		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
-		"id", "pauseNote", "source", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",
+		"id", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",
 		"createdAt", "updatedAt", "createdBy", "updatedBy",
 	}
 )
@@ -99,9 +100,15 @@ func (a *App) readInput(path string) ([]byte, error) {
 	return raw, nil
 }
 
+// lenientFlags are for jobs that are made before their application is deployed.
+func lenientFlags(cmd *cobra.Command, allow *client.Lenient) {
+	cmd.Flags().BoolVar(&allow.UnknownHandler, "allow-unknown-handler", false, "accept a handler that no instance has registered yet")
+	cmd.Flags().BoolVar(&allow.UnfitInput, "allow-unfit-input", false, "accept an input that does not fit what is registered of the handler")
+}
+
 func (a *App) jobCreate() *cobra.Command {
 	var file string
-	var unknownHandler bool
+	var allow client.Lenient
 	cmd := &cobra.Command{
 		Use: "create -f FILE", Short: "Create a job from a YAML or JSON file", Args: cobra.NoArgs,
 		Example: "  carillon job create -f close-day.yaml\n" +
@@ -122,7 +129,7 @@ func (a *App) jobCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			job, err := s.CreateJob(cmd.Context(), spec, unknownHandler)
+			job, err := s.CreateJob(cmd.Context(), spec, allow)
 			if err != nil {
 				return err
 			}
@@ -131,13 +138,14 @@ func (a *App) jobCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the job; - is standard input")
-	cmd.Flags().BoolVar(&unknownHandler, "allow-unknown-handler", false, "accept a handler that no instance has registered yet")
+	lenientFlags(cmd, &allow)
 	return cmd
 }
 
 func (a *App) jobEdit() *cobra.Command {
 	var file string
-	var unknownHandler, force bool
+	var allow client.Lenient
+	var force bool
 	cmd := &cobra.Command{
 		Use: "edit [JOB] -f FILE", Short: "Replace a job's settings by those of a file", Args: cobra.MaximumNArgs(1),
 		Long: `Replaces a job's settings by those of a file, usually one that "job get -o yaml"
@@ -149,16 +157,16 @@ a revision and somebody changed the job since, nothing is written (exit code 5).
 			if file == "" {
 				return usagef("name the job's file with -f (- is standard input)")
 			}
-			return a.editJob(cmd, args, file, unknownHandler, force)
+			return a.editJob(cmd, args, file, allow, force)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the job; - is standard input")
-	cmd.Flags().BoolVar(&unknownHandler, "allow-unknown-handler", false, "accept a handler that no instance has registered yet")
+	lenientFlags(cmd, &allow)
 	cmd.Flags().BoolVar(&force, "force", false, "write over newer changes: ignore the revision in the file")
 	return cmd
 }
 
-func (a *App) editJob(cmd *cobra.Command, args []string, file string, unknownHandler, force bool) error {
+func (a *App) editJob(cmd *cobra.Command, args []string, file string, allow client.Lenient, force bool) error {
 	s, err := a.connect()
 	if err != nil {
 		return err
@@ -192,7 +200,7 @@ func (a *App) editJob(cmd *cobra.Command, args []string, file string, unknownHan
 	if err != nil {
 		return err
 	}
-	job, err = s.ReplaceJob(cmd.Context(), job.Value.ID, revision, spec, unknownHandler)
+	job, err = s.ReplaceJob(cmd.Context(), job.Value.ID, revision, spec, allow)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func runView(now time.Time) output.View[client.Run] {
 		Columns: []output.Column[client.Run]{
 			{Title: "RUN", Value: func(r client.Run) string { return r.ID }},
 			{Title: "JOB", Value: func(r client.Run) string { return r.JobName }},
-			{Title: "STATE", Value: func(r client.Run) string { return r.State }},
+			{Title: "STATE", Value: stateCell},
 			{Title: "FIRE TIME", Value: func(r client.Run) string { return output.Stamp(r.FireAt) }, Drop: 2},
 			{Title: "WHEN", Value: func(r client.Run) string { return output.When(&r.FireAt, now) }, Drop: 6},
 			{Title: "LATE", Value: func(r client.Run) string { return output.Millis(r.LatenessMS) }, Drop: 5, Right: true},
@@ -37,6 +37,14 @@ func runView(now time.Time) output.View[client.Run] {
 			{Title: "MESSAGE", Value: func(r client.Run) string { return r.Message }, Wide: true},
 		},
 	}
+}
+
+// stateCell adds that the handler of an ended run still runs.
+func stateCell(r client.Run) string {
+	if r.Lingers {
+		return r.State + ", lingers"
+	}
+	return r.State
 }
 
 func instanceCell(r client.Run) string {
@@ -140,7 +148,7 @@ func (a *App) describeRun(s *session, run client.Doc[client.Run]) error {
 	}
 	r := run.Value
 	err := s.Fields(
-		"Run", r.ID, "Job", r.JobName, "State", r.State, "Message", r.Message, "Error", r.Error,
+		"Run", r.ID, "Job", r.JobName, "State", stateCell(r), "Handler returned", stampOrEmpty(r.ReturnedAt), "Message", r.Message, "Error", r.Error,
 		"Cause", strings.TrimSpace(r.Cause+" "+r.RequestedBy), "Note", r.Note,
 		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMS), "Took", output.Millis(r.DurationMS),
 		"Executor", r.Executor.Name, "Instance", instanceCell(r), "Handler", r.Handler,

@@ -22,7 +22,8 @@ var palette = map[string]text.Colors{
 // colored paints a cell that is a state. The escape codes are written by hand,
 // because whether to colour has been decided already.
 func colored(cell string) string {
-	if c, ok := palette[cell]; ok {
+	state, _, _ := strings.Cut(cell, ",")
+	if c, ok := palette[state]; ok {
 		return c.EscapeSeq() + cell + text.EscapeReset
 	}
 	return cell

@@ -29,6 +29,7 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.RetryDelay(30*time.Second),
 		executor.Misfire(executor.OnceNowMisfire),
 		executor.Owner("books@shop.example"),
+		executor.OwnedBy(executor.ByCode),
 		executor.OnFailure("daily-revenue-report.failed"),
 		executor.Idempotent(),
 	)

@@ -33,6 +33,8 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Routing(executor.Random),
 		executor.Misfire(executor.OnceNowMisfire),
 		executor.Owner("shop@example.com"),
+		executor.OwnedBy(executor.ByCode),
+		executor.WhenRemoved(executor.DeleteRemoved),
 		executor.OnSuccess("close-day.succeeded"),
 		executor.OnFailure("close-day.failed"),
 		executor.Idempotent(),

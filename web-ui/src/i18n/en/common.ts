@@ -120,6 +120,8 @@ export const common = {
     validation_failed: 'Some fields need attention.',
     invalid_cron: 'The schedule is not valid.',
     unknown_handler: 'The executor has no handler of this name.',
+    unfit_input: 'The input does not fit the handler.',
+    owned_by_code: 'The job belongs to the code of its application.',
     body_too_large: 'The request is too large.',
     malformed_json: 'The request is not valid JSON.',
     rate_limited: 'Too many tries. Wait a moment.',

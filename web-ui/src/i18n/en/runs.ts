@@ -14,6 +14,7 @@ export const runs = {
     discarded: 'Discarded',
   },
   planned: 'Planned',
+  lingers: 'handler still runs',
   cause: { schedule: 'Schedule', manual: 'By hand', api: 'API', misfire: 'Catch-up', retry: 'Retry', parent: 'Another job', backfill: 'Backfill' },
   reason: {
     misfire: 'Missed: the fire time passed beyond its threshold',
@@ -120,6 +121,9 @@ export const runs = {
     stack: 'Stack',
     showStack: 'Show the stack',
     why: 'Why',
+    returnedAt: 'Handler returned',
+    lingersTitle: 'The run has ended, but its handler still runs',
+    lingersHelp: 'It ignores that it was asked to stop. The outcome stands; the run keeps its slot, and the next run of a serial job waits, until the handler returns or its process ends.',
   },
   log: {
     title: 'Log',

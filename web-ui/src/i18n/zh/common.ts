@@ -122,6 +122,8 @@ export const common: typeof en = {
     validation_failed: '部分字段需要修改。',
     invalid_cron: '调度表达式无效。',
     unknown_handler: '执行器中没有这个处理器。',
+    unfit_input: '输入与处理器的定义不符。',
+    owned_by_code: '该任务由应用代码管理。',
     body_too_large: '请求内容过大。',
     malformed_json: '请求不是有效的 JSON。',
     rate_limited: '尝试过于频繁，请稍候。',

@@ -16,6 +16,7 @@ export const runs: typeof en = {
     discarded: '已丢弃',
   },
   planned: '已计划',
+  lingers: '处理器仍在运行',
   cause: { schedule: '调度', manual: '人工', api: 'API', misfire: '补跑', retry: '重试', parent: '其他任务', backfill: '补数' },
   reason: {
     misfire: '错过：触发时间已超过阈值',
@@ -122,6 +123,9 @@ export const runs: typeof en = {
     stack: '调用栈',
     showStack: '显示调用栈',
     why: '原因',
+    returnedAt: '处理器返回时间',
+    lingersTitle: '执行已结束，但处理器仍在运行',
+    lingersHelp: '处理器没有响应停止请求。执行结果已经确定；在处理器返回或其进程退出之前，该执行仍占用槽位，串行任务的下一次执行需要等待。',
   },
   log: {
     title: '日志',

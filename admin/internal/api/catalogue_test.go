@@ -1,0 +1,204 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// build registers an instance of a build that has one handler with a schema.
+func (w *world) build(e domain.Executor, boot, version, handler, schema string) domain.Instance {
+	w.t.Helper()
+	i, err := w.store.RegisterInstance(w.t.Context(), store.RegisterInstanceParams{
+		TTL: time.Minute,
+		Instance: domain.Instance{
+			ID: domain.InstanceID(w.ids.Next()), TenantID: e.TenantID, Executor: e.ID, BootID: boot, Name: boot,
+			AppVersion: version, Build: "digest-" + version, Handlers: []string{handler}, Slots: 8,
+		},
+		Build:    domain.Build{Digest: "digest-" + version, Version: version, Handlers: []string{handler}},
+		Handlers: []domain.Handler{{Name: handler, Description: "Closes the day", InputSchema: []byte(schema)}},
+	})
+	require.NoError(w.t, err)
+	return i
+}
+
+const daySchema = `{"type":"object","additionalProperties":false,"required":["day"],
+	"properties":{"day":{"type":"string","format":"date"},"shops":{"type":"array","items":{"type":"integer"}}}}`
+
+func TestListHandlers(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	path := "/executors/" + e.ID.String() + "/handlers"
+	require.Empty(t, into[Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
+	old := w.build(e, "b1", "1.9.0", "close-day", daySchema)
+	w.build(e, "b2", "1.10.0", "close-day", daySchema)
+	w.build(e, "b3", "1.10.0", "close-day", daySchema)
+	require.NoError(t, w.store.LeaveInstance(t.Context(), e.TenantID, old.ID, "stopped"))
+	got := w.call("acme/viewer", "GET", path, nil).is(200).golden("handlers")
+	list := into[Page[Handler]](got).Items
+	require.Len(t, list, 1)
+	require.Equal(t, 2, list[0].InstancesOnline)
+	require.Equal(t, []string{"1.10.0", "1.9.0"}, []string{list[0].Versions[0].Version, list[0].Versions[1].Version}, "the newest first")
+	require.Equal(t, []int{2, 0}, []int{list[0].Versions[0].InstancesOnline, list[0].Versions[1].InstancesOnline})
+	detail := into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+e.ID.String(), nil).is(200))
+	require.Equal(t, list, detail.Handlers)
+
+	// All leave: what is known stays known.
+	instances, err := w.store.ListInstances(t.Context(), store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID})
+	require.NoError(t, err)
+	for _, i := range instances {
+		require.NoError(t, w.store.LeaveInstance(t.Context(), e.TenantID, i.ID, "stopped"))
+	}
+	list = into[Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items
+	require.Len(t, list, 1)
+	require.Zero(t, list[0].InstancesOnline)
+	require.JSONEq(t, daySchema, string(list[0].InputSchema))
+	w.call("acme/editor", "POST", "/jobs", jobBody("x", e, with("handler", "close-dya"))).problem(422, "unknown_handler")
+}
+
+func TestInputHasToFit(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.build(e, "b1", "1.0", "close-day", daySchema)
+	body := func(name string, input any, kind string) map[string]any {
+		return jobBody(name, e, func(b map[string]any) {
+			b["handler"], b["input"] = "close-day", input
+			if kind != "" {
+				b["schedule"] = map[string]any{"kind": kind}
+			}
+		})
+	}
+	bad := map[string]any{"dya": "2026-11-21", "shops": []any{1, "two"}}
+	p := w.call("acme/editor", "POST", "/jobs", body("bad", bad, "")).problem(422, "unfit_input")
+	w.call("acme/editor", "POST", "/jobs", body("bad", bad, "")).golden("unfit_input")
+	require.Equal(t, []ProblemItem{
+		{Location: "body.input.day", Pointer: "/day", Message: "is missing"},
+		{Location: "body.input.dya", Pointer: "/dya", Message: "is not a field of the input", Hint: `did you mean "day"?`},
+		{Location: "body.input.shops[1]", Pointer: "/shops/1", Message: "want integer, got string"},
+	}, p.Errors)
+	w.call("acme/editor", "POST", "/jobs", body("bad", nil, "")).problem(422, "unfit_input")
+	early := into[Job](w.call("acme/editor", "POST", "/jobs?allowUnfitInput=true", body("early", bad, "")).is(201))
+	asked := into[Job](w.call("acme/editor", "POST", "/jobs", body("asked", nil, "none")).is(201))
+	good := into[Job](w.call("acme/editor", "POST", "/jobs", body("good", map[string]any{"day": "2026-11-21"}, "")).is(201))
+
+	put := func(query string, input any) answer {
+		return w.call("acme/editor", "PUT", "/jobs/"+good.ID+query, body("good", input, ""), header{"If-Match": "*"})
+	}
+	put("", map[string]any{"day": 7}).problem(422, "unfit_input")
+	put("?allowUnfitInput=true", map[string]any{"day": 7}).is(200)
+	put("", map[string]any{"day": "2026-11-22"}).is(200)
+
+	run := func(j Job, query string, input any) answer {
+		return w.call("acme/operator", "POST", "/jobs/"+j.ID+"/run"+query, map[string]any{"input": input})
+	}
+	run(good, "", nil).is(201)
+	require.Equal(t, "want string, got integer", run(good, "", map[string]any{"day": 7}).problem(422, "unfit_input").Errors[0].Message)
+	run(asked, "", nil).problem(422, "unfit_input")
+	run(asked, "", map[string]any{"day": "2026-11-21"}).is(201)
+	require.Equal(t, "in the job's own input: is missing", run(early, "", nil).problem(422, "unfit_input").Errors[0].Message)
+	run(early, "?allowUnfitInput=true", nil).is(201)
+}
+
+// declare makes a job that the code of an executor declares.
+func (w *world) declare(e domain.Executor, name string, own domain.Ownership) Job {
+	w.t.Helper()
+	j := w.job("acme", name, e)
+	require.NoError(w.t, w.store.MarkDeclared(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, j.ID), store.DeclaredMark{
+		Declared: domain.Declared{By: e.ID, Ownership: own, Version: "1.4.2", Build: "d"}, Hash: "h1",
+	}))
+	return into[Job](w.call("acme/viewer", "GET", "/jobs/"+j.ID, nil).is(200))
+}
+
+func TestJobsThatTheCodeOwns(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.instance(e, "one", "reconcile")
+	j := w.declare(e, "close the day", domain.OwnedByCode)
+	require.Equal(t, &Declared{Executor: j.Executor, Ownership: "code", Removal: "default", Version: "1.4.2", Locked: true}, j.Declared)
+	put := func(j Job, change ...func(map[string]any)) answer {
+		return w.call("acme/editor", "PUT", "/jobs/"+j.ID, jobBody(j.Name, e, change...), header{"If-Match": "*"})
+	}
+	p := put(j, with("priority", 3), with("timeout", "1m")).problem(409, "owned_by_code")
+	require.Contains(t, p.Detail, `declared in the code of the executor "shop", at the handler "reconcile", version 1.4.2`)
+	require.Equal(t, []string{"body.priority", "body.timeout"}, []string{p.Errors[0].Location, p.Errors[1].Location})
+	put(j, with("executor", map[string]any{"id": w.executor("acme", "other").ID.String()})).problem(409, "owned_by_code")
+	w.call("acme/editor", "DELETE", "/jobs/"+j.ID, nil).problem(409, "owned_by_code")
+
+	// What code cannot say is the console's, and so is stopping it.
+	edited := into[Job](put(j, with("labels", map[string]any{"team": "books"}), with("alert", map[string]any{"emails": []string{"a@example.com"}})).is(200))
+	require.Equal(t, "books", edited.Labels["team"])
+	require.Equal(t, j.Source, edited.Source)
+	require.True(t, edited.Declared.Locked)
+	w.call("acme/operator", "POST", "/jobs/"+j.ID+"/pause", nil).is(200)
+	w.call("acme/operator", "POST", "/jobs/"+j.ID+"/run", nil).is(201)
+
+	// No version declares it any more: it is the console's.
+	require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, mustID[domain.JobID](t, j.ID), store.DeclaredMark{
+		Declared: domain.Declared{By: e.ID, Ownership: domain.OwnedByCode, Gone: true},
+	}))
+	put(j, with("priority", 3)).is(200)
+	w.call("acme/editor", "DELETE", "/jobs/"+j.ID, nil).is(204)
+
+	free := w.declare(e, "free", domain.OwnedUntilEdited)
+	require.Equal(t, "until_edited", free.Declared.Ownership)
+	require.False(t, free.Declared.Locked)
+	require.Equal(t, "console", into[Job](put(free, with("priority", 3)).is(200)).Source)
+}
+
+func TestProposals(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	w.instance(e, "one", "reconcile")
+	j := w.declare(e, "close the day", domain.OwnedPropose)
+	labelled := into[Job](w.call("acme/editor", "PUT", "/jobs/"+j.ID, jobBody(j.Name, e, with("labels", map[string]any{"team": "books"})), header{"If-Match": "*"}).is(200))
+	propose := func(name, hash, expr string) Proposal {
+		t.Helper()
+		stored, err := w.store.FindJob(t.Context(), e.TenantID, mustID[domain.JobID](t, j.ID))
+		require.NoError(t, err)
+		spec := stored.Spec
+		spec.Name, spec.Labels, spec.Schedule.Expr, spec.Timeout = name, nil, expr, time.Minute
+		require.NoError(t, w.store.Propose(t.Context(), domain.Proposal{
+			ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: name, Hash: hash, Version: "1.5.0", Spec: spec,
+		}))
+		list := into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items
+		return list[len(list)-1]
+	}
+	p := propose(j.Name, "h2", "0 3 * * *")
+	w.call("acme/viewer", "GET", "/job-proposals/"+p.ID, nil).is(200).golden("proposal")
+	require.Equal(t, []Change{
+		{Field: "schedule.expr", From: json.RawMessage(`"0 2 * * *"`), To: json.RawMessage(`"0 3 * * *"`)},
+		{Field: "timeout", From: json.RawMessage(`"0s"`), To: json.RawMessage(`"1m"`)},
+	}, p.Changes)
+	require.Empty(t, into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals?executorId=7", nil).is(200)).Items)
+	decide := func(p Proposal, verb, hash string) answer {
+		return w.call("acme/editor", "POST", "/job-proposals/"+p.ID+"/"+verb, map[string]any{"hash": hash})
+	}
+	decide(p, "accept", "h1").problem(409, "conflict")
+	accepted := into[Job](decide(p, "accept", "h2").is(200))
+	require.Equal(t, "0 3 * * *", accepted.Schedule.Expr)
+	require.Equal(t, "books", accepted.Labels["team"], "labels are the console's")
+	require.Equal(t, labelled.Revision+1, accepted.Revision)
+	require.Equal(t, "acme-editor", accepted.UpdatedBy)
+	require.Equal(t, "1.5.0", accepted.Declared.Version)
+	w.call("acme/viewer", "GET", "/job-proposals/"+p.ID, nil).problem(404, "not_found")
+
+	p = propose(j.Name, "h3", "0 4 * * *")
+	decide(p, "decline", "").is(204)
+	require.Empty(t, into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items)
+	declined := into[Proposal](w.call("acme/viewer", "GET", "/job-proposals/"+p.ID, nil).is(200))
+	require.Equal(t, []string{"declined", "acme-editor"}, []string{declined.State, declined.DecidedBy})
+	decide(p, "accept", "").problem(409, "conflict")
+	decide(p, "decline", "").problem(409, "conflict")
+
+	p = propose("a new one", "n1", "0 5 * * *")
+	require.Nil(t, p.Job)
+	made := into[Job](decide(p, "accept", "").is(200))
+	require.Equal(t, "a new one", made.Name)
+	require.Equal(t, "propose", made.Declared.Ownership)
+	require.Equal(t, "code", made.Source)
+}

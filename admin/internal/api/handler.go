@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Handler is one entry of an executor's catalogue. It stays when no instance
+// is connected.
+type Handler struct {
+	Name            string           `json:"name"`
+	Description     string           `json:"description"`
+	InputSchema     json.RawMessage  `json:"inputSchema" doc:"JSON schema, or null"`
+	OutputSchema    json.RawMessage  `json:"outputSchema" doc:"JSON schema, or null"`
+	Idempotent      bool             `json:"idempotent" doc:"May be started again when the outcome is unknown"`
+	InstancesOnline int              `json:"instancesOnline"`
+	FirstSeenAt     string           `json:"firstSeenAt" format:"date-time"`
+	LastSeenAt      string           `json:"lastSeenAt" format:"date-time"`
+	Versions        []HandlerVersion `json:"versions" doc:"Builds of the application that have it, the newest first"`
+}
+
+// HandlerVersion is one build of the application that has a handler.
+type HandlerVersion struct {
+	Version         string `json:"version" doc:"The application's; may be empty"`
+	Build           string `json:"build" doc:"Digest of what it registers"`
+	Generation      int64  `json:"generation,omitempty" doc:"As the application says"`
+	InForce         bool   `json:"inForce" doc:"It is present: an instance lives, or left less than a minute ago"`
+	InstancesOnline int    `json:"instancesOnline"`
+	FirstSeenAt     string `json:"firstSeenAt" format:"date-time"`
+	LastSeenAt      string `json:"lastSeenAt" format:"date-time"`
+}
+
+type listHandlersInput struct {
+	ShortPage
+	ID string `path:"id"`
+}
+
+func (a *API) registerHandlers() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/executors/{id}/handlers", id: "list-handlers", tag: "executors",
+		summary: "List an executor's handlers", description: "Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.",
+	}, a.listHandlers)
+}
+
+func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandlersInput) (*pageOutput[Handler], error) {
+	e, err := a.executor(ctx, id, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := a.living(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	items, err := a.handlers(ctx, e, instances)
+	if err != nil {
+		return nil, err
+	}
+	return slicePage(items, in.ShortPage, "handlers")
+}
+
+// living lists an executor's instances that have not gone.
+func (a *API) living(ctx context.Context, e domain.Executor) ([]domain.Instance, error) {
+	return a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID, Limit: maxInstances})
+}
+
+// handlers puts the catalogue together with the builds and the instances that
+// have each entry.
+func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domain.Instance) ([]Handler, error) {
+	rows, err := a.deps.Store.ListHandlers(ctx, e.TenantID, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	builds, err := a.deps.Store.ListBuilds(ctx, e.TenantID, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(builds, func(x, y domain.Build) int { return domain.CompareBuilds(&y, &x) })
+	count, seen := onlineHandlers(instances, a.deps.Now())
+	out := make([]Handler, 0, len(rows))
+	for _, h := range rows {
+		last := h.LastSeenAt
+		if s := seen[h.Name]; s.After(last) {
+			last = s
+		}
+		item := Handler{
+			Name: h.Name, Description: h.Description, InputSchema: rawOrNull(h.InputSchema), OutputSchema: rawOrNull(h.OutputSchema),
+			Idempotent: h.Idempotent, InstancesOnline: count[h.Name], FirstSeenAt: instant(h.FirstSeenAt), LastSeenAt: instant(last),
+			Versions: []HandlerVersion{},
+		}
+		for _, b := range builds {
+			if slices.Contains(b.Handlers, h.Name) {
+				item.Versions = append(item.Versions, HandlerVersion{
+					Version: b.Version, Build: b.Digest, Generation: b.Generation, InForce: b.Present, InstancesOnline: b.Instances,
+					FirstSeenAt: instant(b.FirstSeenAt), LastSeenAt: instant(b.LastSeenAt),
+				})
+			}
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// onlineHandlers counts, by handler, the instances with a lease, and says when
+// the last one was heard.
+func onlineHandlers(instances []domain.Instance, now time.Time) (count map[string]int, seen map[string]time.Time) {
+	count, seen = map[string]int{}, map[string]time.Time{}
+	for _, i := range instances {
+		if now.After(i.LeaseUntil) {
+			continue
+		}
+		for _, name := range i.Handlers {
+			count[name]++
+			if i.LastSeenAt.After(seen[name]) {
+				seen[name] = i.LastSeenAt
+			}
+		}
+	}
+	return count, seen
+}

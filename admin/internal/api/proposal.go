@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Proposal is what the code of an application wants a job to become.
+type Proposal struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name" doc:"Of the job"`
+	Executor   Ref      `json:"executor"`
+	Job        *Ref     `json:"job" doc:"null: there is none yet, accepting makes it"`
+	State      string   `json:"state" enum:"pending,declined"`
+	Hash       string   `json:"hash" doc:"Of what is proposed; give it back with the decision"`
+	Version    string   `json:"version" doc:"Of the application that proposes"`
+	ProposedAt string   `json:"proposedAt" format:"date-time"`
+	DecidedAt  *string  `json:"decidedAt" format:"date-time"`
+	DecidedBy  string   `json:"decidedBy"`
+	Proposed   JobSpec  `json:"proposed"`
+	Changes    []Change `json:"changes" doc:"What differs from the job as it is; empty for a new one"`
+}
+
+type listProposalsInput struct {
+	PageParams
+	ExecutorID string `query:"executorId"`
+}
+
+type decideProposalInput struct {
+	ID   string `path:"id"`
+	Body *struct {
+		Hash string `json:"hash,omitempty" maxLength:"128" doc:"What was looked at; another proposal is not decided then. Default: whatever there is"`
+	} `required:"false"`
+}
+
+func (a *API) registerProposals() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/job-proposals", id: "list-proposals", tag: "jobs",
+		summary: "List what applications propose for jobs", description: "Only what waits for a decision, the oldest first.",
+	}, a.listProposals)
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/job-proposals/{id}", id: "get-proposal", tag: "jobs", summary: "One proposal and what it changes",
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Proposal }, error) {
+		v, err := a.proposal(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body Proposal }{proposalOf(v)}, nil
+	})
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/job-proposals/{id}/accept", id: "accept-proposal", tag: "jobs",
+		summary: "Make the job what the code proposes", description: "Labels and alerts stay as they are.", errors: []int{http.StatusConflict},
+	}, a.acceptProposal)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/job-proposals/{id}/decline", id: "decline-proposal", tag: "jobs",
+		summary: "Leave the job as it is", description: "The same is not proposed again; something else is.", status: http.StatusNoContent, errors: []int{http.StatusConflict},
+	}, a.declineProposal)
+}
+
+func (a *API) proposal(ctx context.Context, id auth.Identity, text string) (store.ProposalView, error) {
+	pid, err := domain.ParseID[domain.JobID](text)
+	if err != nil {
+		return store.ProposalView{}, err
+	}
+	return a.deps.Store.FindProposal(ctx, id.Tenant, int64(pid))
+}
+
+func proposalOf(v store.ProposalView) Proposal {
+	p := Proposal{
+		ID: domain.JobID(v.ID).String(), Name: v.Name, Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
+		State: "pending", Hash: v.Hash, Version: v.Version, ProposedAt: instant(v.ProposedAt), DecidedAt: instantOrNull(v.DecidedAt),
+		DecidedBy: v.DecidedBy, Proposed: specOf(&v.Spec), Changes: []Change{},
+	}
+	if v.State == domain.ProposalDeclined {
+		p.State = "declined"
+	}
+	if v.Job != nil {
+		p.Job = &Ref{ID: v.Job.ID.String(), Name: v.Job.Spec.Name}
+		merged := mergedProposal(v)
+		p.Proposed = specOf(&merged)
+		p.Changes = changesOf(specOf(&v.Job.Spec), p.Proposed)
+	}
+	return p
+}
+
+// mergedProposal keeps of the job what code cannot declare.
+func mergedProposal(v store.ProposalView) domain.JobSpec {
+	spec := v.Spec
+	spec.Labels, spec.Alert = v.Job.Spec.Labels, v.Job.Spec.Alert
+	return spec
+}
+
+func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listProposalsInput) (*pageOutput[Proposal], error) {
+	at, err := decodeCursor(in.Cursor, "proposals")
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	executor := optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	rows, more := cut(rows, in.Limit)
+	out := onePage(make([]Proposal, 0, len(rows)))
+	for _, v := range rows {
+		out.Body.Items = append(out.Body.Items, proposalOf(v))
+	}
+	if more {
+		out.Body.NextCursor = cursor{List: "proposals", ID: rows[len(rows)-1].ID}.encode()
+	}
+	return out, nil
+}
+
+// pending finds a proposal that can still be decided.
+func (a *API) pending(ctx context.Context, id auth.Identity, in *decideProposalInput) (store.ProposalView, error) {
+	v, err := a.proposal(ctx, id, in.ID)
+	switch {
+	case err != nil:
+		return v, err
+	case v.State != domain.ProposalPending:
+		return v, domain.Errorf(domain.CodeConflict, "the proposal was declined by %s", v.DecidedBy)
+	case in.Body != nil && in.Body.Hash != "" && in.Body.Hash != v.Hash:
+		return v, domain.Errorf(domain.CodeConflict, "the application proposes something else meanwhile; look at it again")
+	}
+	return v, nil
+}
+
+// acceptProposal writes the job, then drops the proposal. If the second step
+// does not happen, the next registration does it: the job has its hash.
+func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*jobOutput, error) {
+	v, err := a.pending(ctx, id, in)
+	if err != nil {
+		return nil, err
+	}
+	terms := domain.Declared{By: v.Executor, Ownership: domain.OwnedPropose, Removal: v.Removal, Build: v.Build, Version: v.Version}
+	var job store.JobView
+	if v.Job == nil {
+		now, jid := a.deps.Now(), domain.JobID(a.deps.NewID())
+		job, err = a.deps.Store.CreateJob(ctx, domain.Job{
+			ID: jid, TenantID: id.Tenant, Executor: v.Executor, Partition: domain.PartitionOf(jid), State: domain.JobEnabled,
+			Source: domain.SourceCode, DeclarationHash: v.Hash, Declared: terms, Revision: 1, Spec: v.Spec,
+			CreatedAt: now, UpdatedAt: now, CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
+		}, a.deps.NextFire(jid))
+	} else if v.Job.Executor != v.Executor {
+		err = domain.Errorf(domain.CodeConflict, "the job %q belongs to the executor %q by now", v.Name, v.Job.ExecutorName)
+	} else {
+		job, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
+			Tenant: id.Tenant, ID: v.Job.ID, IfRevision: v.Job.Revision, Spec: mergedProposal(v), Source: domain.SourceCode,
+			DeclarationHash: v.Hash, Declared: &terms, By: id.Actor(), Next: a.deps.NextFire(v.Job.ID), Plan: a.deps.Plan,
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.deps.JobsChanged()
+	a.log.Info("proposal accepted", "tenant_id", id.Tenant, "job_id", job.ID, "job", v.Name, "version", v.Version, "by", id.Actor())
+	if err := a.deps.Store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Name}); err != nil {
+		a.log.Warn("the accepted proposal could not be dropped", "tenant_id", id.Tenant, "job_id", job.ID, "err", err)
+	}
+	return a.jobAnswer(ctx, job)
+}
+
+func (a *API) declineProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*struct{}, error) {
+	v, err := a.pending(ctx, id, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.deps.Store.DeclineProposal(ctx, id.Tenant, v.ID, v.Hash, id.Actor()); err != nil {
+		return nil, err
+	}
+	a.log.Info("proposal declined", "tenant_id", id.Tenant, "job", v.Name, "version", v.Version, "by", id.Actor())
+	return nil, nil
+}

@@ -1,0 +1,158 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// Ownership says who decides about a job that an application declares in code.
+type Ownership string
+
+const (
+	// OwnedUntilEdited follows the code until somebody edits the job in the
+	// console; from then on it is the console's. It is what applications
+	// declare that say nothing.
+	OwnedUntilEdited Ownership = ""
+	// OwnedByCode follows the code; the console cannot change what it declares.
+	OwnedByCode Ownership = "code"
+	// OwnedByConsole is made once, from the code, and is the console's then.
+	OwnedByConsole Ownership = "console"
+	// OwnedPropose changes when somebody accepts what the code proposes.
+	OwnedPropose Ownership = "propose"
+)
+
+// Removal says what becomes of a job that no build declares any more.
+type Removal string
+
+const (
+	// RemovalDefault pauses what the code owns and keeps all else.
+	RemovalDefault Removal = ""
+	RemovalKeep    Removal = "keep"
+	RemovalPause   Removal = "pause"
+	RemovalDelete  Removal = "delete"
+)
+
+// Declared says what a job has to do with code; the zero value: nothing.
+type Declared struct {
+	// By is the executor whose code declares it; 0 = none does.
+	By        ExecutorID
+	Ownership Ownership
+	Removal   Removal
+	// Build and Version are of the build whose declaration was taken last.
+	Build, Version string
+	// Gone: no build declares it any more. PausedGone: it was paused for that.
+	Gone, PausedGone bool
+}
+
+// LocksConsole reports whether the console may not change what the code says.
+func (d Declared) LocksConsole() bool { return d.Ownership == OwnedByCode && d.By != 0 && !d.Gone }
+
+// Declaration is a job as a build declares it.
+type Declaration struct {
+	Executor ExecutorID
+	Declared Declared
+	Hash     string // of the declaration
+}
+
+// CheckDeclaration finds values that this version does not know.
+func CheckDeclaration(d Declared) error {
+	switch {
+	case !slices.Contains([]Ownership{OwnedUntilEdited, OwnedByCode, OwnedByConsole, OwnedPropose}, d.Ownership):
+		return Invalid("job.ownership", "%q is not one of code, console, propose", d.Ownership)
+	case !slices.Contains([]Removal{RemovalDefault, RemovalKeep, RemovalPause, RemovalDelete}, d.Removal):
+		return Invalid("job.removal", "%q is not one of keep, pause, delete", d.Removal)
+	}
+	return nil
+}
+
+// DeclareStep is what a declaration does.
+type DeclareStep uint8
+
+const (
+	DeclareNothing DeclareStep = iota
+	DeclareCreate              // make the job
+	DeclareUpdate              // the job becomes what is declared
+	DeclareMark                // only who declares it, and how, is noted
+	DeclarePropose             // somebody is asked
+)
+
+// DecideDeclaration decides about the newest declaration of a job's name. found
+// is the living job of that name, or nil; deleted tells that a job which this
+// executor declared under it was deleted. An error says why it is not taken.
+func DecideDeclaration(d Declaration, found *Job, executorName string, deleted bool) (DeclareStep, error) {
+	own := d.Declared.Ownership
+	switch {
+	case found == nil && deleted && (own == OwnedByConsole || own == OwnedPropose):
+		return DeclareNothing, nil // somebody did not want it
+	case found == nil && own == OwnedPropose:
+		return DeclarePropose, nil
+	case found == nil:
+		return DeclareCreate, nil
+	case found.Executor != d.Executor:
+		return DeclareNothing, Errorf(CodeConflict, "a job %q exists already and belongs to the executor %q", found.Spec.Name, executorName)
+	}
+	same := found.DeclarationHash == d.Hash
+	mark := DeclareNothing
+	was := found.Declared
+	was.Build, was.Version = d.Declared.Build, d.Declared.Version // alone no reason to write
+	if was != d.Declared {
+		mark = DeclareMark
+	}
+	switch {
+	case own == OwnedByConsole:
+		if !same {
+			mark = DeclareMark // so that it is known next time
+		}
+		return mark, nil
+	case same && (found.Source == SourceCode || own != OwnedByCode):
+		return mark, nil
+	case own == OwnedPropose:
+		return DeclarePropose, nil
+	case own == OwnedUntilEdited && found.Source != SourceCode:
+		return DeclareNothing, Errorf(CodeConflict, "the job %q was edited in the console; the declaration in code is not applied", found.Spec.Name)
+	default:
+		return DeclareUpdate, nil
+	}
+}
+
+// DecideRemoval says what becomes of a job that no build declares any more:
+// RemovalKeep, RemovalPause or RemovalDelete. What was edited in the console
+// stays, unless the code owns it.
+func DecideRemoval(j *Job) Removal {
+	own, removal := j.Declared.Ownership, j.Declared.Removal
+	switch {
+	case own != OwnedByCode && (own != OwnedUntilEdited || j.Source != SourceCode):
+		return RemovalKeep
+	case removal != RemovalDefault:
+		return removal
+	case own == OwnedByCode:
+		return RemovalPause
+	default:
+		return RemovalKeep
+	}
+}
+
+// Proposal is what code wants a job to become.
+type Proposal struct {
+	ID       int64
+	TenantID TenantID
+	Executor ExecutorID
+	Name     string // of the job, which may not exist yet
+	State    ProposalState
+	Hash     string // of the declaration
+	Build    string
+	Version  string
+	Removal  Removal
+	Spec     JobSpec
+
+	ProposedAt, DecidedAt time.Time
+	DecidedBy             string
+}
+
+// ProposalState tells whether a proposal waits for a decision.
+type ProposalState uint8
+
+const (
+	ProposalPending  ProposalState = 1
+	ProposalDeclined ProposalState = 2 // kept, so that it is not made again
+)

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Catalogue keeps what applications declare: their builds, the handlers that
+// are in force, and which jobs code owns or proposes.
+type Catalogue interface {
+	// ListBuilds returns the builds that are remembered of an executor, each
+	// with whether it is present.
+	ListBuilds(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Build, error)
+	// ReadCatalogues returns the catalogues of builds by their digests.
+	ReadCatalogues(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, digests []string) (map[string][]byte, error)
+	// DefineHandlers sets the definitions of handlers, and adds new ones.
+	DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error
+	// SettleBuilds notes that the catalogues of exactly these builds are in
+	// force.
+	SettleBuilds(ctx context.Context, p SettleBuildsParams) error
+	// ListUnsettled returns executors of which other builds are present than
+	// those in force.
+	ListUnsettled(ctx context.Context, limit int) ([]ExecutorKey, error)
+
+	// ListDeclaredJobs returns the living jobs that code of the executor has
+	// declared.
+	ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]JobView, error)
+	// WasDeclared reports whether a job of this name, declared by the
+	// executor, was deleted.
+	WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (bool, error)
+	// MarkDeclared changes what code has to do with a job, and nothing else of it.
+	MarkDeclared(ctx context.Context, tenant domain.TenantID, job domain.JobID, m DeclaredMark) error
+
+	// Propose writes a pending proposal in place of any other of its name. A
+	// declined one with the same hash stays declined.
+	Propose(ctx context.Context, p domain.Proposal) error
+	// ListProposals returns the pending ones, the oldest first.
+	ListProposals(ctx context.Context, p ListProposalsParams) ([]ProposalView, error)
+	FindProposal(ctx context.Context, tenant domain.TenantID, id int64) (ProposalView, error)
+	// DeclineProposal settles a pending proposal. CodeConflict: another one has
+	// taken its place meanwhile (hash), or it was declined before.
+	DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error
+	// DropProposals removes proposals of the executor by job name, whatever
+	// their state.
+	DropProposals(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, names []string) error
+}
+
+// ExecutorKey names an executor of any tenant.
+type ExecutorKey struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+}
+
+type SettleBuildsParams struct {
+	ExecutorKey
+	Digests   []string
+	Contested bool
+}
+
+// DeclaredMark replaces what a job notes about its declaration.
+type DeclaredMark struct {
+	Declared domain.Declared
+	// Hash of the declaration; empty = keep.
+	Hash string
+}
+
+type ListProposalsParams struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID // 0 = all
+	After    int64             // id of the last one seen
+	Limit    int
+}
+
+// ProposalView is a proposal with the job that it is about, if there is one.
+type ProposalView struct {
+	domain.Proposal
+	ExecutorName string
+	Job          *JobView
+}
+
+// BuildLastSeen is how old the time may be at which a build, and its handlers,
+// were last seen: registrations in between write nothing about them.
+const BuildLastSeen = 10 * time.Minute

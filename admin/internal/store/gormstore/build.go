@@ -1,0 +1,235 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type buildRow struct {
+	TenantID    int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	ExecutorID  int64  `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
+	Digest      string `gorm:"column:digest;primaryKey"`
+	AppVersion  string `gorm:"column:app_version"`
+	Generation  int64  `gorm:"column:generation"`
+	Handlers    string `gorm:"column:handlers"`
+	Catalogue   []byte `gorm:"column:catalogue"`
+	Applied     bool   `gorm:"column:applied"`
+	Contested   bool   `gorm:"column:contested"`
+	FirstSeenAt int64  `gorm:"column:first_seen_at"`
+	LastSeenAt  int64  `gorm:"column:last_seen_at"`
+}
+
+func (buildRow) TableName() string { return "executor_builds" }
+
+func (r *buildRow) build() (domain.Build, error) {
+	b := domain.Build{
+		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Digest: r.Digest,
+		Version: r.AppVersion, Generation: r.Generation, Applied: r.Applied, Contested: r.Contested,
+		FirstSeenAt: instant(r.FirstSeenAt), LastSeenAt: instant(r.LastSeenAt),
+	}
+	if err := json.Unmarshal([]byte(r.Handlers), &b.Handlers); err != nil {
+		return b, fmt.Errorf("read handlers of build %s: %w", r.Digest, err)
+	}
+	return b, nil
+}
+
+const (
+	// keptBuilds is how many builds of an executor are remembered at least.
+	keptBuilds = 30
+	// keptFor is for how long one is remembered after it was last seen.
+	keptFor = 24 * time.Hour
+)
+
+// noteBuild writes what a registration tells that was not known. Those of a
+// known build write nothing, so that an executor that flaps costs its
+// instances' rows only.
+func (t *txn) noteBuild(i *instanceRow, p store.RegisterInstanceParams, now time.Time) error {
+	if p.Build.Digest == "" {
+		return t.mergeHandlers(i.TenantID, i.ExecutorID, p.Handlers, now, true)
+	}
+	var known []buildRow
+	err := t.db.Select("digest", "last_seen_at").Where("tenant_id = ? AND executor_id = ? AND digest = ?", i.TenantID, i.ExecutorID, p.Build.Digest).Find(&known).Error
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 && known[0].LastSeenAt > millis(now.Add(-store.BuildLastSeen)) {
+		return nil
+	}
+	handlers, err := json.Marshal(p.Build.Handlers)
+	if err != nil {
+		return fmt.Errorf("encode handlers: %w", err)
+	}
+	row := buildRow{
+		TenantID: i.TenantID, ExecutorID: i.ExecutorID, Digest: p.Build.Digest, AppVersion: clip(p.Build.Version, nameSize),
+		Generation: p.Build.Generation, Handlers: string(handlers), Catalogue: p.Build.Catalogue, FirstSeenAt: millis(now), LastSeenAt: millis(now),
+	}
+	err = t.db.Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "digest"}},
+		DoUpdates: clause.AssignmentColumns([]string{"last_seen_at"}),
+	}).Create(&row).Error
+	if err != nil {
+		return err
+	}
+	if len(known) == 0 {
+		if err := t.forgetBuilds(i.TenantID, i.ExecutorID, now); err != nil {
+			return err
+		}
+	}
+	return t.mergeHandlers(i.TenantID, i.ExecutorID, p.Handlers, now, false)
+}
+
+// forgetBuilds removes those beyond keptBuilds that were not seen for long.
+func (t *txn) forgetBuilds(tenant, executor int64, now time.Time) error {
+	var rows []buildRow
+	err := t.db.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", tenant, executor).
+		Order("first_seen_at DESC").Offset(keptBuilds).Limit(maxPage).Find(&rows).Error
+	if err != nil {
+		return err
+	}
+	var old []string
+	for _, r := range rows {
+		if !r.Applied && r.LastSeenAt < millis(now.Add(-keptFor)) {
+			old = append(old, r.Digest)
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	return t.db.Where("tenant_id = ? AND executor_id = ? AND digest IN ?", tenant, executor, old).Delete(&buildRow{}).Error
+}
+
+// mergeHandlers goes in name order, so that instances that start together do
+// not wait for each other in a circle. Definitions that are there stay unless
+// they are to be set.
+func (t *txn) mergeHandlers(tenant, executor int64, handlers []domain.Handler, now time.Time, define bool) error {
+	if len(handlers) == 0 {
+		return nil
+	}
+	rows := make([]handlerRow, len(handlers))
+	for n, h := range handlers {
+		rows[n] = handlerRow{
+			TenantID: tenant, ExecutorID: executor, Name: h.Name, Description: clip(h.Description, messageSize),
+			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
+			FirstSeenAt: millis(now), LastSeenAt: millis(now),
+		}
+	}
+	slices.SortFunc(rows, func(a, b handlerRow) int { return strings.Compare(a.Name, b.Name) })
+	rows = slices.CompactFunc(rows, func(a, b handlerRow) bool { return a.Name == b.Name })
+	update := []string{"last_seen_at"}
+	if define {
+		update = append(update, "description", "input_schema", "output_schema", "idempotent")
+	}
+	return t.db.Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},
+		DoUpdates: clause.AssignmentColumns(update),
+	}).Create(&rows).Error
+}
+
+func (s *Store) DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error {
+	return s.runRepeatable(ctx, "define handlers", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		return t.mergeHandlers(int64(tenant), int64(executor), handlers, now, true)
+	})
+}
+
+func (s *Store) ListBuilds(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Build, err error) {
+	err = s.look(ctx, "list builds", func(ctx context.Context, q querier, g *gorm.DB) error {
+		var rows []buildRow
+		err := g.Omit("catalogue").Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("first_seen_at, digest").Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		present, err := s.presentBuilds(ctx, q, tenant, executor)
+		if err != nil {
+			return err
+		}
+		out = make([]domain.Build, len(rows))
+		for i := range rows {
+			if out[i], err = rows[i].build(); err != nil {
+				return err
+			}
+			out[i].Instances, out[i].Present = present[rows[i].Digest].living, present[rows[i].Digest].counts
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) ReadCatalogues(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, digests []string) (map[string][]byte, error) {
+	out := make(map[string][]byte, len(digests))
+	err := s.look(ctx, "read catalogues", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var rows []buildRow
+		err := g.Select("digest", "catalogue").Where("tenant_id = ? AND executor_id = ? AND digest IN ?", int64(tenant), int64(executor), digests).Find(&rows).Error
+		for _, r := range rows {
+			out[r.Digest] = r.Catalogue
+		}
+		return err
+	})
+	return out, err
+}
+
+// presence is what the instances of a build say of it.
+type presence struct {
+	living int
+	counts bool
+}
+
+// presentBuilds reads two ranges of ix_instances_executor: those that live,
+// and those that left a moment ago.
+func (s *Store) presentBuilds(ctx context.Context, q querier, tenant domain.TenantID, executor domain.ExecutorID) (map[string]presence, error) {
+	out := map[string]presence{}
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var build string
+		var living int
+		if err := rows.Scan(&build, &living); err != nil {
+			return err
+		}
+		out[build] = presence{living, true}
+		return nil
+	}, "SELECT build, SUM(CASE WHEN gone_at = 0 THEN 1 ELSE 0 END) FROM instances WHERE tenant_id = ? AND executor_id = ?"+
+		" AND (gone_at = 0 OR gone_at > "+s.d.clockNow()+" - ?) GROUP BY build", int64(tenant), int64(executor), domain.BuildGrace.Milliseconds())
+	return out, err
+}
+
+func (s *Store) SettleBuilds(ctx context.Context, p store.SettleBuildsParams) error {
+	return s.runRepeatable(ctx, "settle builds", func(t *txn) error {
+		of := t.db.Model(&buildRow{}).Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Session(&gorm.Session{})
+		err := of.Where("applied = ? AND digest NOT IN ?", true, p.Digests).Updates(map[string]any{"applied": false, "contested": false}).Error
+		if err != nil {
+			return err
+		}
+		return of.Where("digest IN ?", p.Digests).Updates(map[string]any{"applied": true, "contested": p.Contested}).Error
+	})
+}
+
+// ListUnsettled looks for builds in force that have no instance, and for
+// instances of builds that are not.
+func (s *Store) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
+	const instance = " EXISTS (SELECT 1 FROM instances AS i WHERE i.tenant_id = b.tenant_id AND i.executor_id = b.executor_id AND "
+	err = s.look(ctx, "list unsettled builds", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var k store.ExecutorKey
+			err := rows.Scan(&k.Tenant, &k.Executor)
+			out = append(out, k)
+			return err
+		}, "SELECT DISTINCT b.tenant_id, b.executor_id FROM executor_builds AS b WHERE"+
+			" (b.applied = 1 AND NOT"+instance+"(i.gone_at = 0 OR i.gone_at > "+s.d.clockNow()+" - ?) AND i.build = b.digest) AND"+instance+"i.gone_at = 0))"+
+			" OR (b.applied = 0 AND"+instance+"i.gone_at = 0 AND i.build = b.digest)) LIMIT ?",
+			domain.BuildGrace.Milliseconds(), pageSize(limit))
+	})
+	return out, err
+}

@@ -1,0 +1,79 @@
+package gormstore
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Values of jobs.undeclared.
+const (
+	undeclaredGone   = 1
+	undeclaredPaused = 2
+)
+
+func (r *jobRow) declared() domain.Declared {
+	return domain.Declared{
+		By: domain.ExecutorID(r.DeclaredBy), Ownership: domain.Ownership(r.Ownership), Removal: domain.Removal(r.Removal),
+		Build: r.DeclaredBuild, Version: r.DeclaredVersion,
+		Gone: r.Undeclared != 0, PausedGone: r.Undeclared == undeclaredPaused,
+	}
+}
+
+// setDeclared replaces what the job notes about its declaration; nil keeps it.
+func (r *jobRow) setDeclared(d *domain.Declared) {
+	if d == nil {
+		return
+	}
+	r.DeclaredBy, r.Ownership, r.Removal = int64(d.By), string(d.Ownership), string(d.Removal)
+	r.DeclaredBuild, r.DeclaredVersion, r.Undeclared = d.Build, clip(d.Version, nameSize), 0
+	switch {
+	case d.PausedGone:
+		r.Undeclared = undeclaredPaused
+	case d.Gone:
+		r.Undeclared = undeclaredGone
+	}
+}
+
+func (s *Store) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {
+	err = s.look(ctx, "list declared jobs", func(ctx context.Context, q querier, g *gorm.DB) error {
+		var rows []jobRow
+		err := g.Where("tenant_id = ? AND declared_by = ? AND state <> ?", int64(tenant), int64(executor), int64(domain.JobDeleted)).
+			Order("id").Find(&rows).Error
+		if err == nil {
+			views, err = s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+		}
+		return err
+	})
+	return views, err
+}
+
+func (s *Store) WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (was bool, err error) {
+	err = s.look(ctx, "find deleted job", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var n int64
+		err := g.Model(&jobRow{}).Where("tenant_id = ? AND name = ? AND declared_by = ? AND state = ?",
+			int64(tenant), name, int64(executor), int64(domain.JobDeleted)).Count(&n).Error
+		was = n > 0
+		return err
+	})
+	return was, err
+}
+
+// MarkDeclared is no edit: neither the revision nor the time of the last
+// change moves.
+func (s *Store) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
+	return s.runRepeatable(ctx, "mark declared job", func(t *txn) error {
+		_, job, _, err := t.lockJob(tenant, id)
+		if err != nil {
+			return err
+		}
+		if job.setDeclared(&m.Declared); m.Hash != "" {
+			job.DeclarationHash = m.Hash
+		}
+		return t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
+			Select("declared_by", "ownership", "removal", "declared_build", "declared_version", "undeclared", "declaration_hash").Updates(&job).Error
+	})
+}

@@ -1,0 +1,277 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// joins registers an instance of a build.
+func (f *fixture) joins(boot, digest, version string, handlers ...string) domain.Instance {
+	f.t.Helper()
+	p := store.RegisterInstanceParams{
+		Instance: domain.Instance{
+			ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: boot, Name: boot, Handlers: handlers, Build: digest,
+		},
+		Build: domain.Build{Digest: digest, Version: version, Generation: 7, Handlers: handlers, Catalogue: []byte("as " + version)},
+		TTL:   time.Minute,
+	}
+	for _, h := range handlers {
+		p.Handlers = append(p.Handlers, domain.Handler{Name: h, Description: "of " + version, InputSchema: []byte(`{}`)})
+	}
+	i, err := f.s.RegisterInstance(f.ctx, p)
+	f.ok(err)
+	return i
+}
+
+func (f *fixture) builds() map[string]domain.Build {
+	f.t.Helper()
+	list, err := f.s.ListBuilds(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	out := map[string]domain.Build{}
+	for _, b := range list {
+		out[b.Digest] = b
+	}
+	return out
+}
+
+// unsettled reports whether this fixture's executor is among the unsettled.
+func (f *fixture) unsettled() bool {
+	f.t.Helper()
+	keys, err := f.s.ListUnsettled(f.ctx, 1000)
+	f.ok(err)
+	for _, k := range keys {
+		if k == (store.ExecutorKey{Tenant: f.tenant, Executor: f.executor}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *fixture) settle(contested bool, digests ...string) {
+	f.t.Helper()
+	f.ok(f.s.SettleBuilds(f.ctx, store.SettleBuildsParams{
+		ExecutorKey: store.ExecutorKey{Tenant: f.tenant, Executor: f.executor}, Digests: digests, Contested: contested,
+	}))
+}
+
+func testBuilds(t *testing.T, f *fixture) {
+	require.Empty(t, f.builds())
+	require.False(t, f.unsettled())
+	old := f.joins("b1", "d1", "1.2", "a", "b")
+	first := f.builds()["d1"]
+	require.Equal(t, domain.Build{
+		TenantID: f.tenant, Executor: f.executor, Digest: "d1", Version: "1.2", Generation: 7, Handlers: []string{"a", "b"},
+		Instances: 1, Present: true, FirstSeenAt: first.FirstSeenAt, LastSeenAt: first.FirstSeenAt,
+	}, first)
+	catalogues, err := f.s.ReadCatalogues(f.ctx, f.tenant, f.executor, []string{"d1", "no such"})
+	f.ok(err)
+	require.Equal(t, map[string][]byte{"d1": []byte("as 1.2")}, catalogues)
+	require.True(t, f.unsettled(), "it is not in force yet")
+	f.settle(true, "d1")
+	require.True(t, f.builds()["d1"].Applied)
+	require.True(t, f.builds()["d1"].Contested)
+	require.False(t, f.unsettled())
+
+	// A second version: it adds what is new, and defines nothing by itself.
+	f.joins("b2", "d2", "1.3", "b", "c")
+	handlers, err := f.s.ListHandlers(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Len(t, handlers, 3)
+	require.Equal(t, "of 1.2", handlers[1].Description)
+	require.Equal(t, "of 1.3", handlers[2].Description)
+	f.ok(f.s.DefineHandlers(f.ctx, f.tenant, f.executor, []domain.Handler{{Name: "b", Description: "defined"}}))
+	b, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "b")
+	f.ok(err)
+	require.Equal(t, "defined", b.Description)
+	require.Nil(t, b.InputSchema)
+	require.Equal(t, handlers[1].FirstSeenAt, b.FirstSeenAt)
+	require.True(t, f.unsettled())
+	f.settle(false, "d1", "d2")
+	require.False(t, f.unsettled())
+	require.False(t, f.builds()["d1"].Contested)
+
+	// One leaves: it counts for a while, then it is out of force.
+	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, old.ID, "stopped"))
+	require.Zero(t, f.builds()["d1"].Instances)
+	require.True(t, f.builds()["d1"].Present)
+	require.False(t, f.unsettled())
+	f.ok(f.s.AgeInstance(f.ctx, old.ID, domain.BuildGrace+time.Second))
+	require.False(t, f.builds()["d1"].Present)
+	require.True(t, f.unsettled())
+	f.settle(false, "d2")
+	require.False(t, f.unsettled())
+	require.False(t, f.builds()["d1"].Applied)
+	require.True(t, f.builds()["d2"].Applied)
+}
+
+// What flaps writes its instances and nothing else.
+func testBuildsFlap(t *testing.T, f *fixture) {
+	f.joins("flap", "d1", "1.2", "a")
+	f.ok(f.s.DefineHandlers(f.ctx, f.tenant, f.executor, []domain.Handler{{Name: "a", Description: "defined"}}))
+	before := f.builds()["d1"]
+	a, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "a")
+	f.ok(err)
+	f.tick()
+	for range 3 {
+		i := f.joins("flap", "d1", "1.2", "a")
+		f.ok(f.s.LeaveInstance(f.ctx, f.tenant, i.ID, "stopped"))
+	}
+	after := f.builds()["d1"]
+	after.Instances = before.Instances
+	require.Equal(t, before, after, "the build was not written again")
+	again, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "a")
+	f.ok(err)
+	require.Equal(t, a, again, "nor the handler")
+}
+
+func testDeclared(t *testing.T, f *fixture) {
+	declared := domain.Declared{By: f.executor, Ownership: domain.OwnedByCode, Removal: domain.RemovalDelete, Build: "d1", Version: "1.2"}
+	j := f.job(nil)
+	require.Zero(t, j.Declared)
+	list, err := f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Empty(t, list)
+	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{Declared: declared, Hash: "h1"}))
+	found, err := f.s.FindJob(f.ctx, f.tenant, j.ID)
+	f.ok(err)
+	want := j
+	want.Declared, want.DeclarationHash = declared, "h1"
+	require.Equal(t, want.Job, found.Job, "nothing else has changed")
+
+	next := func(time.Time, *domain.JobSpec) time.Time { return domain.Never }
+	found, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceConsole, DeclarationHash: "h1", Next: next})
+	f.ok(err)
+	require.Equal(t, declared, found.Declared, "an edit keeps it")
+	declared.Gone, declared.PausedGone = true, true
+	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Declared: &declared, By: "application"})
+	f.ok(err)
+	require.Equal(t, declared, found.Declared)
+	declared.PausedGone = false
+	found, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, Declared: &declared, Next: next})
+	f.ok(err)
+	require.Equal(t, declared, found.Declared)
+	list, err = f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Len(t, list, 1)
+	require.Equal(t, found, list[0])
+
+	was, err := f.s.WasDeclared(f.ctx, f.tenant, f.executor, j.Spec.Name)
+	f.ok(err)
+	require.False(t, was, "it lives")
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
+	f.ok(err)
+	was, err = f.s.WasDeclared(f.ctx, f.tenant, f.executor, j.Spec.Name)
+	f.ok(err)
+	require.True(t, was)
+	list, err = f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Empty(t, list)
+	f.code(domain.CodeNotFound, f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{}))
+
+	made, err := f.s.CreateJob(f.ctx, domain.Job{
+		ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, Source: domain.SourceCode, Declared: declared, Spec: j.Spec,
+	}, next)
+	f.ok(err)
+	require.Equal(t, declared, made.Declared)
+}
+
+func testProposals(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	propose := func(name, hash, description string) {
+		t.Helper()
+		spec := j.Spec
+		spec.Name, spec.Description = name, description
+		f.ok(f.s.Propose(f.ctx, domain.Proposal{
+			ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: name, Hash: hash, Build: "d1", Version: "1.2", Removal: domain.RemovalKeep, Spec: spec,
+		}))
+	}
+	pending := func() []store.ProposalView {
+		t.Helper()
+		list, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant, Executor: f.executor})
+		f.ok(err)
+		return list
+	}
+	require.Empty(t, pending())
+	propose(j.Spec.Name, "h1", "one")
+	propose("not there yet", "n1", "new")
+	propose(j.Spec.Name, "h1", "the same again")
+	list := pending()
+	require.Len(t, list, 2)
+	require.Equal(t, j.ID, list[0].Job.ID)
+	require.Nil(t, list[1].Job)
+	require.Equal(t, "shop", list[0].ExecutorName)
+	first := list[0].Proposal
+	spec := j.Spec
+	spec.Description = "one"
+	require.Equal(t, domain.Proposal{
+		ID: first.ID, TenantID: f.tenant, Executor: f.executor, Name: j.Spec.Name, State: domain.ProposalPending, Hash: "h1", Build: "d1",
+		Version: "1.2", Removal: domain.RemovalKeep, Spec: spec, ProposedAt: first.ProposedAt,
+	}, first)
+	page, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant, After: first.ID, Limit: 1})
+	f.ok(err)
+	require.Equal(t, list[1:], page)
+
+	f.code(domain.CodeConflict, f.s.DeclineProposal(f.ctx, f.tenant, first.ID, "h0", "anna"))
+	f.ok(f.s.DeclineProposal(f.ctx, f.tenant, first.ID, "h1", "anna"))
+	f.code(domain.CodeConflict, f.s.DeclineProposal(f.ctx, f.tenant, first.ID, "h1", "bob"))
+	require.Len(t, pending(), 1)
+	propose(j.Spec.Name, "h1", "declined before")
+	require.Len(t, pending(), 1, "it stays declined")
+	declined, err := f.s.FindProposal(f.ctx, f.tenant, first.ID)
+	f.ok(err)
+	require.Equal(t, []any{domain.ProposalDeclined, "anna"}, []any{declined.State, declined.DecidedBy})
+	require.False(t, declined.DecidedAt.IsZero())
+	propose(j.Spec.Name, "h2", "something else")
+	require.Len(t, pending(), 2)
+	again, err := f.s.FindProposal(f.ctx, f.tenant, first.ID)
+	f.ok(err)
+	require.Equal(t, []any{domain.ProposalPending, "h2", "", "something else"}, []any{again.State, again.Hash, again.DecidedBy, again.Spec.Description})
+
+	f.ok(f.s.DropProposals(f.ctx, f.tenant, f.executor, []string{j.Spec.Name, "no such"}))
+	require.Len(t, pending(), 1)
+	_, err = f.s.FindProposal(f.ctx, f.tenant, first.ID)
+	f.code(domain.CodeNotFound, err)
+}
+
+func testCatalogueWall(t *testing.T, f *fixture) {
+	b := newFixture(t, f.s)
+	f.joins("b1", "d1", "1.2", "a")
+	j := f.job(nil)
+	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{Declared: domain.Declared{By: f.executor}}))
+	f.ok(f.s.Propose(f.ctx, domain.Proposal{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: j.Spec.Name, Hash: "h", Spec: j.Spec}))
+	mine, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant})
+	f.ok(err)
+	require.Len(t, mine, 1)
+
+	builds, err := b.s.ListBuilds(b.ctx, b.tenant, f.executor)
+	f.ok(err)
+	require.Empty(t, builds)
+	catalogues, err := b.s.ReadCatalogues(b.ctx, b.tenant, f.executor, []string{"d1"})
+	f.ok(err)
+	require.Empty(t, catalogues)
+	jobs, err := b.s.ListDeclaredJobs(b.ctx, b.tenant, f.executor)
+	f.ok(err)
+	require.Empty(t, jobs)
+	f.code(domain.CodeNotFound, b.s.MarkDeclared(b.ctx, b.tenant, j.ID, store.DeclaredMark{Hash: "x"}))
+	theirs, err := b.s.ListProposals(b.ctx, store.ListProposalsParams{Tenant: b.tenant, Executor: f.executor})
+	f.ok(err)
+	require.Empty(t, theirs)
+	_, err = b.s.FindProposal(b.ctx, b.tenant, mine[0].ID)
+	f.code(domain.CodeNotFound, err)
+	f.code(domain.CodeConflict, b.s.DeclineProposal(b.ctx, b.tenant, mine[0].ID, "h", "eve"))
+	f.ok(b.s.DropProposals(b.ctx, b.tenant, f.executor, []string{j.Spec.Name}))
+	f.ok(b.s.SettleBuilds(b.ctx, store.SettleBuildsParams{ExecutorKey: store.ExecutorKey{Tenant: b.tenant, Executor: f.executor}, Digests: []string{"d1"}}))
+	f.ok(b.s.DefineHandlers(b.ctx, b.tenant, f.executor, []domain.Handler{{Name: "a", Description: "eve"}}))
+	require.False(t, f.builds()["d1"].Applied)
+	a, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "a")
+	f.ok(err)
+	require.Equal(t, "of 1.2", a.Description)
+	still, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant})
+	f.ok(err)
+	require.Equal(t, mine, still)
+}

@@ -1,0 +1,258 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// reconcileEvery bounds how late it is noticed that a build has left for good
+// (after domain.BuildGrace), whose jobs and handlers then become what the
+// builds that are left say.
+const reconcileEvery = 15 * time.Second
+
+// reconcileBatch is how many executors one round looks after.
+const reconcileBatch = 100
+
+// errNewerBuild: a build that this node had not seen has decided meanwhile.
+var errNewerBuild = errors.New("a build that is newer than the list has declared the job")
+
+// applied remembers what came of builds that have registered a moment ago, so
+// that a fleet which connects at once asks the database once per node.
+type applied struct {
+	// keep is how long; 0 = nothing is remembered. Fixed after construction.
+	keep time.Duration
+
+	mu     sync.Mutex
+	builds map[buildKey]appliedBuild // guarded by mu
+}
+
+type buildKey struct {
+	store.ExecutorKey
+	digest string
+}
+
+type appliedBuild struct {
+	at      time.Time
+	notices []*proto.Notice
+}
+
+// maxApplied bounds what is remembered.
+const maxApplied = 10_000
+
+func (a *applied) find(k buildKey, now time.Time) ([]*proto.Notice, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, known := a.builds[k]
+	return b.notices, known && now.Sub(b.at) < a.keep
+}
+
+func (a *applied) note(k buildKey, b appliedBuild) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.builds == nil || len(a.builds) >= maxApplied {
+		a.builds = map[buildKey]appliedBuild{}
+	}
+	a.builds[k] = b
+}
+
+// Declare implements gateway.Declarer: an instance of the build has registered.
+func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, build string) []*proto.Notice {
+	k, now := buildKey{store.ExecutorKey{Tenant: tenant, Executor: executor}, build}, time.Now()
+	if notices, ok := d.applied.find(k, now); ok {
+		return notices
+	}
+	notices, err := d.reconcile(ctx, tenant, executor)
+	if err != nil {
+		d.log.Warn("declarations were not applied; the next registration tries again", "tenant_id", tenant, "executor_id", executor, "err", err)
+		return append(notices, &proto.Notice{
+			Code: string(domain.CodeUnavailable), Message: "the admin cannot apply declarations now; the next registration tries again",
+		})
+	}
+	d.applied.note(k, appliedBuild{now, notices})
+	return notices
+}
+
+// sweep lets the catalogues of builds that have left go out of force.
+func (d *declarer) sweep(ctx context.Context) error {
+	keys, err := d.catalogue.ListUnsettled(ctx, reconcileBatch)
+	if err != nil {
+		return fmt.Errorf("list unsettled builds: %w", err)
+	}
+	var errs []error
+	for _, k := range keys {
+		if _, err := d.reconcile(ctx, k.Tenant, k.Executor); err != nil {
+			errs = append(errs, fmt.Errorf("executor %s: %w", k.Executor, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// reconcile puts the catalogues of the builds that are present into force. It
+// writes nothing when they are, and may be called by many nodes at once.
+func (d *declarer) reconcile(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]*proto.Notice, error) {
+	for again := false; ; again = true {
+		builds, err := d.catalogue.ListBuilds(ctx, tenant, executor)
+		if err != nil {
+			return nil, fmt.Errorf("list builds: %w", err)
+		}
+		contested := slices.ContainsFunc(builds, func(b domain.Build) bool { return b.Applied && b.Contested })
+		if domain.SettledBuilds(builds) && !contested {
+			return nil, nil
+		}
+		var known map[string]bool
+		if !again { // what is unknown the second time is not new, but forgotten
+			known = map[string]bool{}
+			for _, b := range builds {
+				known[b.Digest] = true
+			}
+		}
+		notices, err := d.apply(ctx, store.ExecutorKey{Tenant: tenant, Executor: executor}, builds, known)
+		if !errors.Is(err, errNewerBuild) {
+			return notices, err
+		}
+	}
+}
+
+// apply makes what the present builds say together come true. Notices tell
+// what of it could not be taken. A job that was declared by a build that is not
+// known, unless known is nil, ends it with errNewerBuild.
+func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []domain.Build, known map[string]bool) ([]*proto.Notice, error) {
+	present := domain.PresentBuilds(builds)
+	if len(present) == 0 {
+		return nil, nil
+	}
+	digests := make([]string, len(present))
+	for i, b := range present {
+		digests[i] = b.Digest
+	}
+	catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, digests)
+	if err != nil {
+		return nil, fmt.Errorf("read catalogues: %w", err)
+	}
+	handlers, jobs, err := merge(k, present, catalogues)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.catalogue.DefineHandlers(ctx, k.Tenant, k.Executor, handlers); err != nil {
+		return nil, fmt.Errorf("define handlers: %w", err)
+	}
+	var notices []*proto.Notice
+	for _, name := range slices.Sorted(maps.Keys(jobs)) {
+		w := jobs[name]
+		err := d.declare(ctx, k.Tenant, k.Executor, w, known)
+		switch {
+		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
+			return nil, err
+		case err != nil:
+			notices = append(notices, &proto.Notice{Code: string(domain.CodeOf(err)), Subject: name, Message: err.Error()})
+		}
+	}
+	if err := d.release(ctx, k, jobs, &present[len(present)-1]); err != nil {
+		return nil, err
+	}
+	err = d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Contested: len(notices) > 0})
+	return notices, err
+}
+
+// merge takes each handler and each job from the newest build that has it;
+// present has the newest last.
+func merge(k store.ExecutorKey, present []domain.Build, catalogues map[string][]byte) ([]domain.Handler, map[string]*declared, error) {
+	handlers, jobs := map[string]domain.Handler{}, map[string]*declared{}
+	for i := range present {
+		b := &present[i]
+		var frame proto.Register
+		if err := gproto.Unmarshal(catalogues[b.Digest], &frame); err != nil {
+			return nil, nil, fmt.Errorf("read catalogue of build %s: %w", b.Digest, err)
+		}
+		for _, h := range frame.Handlers {
+			handlers[h.Name] = domain.Handler{
+				TenantID: k.Tenant, Executor: k.Executor, Name: h.Name, Description: h.Description,
+				InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
+			}
+			for _, j := range h.Jobs {
+				hash, err := declarationHash(h.Name, j)
+				if err != nil {
+					return nil, nil, err
+				}
+				jobs[j.Name] = &declared{handler: h, job: j, hash: hash, terms: domain.Declared{
+					By: k.Executor, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
+					Build: b.Digest, Version: b.Version,
+				}}
+			}
+		}
+	}
+	return slices.Collect(maps.Values(handlers)), jobs, nil
+}
+
+// release does with jobs that no present build declares any more what was
+// declared for that case.
+func (d *declarer) release(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared, newest *domain.Build) error {
+	all, err := d.catalogue.ListDeclaredJobs(ctx, k.Tenant, k.Executor)
+	if err != nil {
+		return fmt.Errorf("list declared jobs: %w", err)
+	}
+	for i := range all {
+		j := &all[i].Job
+		if jobs[j.Spec.Name] != nil || j.Declared.Gone {
+			continue
+		}
+		if err := d.releaseOne(ctx, k, j, newest); err != nil && !domain.Is(err, domain.CodeNotFound) {
+			return fmt.Errorf("release job %s: %w", j.ID, err)
+		}
+	}
+	return d.dropProposals(ctx, k, jobs)
+}
+
+func (d *declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domain.Job, newest *domain.Build) error {
+	gone := j.Declared
+	gone.Gone = true
+	removal := domain.DecideRemoval(j)
+	d.log.Info("job is not declared any more", "tenant_id", k.Tenant, "job_id", j.ID, "job", j.Spec.Name, "removal", string(removal))
+	p := store.SetJobStateParams{
+		Tenant: k.Tenant, ID: j.ID, By: declaredBy, Declared: &gone, Next: d.next(j.ID), Plan: d.plan,
+		Note: "no longer declared by the application",
+	}
+	if newest.Version != "" {
+		p.Note += ", version " + newest.Version
+	}
+	switch {
+	case removal == domain.RemovalDelete:
+		p.State = domain.JobDeleted
+	case removal == domain.RemovalPause && j.State == domain.JobEnabled:
+		p.State, gone.PausedGone = domain.JobPaused, true
+	default:
+		return d.catalogue.MarkDeclared(ctx, k.Tenant, j.ID, store.DeclaredMark{Declared: gone})
+	}
+	_, err := d.jobs.SetJobState(ctx, p)
+	if err == nil {
+		d.changed()
+	}
+	return err
+}
+
+// dropProposals takes back what is not proposed any more.
+func (d *declarer) dropProposals(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared) error {
+	pending, err := d.catalogue.ListProposals(ctx, store.ListProposalsParams{Tenant: k.Tenant, Executor: k.Executor, Limit: 1000})
+	if err != nil {
+		return fmt.Errorf("list proposals: %w", err)
+	}
+	var names []string
+	for _, p := range pending {
+		w := jobs[p.Name]
+		if w == nil || w.terms.Ownership != domain.OwnedPropose || p.Job != nil && p.Job.DeclarationHash == w.hash {
+			names = append(names, p.Name)
+		}
+	}
+	return d.catalogue.DropProposals(ctx, k.Tenant, k.Executor, names)
+}

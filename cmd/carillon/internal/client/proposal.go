@@ -1,0 +1,53 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Proposal is what an application's code wants a job to become.
+type Proposal struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Executor   Ref       `json:"executor"`
+	Job        *Ref      `json:"job"` // nil: there is none yet
+	State      string    `json:"state"`
+	Hash       string    `json:"hash"`
+	Version    string    `json:"version"`
+	ProposedAt time.Time `json:"proposedAt"`
+	Changes    []Change  `json:"changes"`
+}
+
+// Change is one setting that differs.
+type Change struct {
+	Field string          `json:"field"`
+	From  json.RawMessage `json:"from"`
+	To    json.RawMessage `json:"to"`
+}
+
+// Proposals lists what waits for a decision.
+func (c *Client) Proposals(ctx context.Context) ([]Doc[Proposal], error) {
+	return all(0, url.Values{}, func(q url.Values) (p Page[Proposal], err error) {
+		_, err = c.do(ctx, request{method: http.MethodGet, path: "/job-proposals", query: q}, &p)
+		return p, err
+	})
+}
+
+// AcceptProposal makes the job what was proposed under the hash.
+func (c *Client) AcceptProposal(ctx context.Context, id, hash string) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/job-proposals/" + url.PathEscape(id) + "/accept", body: map[string]string{"hash": hash},
+	}, &d)
+	return d, err
+}
+
+// DeclineProposal leaves the job as it is.
+func (c *Client) DeclineProposal(ctx context.Context, id, hash string) error {
+	_, err := c.do(ctx, request{
+		method: http.MethodPost, path: "/job-proposals/" + url.PathEscape(id) + "/decline", body: map[string]string{"hash": hash},
+	}, nil)
+	return err
+}

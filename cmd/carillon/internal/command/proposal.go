@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) proposalCommand() *cobra.Command {
+	return group("proposal", "Decide about what applications propose for their jobs",
+		"  carillon job proposal list\n  carillon job proposal accept close-day",
+		a.proposalList(), a.proposalShow(), a.proposalAccept(), a.proposalDecline())
+}
+
+func proposalView(now time.Time) output.View[client.Proposal] {
+	return output.View[client.Proposal]{
+		Name: func(p client.Proposal) string { return p.Name },
+		Columns: []output.Column[client.Proposal]{
+			{Title: "ID", Value: func(p client.Proposal) string { return p.ID }, Wide: true},
+			{Title: "JOB", Value: func(p client.Proposal) string { return p.Name }},
+			{Title: "CHANGES", Value: changesCell, Right: true},
+			{Title: "EXECUTOR", Value: func(p client.Proposal) string { return p.Executor.Name }, Drop: 1},
+			{Title: "VERSION", Value: func(p client.Proposal) string { return p.Version }, Drop: 2},
+			{Title: "PROPOSED", Value: func(p client.Proposal) string { return output.When(&p.ProposedAt, now) }, Drop: 3},
+		},
+	}
+}
+
+func changesCell(p client.Proposal) string {
+	if p.Job == nil {
+		return "new"
+	}
+	return strconv.Itoa(len(p.Changes))
+}
+
+func (a *App) proposalList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List what waits for a decision", Args: cobra.NoArgs,
+		Example: "  carillon job proposal list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			list, err := s.Proposals(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.say("Nothing is proposed.")
+			}
+			return output.List(s.Printer, proposalView(a.now()), list)
+		},
+	}
+}
+
+func (a *App) proposalShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show JOB", Short: "Show what a proposal changes, line by line", Args: cobra.ExactArgs(1),
+		Example: "  carillon job proposal show close-day\n  carillon job proposal show close-day -o json | jq .proposed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, p, err := a.findProposal(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if done, err := output.Machine(s.Printer, p); done {
+				return err
+			}
+			if p.Value.Job == nil {
+				_, err := fmt.Fprintf(a.out, "a new job %s (see it with -o yaml)\n", output.Clean(p.Value.Name))
+				return err
+			}
+			for _, c := range p.Value.Changes {
+				for _, side := range []struct {
+					sign  string
+					value []byte
+				}{{"-", c.From}, {"+", c.To}} {
+					if string(side.value) == "null" {
+						continue
+					}
+					if _, err := fmt.Fprintf(a.out, "%s %s: %s\n", side.sign, output.Clean(c.Field), output.Clean(string(side.value))); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *App) proposalAccept() *cobra.Command {
+	return &cobra.Command{
+		Use: "accept JOB", Short: "Make the job what the code proposes; labels and alerts stay", Args: cobra.ExactArgs(1),
+		Example: "  carillon job proposal accept close-day",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, p, err := a.findProposal(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			job, err := s.AcceptProposal(cmd.Context(), p.Value.ID, p.Value.Hash)
+			if err != nil {
+				return err
+			}
+			a.say("Job %s is now at revision %d.", output.Clean(job.Value.Name), job.Value.Revision)
+			return output.One(s.Printer, jobView(a.now()), job)
+		},
+	}
+}
+
+func (a *App) proposalDecline() *cobra.Command {
+	return &cobra.Command{
+		Use: "decline JOB", Short: "Leave the job as it is; the same is not proposed again", Args: cobra.ExactArgs(1),
+		Example: "  carillon job proposal decline close-day",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, p, err := a.findProposal(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.DeclineProposal(cmd.Context(), p.Value.ID, p.Value.Hash); err != nil {
+				return err
+			}
+			a.say("Declined; job %s stays as it is.", output.Clean(p.Value.Name))
+			return nil
+		},
+	}
+}
+
+// findProposal takes a job's name or a proposal's id.
+func (a *App) findProposal(ctx context.Context, word string) (*session, client.Doc[client.Proposal], error) {
+	none := client.Doc[client.Proposal]{}
+	s, err := a.connect()
+	if err != nil {
+		return nil, none, err
+	}
+	list, err := s.Proposals(ctx)
+	if err != nil {
+		return nil, none, err
+	}
+	for _, p := range list {
+		if p.Value.Name == word || p.Value.ID == word {
+			return s, p, nil
+		}
+	}
+	return nil, none, &exitError{exitNotFound, fmt.Errorf("nothing is proposed for a job %q; see: carillon job proposal list", word)}
+}

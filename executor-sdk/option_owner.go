@@ -1,0 +1,42 @@
+package executor
+
+// OwnedBy says who decides about the job once it exists. Default UntilEdited.
+func OwnedBy(o Ownership) JobOption { return jobOption(func(j *job) { j.ownedBy = o }) }
+
+// Ownership is who decides about a job that is declared in code.
+type Ownership string
+
+// The kinds of ownership. While two versions of the application run at once,
+// the newest one that declares the job counts; see Config.Generation.
+const (
+	// UntilEdited: the job follows the code until somebody edits it in the
+	// console; from then on it is the console's.
+	UntilEdited Ownership = ""
+	// ByCode: the job follows the code. The console can pause and run it, and
+	// change its labels and alerts; all else is refused, and it says where the
+	// job is declared.
+	ByCode Ownership = "code"
+	// ByConsole: the code makes the job the first time, and never touches it
+	// again.
+	ByConsole Ownership = "console"
+	// ProposeOnly: what the code declares is shown in the console beside what
+	// is, and happens when somebody accepts it.
+	ProposeOnly Ownership = "propose"
+)
+
+// WhenRemoved says what becomes of the job when no running version of the
+// application declares it any more. Default: ByCode pauses it, all others keep
+// it. A job that was edited in the console is kept in any case, unless it is
+// ByCode.
+func WhenRemoved(p RemovalPolicy) JobOption { return jobOption(func(j *job) { j.removal = p }) }
+
+// RemovalPolicy is what becomes of a job that is not declared any more.
+type RemovalPolicy string
+
+// The policies. A job that was paused for this goes on when it is declared
+// again.
+const (
+	KeepRemoved   RemovalPolicy = "keep"
+	PauseRemoved  RemovalPolicy = "pause"
+	DeleteRemoved RemovalPolicy = "delete"
+)

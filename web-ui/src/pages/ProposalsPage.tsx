@@ -1,0 +1,100 @@
+// What the code of applications wants jobs to become: beside what is, to be
+// accepted or declined.
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { App, Button } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient, refreshJobs } from '../api/queries'
+import type { Proposal } from '../api/types'
+import { FieldDiffTable } from '../components/FieldDiffTable'
+import { useCan, useShowError } from '../components/hooks'
+import { JsonView } from '../components/JsonView'
+import { Page } from '../components/Page'
+import { Blank, ErrorState } from '../components/States'
+import { RelativeTime } from '../components/TimeText'
+import { PageSkeleton } from './JobPage'
+
+export function ProposalsPage() {
+  const { t } = useTranslation()
+  const proposals = useQuery(queries.proposals())
+  return (
+    <Page title={t('proposals.title')} crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>} sub={t('proposals.help')}>
+      {proposals.error && !proposals.data ? (
+        <ErrorState error={proposals.error} onRetry={() => void proposals.refetch()} />
+      ) : !proposals.data ? (
+        <PageSkeleton />
+      ) : proposals.data.items.length === 0 ? (
+        <Blank title={t('proposals.emptyTitle')} help={t('proposals.emptyHelp')} />
+      ) : (
+        <div className="stack">
+          {proposals.data.items.map((one) => (
+            <ProposalCard key={one.id} proposal={one} />
+          ))}
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function ProposalCard({ proposal }: { proposal: Proposal }) {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const showError = useShowError()
+  const canEdit = useCan('editor')
+  const [busy, setBusy] = useState(false)
+  // The hash says what was looked at: what the code proposes meanwhile is not
+  // decided by this click.
+  const decide = async (work: (id: string, hash: string) => Promise<unknown>, done: string) => {
+    setBusy(true)
+    try {
+      await work(proposal.id, proposal.hash)
+      message.success(done)
+    } catch (err) {
+      showError(err)
+    }
+    setBusy(false)
+    void queryClient.invalidateQueries({ queryKey: ['proposals'] })
+    refreshJobs()
+  }
+  const { name, job } = proposal
+  return (
+    <section className="card flush" aria-label={name}>
+      <div className="card-head">
+        <div>
+          <h2>
+            {job ? (
+              <Link to="/jobs/$jobId" params={{ jobId: job.id }}>
+                {name}
+              </Link>
+            ) : (
+              name
+            )}
+          </h2>
+          <p className="muted">
+            {t(job ? 'proposals.change' : 'proposals.new', { executor: proposal.executor.name, version: proposal.version || '—' })} ·{' '}
+            <RelativeTime at={proposal.proposedAt} />
+          </p>
+        </div>
+        {canEdit && (
+          <span className="row">
+            <Button disabled={busy} onClick={() => void decide(api.declineProposal, t('proposals.declined', { name }))} aria-label={`${t('proposals.decline')}: ${name}`}>
+              {t('proposals.decline')}
+            </Button>
+            <Button type="primary" loading={busy} onClick={() => void decide(api.acceptProposal, t('proposals.accepted', { name }))} aria-label={`${t('proposals.accept')}: ${name}`}>
+              {t('proposals.accept')}
+            </Button>
+          </span>
+        )}
+      </div>
+      {job ? (
+        <FieldDiffTable label={name} diff={proposal.changes.map((one) => ({ path: one.field, before: one.from, after: one.to }))} />
+      ) : (
+        <div style={{ padding: '0 16px 14px' }}>
+          <JsonView value={proposal.proposed} label={name} empty="" />
+        </div>
+      )}
+    </section>
+  )
+}
