@@ -23,7 +23,7 @@ import (
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
-var attackFor = flag.Duration("attack", 1500*time.Millisecond, "how long each attack of TestAttacks lasts (the figures of docs/acceptance.md: 60s)")
+var attackFor = flag.Duration("attack", 500*time.Millisecond, "how long each attack of TestAttacks lasts (the figures of docs/acceptance.md: 60s)")
 
 // victimEnv makes this test binary an admin node of its own, so that its
 // memory can be told apart from the attackers'.
