@@ -31,7 +31,6 @@ func TestSpecStatesTheConstants(t *testing.T) {
 		"MaxOutput": proto.MaxOutput, "MaxScript": proto.MaxScript, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
 		"MaxBatch": proto.MaxBatch, "MaxOwed": proto.MaxOwed, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
 		"MaxProgressText": proto.MaxProgressText, "MaxStep": proto.MaxStep, "MaxSteps": proto.MaxSteps, "MaxStepsBytes": proto.MaxStepsBytes,
-		"MaxBatch": proto.MaxBatch, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
 		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
 		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL,

@@ -28,7 +28,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", false, 60, 0},
 		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", false, 20, 0},
 		"a pause leaves what was planned":    {rules{keepPlanned: true}, "P11", false, 60, 0},
-		"what comes back is offered again":   {rules{startStopped: true}, "P11", false, 40, 470},
+		"what comes back is offered again":   {rules{startStopped: true}, "P11", false, 120, 210},
 		"a limit is never full":              {rules{skipLimit: true}, "P6", false, 40, 0},
 		"some failures write no alert":       {rules{dropAlert: true}, "P7", false, 40, 0},
 		"no run sets a fixed delay":          {rules{standStill: true}, "fixed delay", false, 40, 0},

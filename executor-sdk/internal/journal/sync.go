@@ -73,7 +73,7 @@ func (s *syncing) take() (covered []func(error), points []string) {
 // who waited for it or for the next one: something else decides what they hear.
 func (s *syncing) settle() []func(error) {
 	if s.underWay {
-		<-s.ended
+		<-s.ended //nolint:errcheck // its waiters hear something else
 	}
 	all, _ := s.take()
 	all = append(all, s.waiting...)

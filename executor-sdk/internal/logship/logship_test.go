@@ -87,6 +87,12 @@ func (s *store) change(f func()) {
 	f()
 }
 
+func (s *store) sent() []*proto.LogBatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.batches
+}
+
 func inBubble(t *testing.T, total, perAttempt int, body func(s *Shipper, a *store)) {
 	t.Helper()
 	inBubbleWith(t, Options{Total: total, PerAttempt: perAttempt}, body)

@@ -39,24 +39,35 @@ func (refused) PrepareContext(context.Context, string) (*sql.Stmt, error) { retu
 // here: it cannot refuse.
 func (refused) QueryRowContext(context.Context, string, ...any) *sql.Row { return nil }
 
-// tryAlone is tryOnce without a transaction: errNotAlone when there has to be
-// one, and then nothing has happened. fn ends with batch.save.
-func (s *Store) tryAlone(ctx context.Context, step string, fn func(*txn) error) error {
-	return fn(&txn{ctx: ctx, s: s, d: s.d, q: refused{}, db: s.refusing, alone: step})
+// lone is the one statement, which commits by itself.
+type lone struct {
+	step      string
+	statement string
+	args      []any
 }
 
-// execAlone runs a statement that commits by itself.
-func (t *txn) execAlone(query string, args ...any) (found int64, err error) {
-	hit(t.alone, "before")
-	result, err := t.s.execAlone(t.ctx, query, args...)
-	if err == nil {
-		found, err = result.RowsAffected()
+// tryAlone is tryOnce without a transaction: errNotAlone when there has to be
+// one, and then nothing has happened; errStale when the statement found nothing.
+// It is sent when fn has ended, as a transaction is committed then: whatever
+// becomes of the answer, fn has done all that it does.
+func (s *Store) tryAlone(ctx context.Context, step string, fn func(*txn) error) error {
+	l := &lone{step: step}
+	if err := fn(&txn{ctx: ctx, s: s, d: s.d, q: refused{}, db: s.refusing, alone: l}); err != nil {
+		return err
 	}
+	if l.statement == "" {
+		return errNotAlone
+	}
+	hit(step, "before")
+	result, err := s.execAlone(ctx, l.statement, l.args...)
 	if err != nil {
-		return 0, commitError(err)
+		return commitError(err)
 	}
-	hit(t.alone, "after")
-	return found, nil
+	hit(step, "after")
+	if found, err := result.RowsAffected(); err != nil || found > 0 {
+		return err
+	}
+	return errStale
 }
 
 // saveAlone is save for one execution that is written on belief, and at most
@@ -78,12 +89,8 @@ func (b *batch) saveAlone(changes []change[executionRow]) error {
 			taken = s
 		}
 	}
-	statement, args := u.aloneStatement(b.t.d, taken)
-	found, err := b.t.execAlone(statement, args...)
-	if err == nil && found == 0 {
-		err = errStale
-	}
-	return err
+	b.t.alone.statement, b.t.alone.args = u.aloneStatement(b.t.d, taken)
+	return nil
 }
 
 // aloneStatement writes the only row of the update, and takes or gives back a

@@ -77,20 +77,22 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 		if b, err = newBatch(t, ids, o); err == nil {
 			err = move(b)
 		}
+		return err
+	}
+	err := s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
+		err := errNotAlone
+		if o.known && len(ids) == 1 && s.d.aloneIsCheaper() {
+			err = s.tryAlone(ctx, step, once)
+		}
+		if errors.Is(err, errNotAlone) {
+			err = s.tryOnce(ctx, step, once)
+		}
 		if errors.Is(err, errStale) {
 			o.known = false
 			s.flights.stale.Add(1)
 			s.clock.forget() // or it was the clock
 		}
 		return err
-	}
-	err := s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
-		if o.known && len(ids) == 1 && s.d.aloneIsCheaper() {
-			if err := s.tryAlone(ctx, step, once); !errors.Is(err, errNotAlone) {
-				return err
-			}
-		}
-		return s.tryOnce(ctx, step, once)
 	})
 	if err != nil || b == nil {
 		s.flights.doubt(ids)
@@ -238,7 +240,7 @@ func (b *batch) save() error {
 		changes = append(changes, change[executionRow]{m.before, after})
 		m.after, m.e = after, after.execution() // what callers get is what is stored
 	}
-	if b.t.alone != "" {
+	if b.t.alone != nil {
 		return b.saveAlone(changes)
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -138,15 +137,7 @@ func (s *Store) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id d
 			return err
 		}
 		if len(jobs) > 0 {
-			names := make([]string, 0, 3)
-			for _, j := range jobs[:min(len(jobs), 3)] {
-				names = append(names, fmt.Sprintf("%q", j.Name))
-			}
-			text := strings.Join(names, ", ")
-			if len(jobs) > 3 {
-				text += " and others"
-			}
-			return domain.Errorf(domain.CodeConflict, "the calendar %q is used by the jobs %s", row.Name, text)
+			return usedBy("calendar", row.Name, jobs)
 		}
 		_, err = t.exec(t.ctx, "UPDATE calendars SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			calendarDeleted, now, by, row.ID, row.TenantID)

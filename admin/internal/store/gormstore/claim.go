@@ -93,7 +93,6 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 // without sorting what is due.
 func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (now time.Time, due []domain.JobID, err error) {
 	err = s.look(ctx, "find due triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		due = due[:0]
 		until := s.d.clockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
 		but := ""
 		if len(p.Except) > 0 {
@@ -105,29 +104,9 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s%s ORDER BY next_fire_at LIMIT %d",
 				s.d.byIndex("ix_triggers_due"), held.Partition, until, but, p.Limit)))
 		}
-		type found struct {
-			job domain.JobID
-			at  int64
-		}
-		var all []found
-		err := query(ctx, q, func(rows *sql.Rows) error {
-			var f found
-			if err := rows.Scan(&f.job, &f.at); err != nil {
-				return err
-			}
-			if f.job == 0 {
-				now = instant(f.at)
-			} else {
-				all = append(all, f)
-			}
-			return nil
-		}, strings.Join(terms, " UNION ALL "))
+		now, due, err = oldest[domain.JobID](ctx, q, terms, dueBatches*p.Limit)
 		if err == nil {
 			s.clock.learn(millis(now))
-		}
-		slices.SortFunc(all, func(a, b found) int { return int(a.at - b.at) })
-		for _, f := range all[:min(len(all), dueBatches*p.Limit)] {
-			due = append(due, f.job)
 		}
 		return err
 	})

@@ -99,6 +99,8 @@ func testLostAnswers(t *testing.T, s *Store, c cut) {
 	one, err := s.OfferExecutions(ctx, []store.Offer{{Tenant: w.tenant, ID: next[0].ID, Node: 1, Instance: w.instance, Idempotent: true, Granted: true}})
 	require.NoError(t, err)
 	require.Equal(t, store.OfferMade, one[0].Status, "or it would run nowhere and never end")
+	require.EqualValues(t, 1, one[0].Execution.Fence, "what is sent is what is stored")
+	require.Equal(t, domain.Running, one[0].Execution.State)
 	lose()
 	cancelled, err := s.RequestCancel(ctx, w.tenant, next[1].ID, domain.ReasonKilled, "")
 	require.NoError(t, err)

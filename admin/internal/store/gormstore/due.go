@@ -1,7 +1,11 @@
 package gormstore
 
 import (
+	"cmp"
+	"context"
+	"database/sql"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,4 +58,32 @@ func (f *foundDue) put(p store.ClaimDueTriggersParams, at time.Time, ids []domai
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.key, f.parts, f.but, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), slices.Clone(p.Except), ids, len(ids) > 0
+}
+
+// oldest joins bounded searches, each of ids with the instants that they are
+// ordered by, and returns at most limit ids, the oldest first. The first search
+// gives the clock instead, under the id 0.
+func oldest[T ~int64](ctx context.Context, q querier, searches []string, limit int) (now time.Time, ids []T, err error) {
+	type found struct {
+		id T
+		at int64
+	}
+	var all []found
+	err = query(ctx, q, func(rows *sql.Rows) error {
+		var f found
+		if err := rows.Scan(&f.id, &f.at); err != nil {
+			return err
+		}
+		if f.id == 0 {
+			now = instant(f.at)
+		} else {
+			all = append(all, f)
+		}
+		return nil
+	}, strings.Join(searches, " UNION ALL "))
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	for _, f := range all[:min(len(all), limit)] {
+		ids = append(ids, f.id)
+	}
+	return now, ids, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -15,6 +16,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Error numbers of MySQL and MariaDB.
@@ -109,4 +111,17 @@ func isUnavailable(err error) bool {
 		return true
 	}
 	return isTransient(err)
+}
+
+// usedBy refuses to delete what jobs need; it names three of them.
+func usedBy(what, name string, jobs []store.JobRef) error {
+	names := make([]string, 0, 3)
+	for _, j := range jobs[:min(len(jobs), 3)] {
+		names = append(names, fmt.Sprintf("%q", j.Name))
+	}
+	text := strings.Join(names, ", ")
+	if len(jobs) > 3 {
+		text += " and others"
+	}
+	return domain.Errorf(domain.CodeConflict, "the %s %q is used by the jobs %s", what, name, text)
 }

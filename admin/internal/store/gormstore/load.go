@@ -2,8 +2,11 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -101,31 +104,72 @@ func (s *Store) LoadExecutions(ctx context.Context, executions []domain.Executio
 // start and stop thousands of jobs at once: whatever the jobs had planned
 // already stays.
 func (s *Store) SetNextFires(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(i int) time.Time) error {
-	// Claims want the same rows at the same time: small bites.
+	// Claims want the same rows at the same time: small bites, and what a claim
+	// has locked comes later. Whoever waits for its turn at each of thousands of
+	// rows does not end while several nodes plan all they can.
 	const bite = 200
-	done := 0
-	for chunk := range slices.Chunk(jobs, bite) {
-		base := done
-		if err := s.run(ctx, "set next fires", func(t *txn) error {
-			triggers, err := triggerTable.selectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+idList(chunk)+") AND tenant_id = ? ORDER BY job_id"+t.d.forUpdate(), int64(tenant))
+	index := make(map[int64]int, len(jobs))
+	for i, id := range jobs {
+		index[int64(id)] = i
+	}
+	for left := jobs; len(left) > 0; {
+		var locked []domain.JobID
+		for chunk := range slices.Chunk(left, bite) {
+			done, err := s.setUnlocked(ctx, tenant, chunk, func(job int64) time.Time { return at(index[job]) })
 			if err != nil {
 				return err
 			}
-			index := make(map[int64]int, len(chunk))
-			for i, id := range chunk {
-				index[int64(id)] = base + i
+			for _, id := range chunk {
+				if !done[int64(id)] {
+					locked = append(locked, id)
+				}
 			}
-			changes := make([]change[triggerRow], 0, len(triggers))
-			for _, before := range triggers {
-				after := *before
-				after.nextFireAt = millis(at(index[before.jobID]))
-				changes = append(changes, change[triggerRow]{before, &after})
-			}
-			return triggerTable.update(t, changes)
-		}); err != nil {
-			return err
 		}
-		done += len(chunk)
+		if len(locked) == len(left) { // or they do not exist
+			if !sleep(ctx, txBackoff) {
+				return translate("set next fires", ctx.Err())
+			}
+			var err error
+			if locked, err = s.withTrigger(ctx, tenant, locked); err != nil {
+				return err
+			}
+		}
+		left = locked
 	}
 	return nil
+}
+
+// withTrigger returns those of the jobs that the tenant has.
+func (s *Store) withTrigger(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
+	err = s.look(ctx, "find triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		found = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.JobID
+			err := rows.Scan(&id)
+			found = append(found, id)
+			return err
+		}, "SELECT job_id FROM triggers WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ?", int64(tenant))
+	})
+	return found, err
+}
+
+// setUnlocked sets the next fire times of those jobs whose triggers nobody has
+// locked, and returns which these are.
+func (s *Store) setUnlocked(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
+	err = s.run(ctx, "set next fires", func(t *txn) error {
+		done = make(map[int64]bool, len(jobs))
+		triggers, err := triggerTable.selectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.d.forUpdateSkip(), int64(tenant))
+		if err != nil {
+			return err
+		}
+		changes := make([]change[triggerRow], 0, len(triggers))
+		for _, before := range triggers {
+			after := *before
+			after.nextFireAt = millis(at(before.jobID))
+			done[before.jobID] = true
+			changes = append(changes, change[triggerRow]{before, &after})
+		}
+		return triggerTable.update(t, changes)
+	})
+	return done, err
 }

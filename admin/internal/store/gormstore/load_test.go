@@ -76,6 +76,35 @@ func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
 	}
 }
 
+// Whoever plans all the time holds some trigger or other: the rest does not wait.
+func TestNextFiresAreSetAroundLocks(t *testing.T) {
+	s := openStore(t, bothDatabases["mysql"](t))
+	w := storetest.NewWorld(t, s)
+	one, other := w.Job(nil), w.Job(nil)
+	at := time.UnixMilli(4_000_000_000_000).UTC()
+	tx, err := s.write.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback() }() // of no effect after the one below
+	var id int64
+	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT job_id FROM triggers WHERE job_id = ? FOR UPDATE", int64(one.ID)).Scan(&id))
+	done := make(chan error, 1)
+	go func() {
+		done <- s.SetNextFires(t.Context(), w.Tenant, []domain.JobID{one.ID, other.ID}, func(int) time.Time { return at })
+	}()
+	next := func(id domain.JobID) time.Time {
+		job, err := s.FindJob(t.Context(), w.Tenant, id)
+		require.NoError(t, err)
+		return job.NextFireAt
+	}
+	for next(other.ID) != at {
+		require.NoError(t, t.Context().Err())
+	}
+	require.NotEqual(t, at, next(one.ID))
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, <-done)
+	require.Equal(t, at, next(one.ID))
+}
+
 func TestLoadedExecutionsReadBack(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {

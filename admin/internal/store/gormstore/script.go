@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -168,15 +167,7 @@ func (s *Store) DeleteScript(ctx context.Context, tenant domain.TenantID, id dom
 			return err
 		}
 		if len(jobs) > 0 {
-			names := make([]string, 0, 3)
-			for _, j := range jobs[:min(len(jobs), 3)] {
-				names = append(names, fmt.Sprintf("%q", j.Name))
-			}
-			text := strings.Join(names, ", ")
-			if len(jobs) > 3 {
-				text += " and others"
-			}
-			return domain.Errorf(domain.CodeConflict, "the script %q is used by the jobs %s", row.Name, text)
+			return usedBy("script", row.Name, jobs)
 		}
 		_, err = t.exec(t.ctx, "UPDATE scripts SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			scriptDeleted, now, by, row.ID, row.TenantID)

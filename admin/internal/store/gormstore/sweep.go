@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -64,7 +63,6 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 // findOverdue reads ids by WakeAt, oldest first over all partitions.
 func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		ids = ids[:0]
 		due := "wake_at <= " + s.d.clockNow()
 		if p.Overdue > 0 {
 			due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
@@ -75,27 +73,7 @@ func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.
 				"SELECT id, wake_at FROM executions%s WHERE part = %d AND %s ORDER BY wake_at LIMIT %d",
 				s.d.byIndex("ix_executions_wake"), part, due, p.Limit)))
 		}
-		type found struct {
-			id domain.ExecutionID
-			at int64
-		}
-		var all []found
-		err := query(ctx, q, func(rows *sql.Rows) error {
-			var f found
-			if err := rows.Scan(&f.id, &f.at); err != nil {
-				return err
-			}
-			if f.id == 0 {
-				now = instant(f.at)
-			} else {
-				all = append(all, f)
-			}
-			return nil
-		}, strings.Join(terms, " UNION ALL "))
-		slices.SortStableFunc(all, func(a, b found) int { return int(a.at - b.at) })
-		for _, f := range all[:min(len(all), p.Limit)] {
-			ids = append(ids, f.id)
-		}
+		now, ids, err = oldest[domain.ExecutionID](ctx, q, terms, p.Limit)
 		return err
 	})
 	return now, ids, err

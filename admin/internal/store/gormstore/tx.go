@@ -33,9 +33,9 @@ type txn struct {
 	q   statements // raw, or what refuses statements (alone.go)
 	raw *sql.Tx
 	db  *gorm.DB // gorm on raw
-	// alone is the step's name while one statement has to do (alone.go): then q
-	// and db refuse all others, and there is no raw.
-	alone string
+	// alone is set while one statement has to do (alone.go): then q and db refuse
+	// all others, and there is no raw.
+	alone *lone
 	// rearmed: the next fire time of a fixed delay was set.
 	rearmed bool
 }

@@ -65,15 +65,7 @@ func (a *App) executorDenials() *cobra.Command {
 		Use: "denials EXECUTOR", Short: "List whom an executor keeps out",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor denials shop\n  carillon executor denials shop -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
-				return err
-			}
-			e, err := findExecutor(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
 			list, err := s.Denials(cmd.Context(), e.ID)
 			if err != nil {
 				return err
@@ -82,7 +74,7 @@ func (a *App) executorDenials() *cobra.Command {
 				a.say("Nobody is denied.")
 			}
 			return output.List(s.Printer, denialView, list)
-		},
+		}),
 	}
 }
 
@@ -91,20 +83,12 @@ func (a *App) executorAllow() *cobra.Command {
 		Use: "allow EXECUTOR DENIAL", Short: "Take a denial back",
 		Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor allow shop 12",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
-				return err
-			}
-			e, err := findExecutor(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
 			if err := s.Allow(cmd.Context(), e.ID, args[1]); err != nil {
 				return err
 			}
 			a.say("Denial %s of executor %s is gone.", args[1], output.Clean(e.Name))
 			return nil
-		},
+		}),
 	}
 }

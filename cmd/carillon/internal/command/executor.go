@@ -234,6 +234,21 @@ func (a *App) executorCreate() *cobra.Command {
 	return cmd
 }
 
+// onExecutor is for commands whose first argument is an executor.
+func (a *App) onExecutor(run func(*cobra.Command, *session, client.Executor, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.connect()
+		if err != nil {
+			return err
+		}
+		e, err := findExecutor(cmd.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		return run(cmd, s, e, args)
+	}
+}
+
 // findExecutor takes a name or an id.
 func findExecutor(ctx context.Context, s *session, word string) (client.Executor, error) {
 	list, err := s.Executors(ctx, word, 0)

@@ -83,15 +83,7 @@ func (a *App) tokenList() *cobra.Command {
 		Use: "list EXECUTOR", Aliases: []string{"ls"}, Short: "List an executor's join tokens",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor token list shop\n  carillon executor token list shop -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
-				return err
-			}
-			e, err := findExecutor(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
 			tokens, err := s.Tokens(cmd.Context(), e.ID)
 			if err != nil {
 				return err
@@ -100,7 +92,7 @@ func (a *App) tokenList() *cobra.Command {
 				a.say("No tokens. Make one with: carillon executor token create %s", output.Clean(e.Name))
 			}
 			return output.List(s.Printer, tokenView, tokens)
-		},
+		}),
 	}
 }
 
@@ -109,20 +101,12 @@ func (a *App) tokenRevoke() *cobra.Command {
 		Use: "revoke EXECUTOR TOKEN", Short: "Revoke a join token; who is connected stays so",
 		Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor token revoke shop 12\n  carillon executor token list shop -o name | xargs -n1 carillon executor token revoke shop",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect()
-			if err != nil {
-				return err
-			}
-			e, err := findExecutor(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
 			if err := s.RevokeToken(cmd.Context(), e.ID, args[1]); err != nil {
 				return err
 			}
 			a.say("Revoked token %s of executor %s.", args[1], output.Clean(e.Name))
 			return nil
-		},
+		}),
 	}
 }
