@@ -249,7 +249,7 @@ func (b *bench) joinOver(conn net.Conn, answer *proto.ServerHello, register *pro
 	return p
 }
 
-// registerOver does not wait for the answer.
+// registerOver does not wait for the answer, nor look whether it was sent.
 func (b *bench) registerOver(conn net.Conn, answer *proto.ServerHello, register *proto.Register) *peerEnd {
 	b.t.Helper()
 	config := yamux.DefaultConfig()
@@ -262,7 +262,8 @@ func (b *bench) registerOver(conn net.Conn, answer *proto.ServerHello, register 
 	p.command = p.open('X')
 	p.fromControl = proto.NewReader(p.control, proto.MaxFrame)
 	p.fromCommand = proto.NewReader(p.command, proto.MaxFrame)
-	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: register}})
+	// The admin may have read it and ended the session before this returns.
+	_ = proto.WriteFrame(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: register}}, proto.MaxFrame)
 	return p
 }
 
