@@ -52,6 +52,12 @@ func (i *instance) Draining() {
 	i.draining = true
 }
 
+// Exit implements bridge.Admin.
+func (i *instance) Exit() {
+	i.admin.t.Errorf("executortest: a handler of instance %d still runs after its context was cancelled: here a process would end (executor.RestartProcess, Config.ExitIfIgnored)", i.number)
+	i.Draining()
+}
+
 // Command implements bridge.Admin.
 func (i *instance) Command(m *proto.CommandToAdmin) {
 	a := i.admin

@@ -181,7 +181,7 @@ func (r *Run) finish(result *proto.Result) {
 	case kind == string(executor.KindSnoozed):
 		r.attempt--
 		r.again(wait)
-	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != "output_too_large":
+	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != string(executor.KindOutputTooLarge):
 		r.again(wait)
 	case result.GetOutcome() == proto.Outcome_OUTCOME_TIMED_OUT:
 		r.end(TimedOut)

@@ -23,11 +23,17 @@
 // timer: name (default: the type's name in kebab case), description and the
 // flag proxy.
 //
-// clock: name (required), description, cron, dialect, every, zone, input,
-// retries, retry-delay, timeout, blocking, parallelism, priority, routing, routing-key,
-// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, weight, on-success, on-failure,
-// shards, on-gone, before, after, fire-timeout and the flags idempotent and broadcast. A value is bare, "quoted" or `quoted` as
-// in Go. One method may carry several clocks with different names.
+// clock: name (required), description; when: cron, dialect, every, delay, at,
+// window, jitter, zone, gap, overlap, calendars, days, misfire; with what: input;
+// how: retries, retry-delay, timeout, blocking, parallelism, priority, idempotent;
+// where: routing, routing-key, require-labels, prefer-labels, send-retries,
+// send-delay; in parts: shards, broadcast, on-gone, before, after, fire-timeout;
+// whose: owner, owned-by, when-removed; after it: on-success, on-failure; and of the
+// handler itself: weight, max-result (bytes, or 64KiB), kill-grace, stuck. idempotent
+// and broadcast are flags. A value is bare, "quoted" or `quoted` as in Go. One
+// method may carry several clocks with different names.
+//
+// Each key is an option of package executor, where it is explained.
 //
 // # Callbacks
 //

@@ -58,6 +58,9 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Priority(-5),
 		executor.OnSuccess("sweep.succeeded"),
 		executor.Weight(2),
+		executor.MaxResult(65536),
+		executor.KillGrace(30*time.Second),
+		executor.Stuck(executor.RestartProcess),
 	)
 	executor.HandleEnd(ex, "sweep.succeeded", executor.SuccessFunc(carillonPlain(t.Finished)), executor.Description("Follows a success of sweep"))
 	executor.HandleFunc(ex, "sweep-all", t.Sweep,
