@@ -17,6 +17,7 @@ type Group struct {
 	Description string  `json:"description,omitempty"`
 	Register    string  `json:"register"` // the generated function
 	Proxy       bool    `json:"proxy,omitempty"`
+	ProxyDir    string  `json:"proxyDir,omitempty"` // where the proxy is written; empty: beside the handlers
 	Clocks      []Clock `json:"clocks"`
 }
 
@@ -71,6 +72,7 @@ type Clock struct {
 	After       string          `json:"after,omitempty"`       // handler
 	FireTimeout string          `json:"fireTimeout,omitempty"` // Go duration
 
+	sig                        signature
 	imports                    map[string]string // local name → path, of what Input and Output name
 	successFails, failureFails bool              // the callbacks return an error
 }
@@ -127,10 +129,10 @@ func readTimer(m *marker, g *Group, r *report) {
 			r.add(o.pos, nearMiss(o.key, timerKeys), "unknown key %q in carillon:timer", o.key)
 		case o.flag && !slices.Contains(timerFlags, o.key):
 			r.add(o.pos, "write "+o.key+"=…", "key %q needs a value", o.key)
-		case !o.flag && slices.Contains(timerFlags, o.key):
-			r.add(o.valuePos, "write "+o.key+" alone, or leave it out", "key %q takes no value", o.key)
 		case o.key == "proxy":
-			g.Proxy = true
+			if g.Proxy = true; !o.flag {
+				g.ProxyDir = proxyDir(o, r)
+			}
 		case o.key == "name":
 			g.Name = checkedName(o, r)
 		default:

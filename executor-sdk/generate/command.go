@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 )
 
 // Errors of Run besides Problems.
@@ -43,6 +44,9 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 	if len(problems) > 0 {
 		return problems
 	}
+	if err := apart(outputs); err != nil {
+		return err
+	}
 	changed := 0
 	for _, o := range outputs {
 		n, err := settle(o, check, out)
@@ -56,6 +60,26 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 		return ErrStale
 	case !marked && changed == 0:
 		return ErrNoMarkers
+	}
+	return nil
+}
+
+// apart says which two packages write the same file, or nil.
+func apart(outputs []*Output) error {
+	from := map[string]string{}
+	for _, o := range outputs {
+		for _, f := range o.Files {
+			path, err := filepath.Abs(filepath.Join(o.Dir, f.Name))
+			if err != nil {
+				return fmt.Errorf("find packages: %w", err)
+			}
+			if other := from[path]; f.Content != nil && other != "" && other != o.Dir {
+				return fmt.Errorf("%s and %s both write %s: name another folder for one of them (proxy=…)", other, o.Dir, path)
+			}
+			if f.Content != nil {
+				from[path] = o.Dir
+			}
+		}
 	}
 	return nil
 }

@@ -20,8 +20,8 @@
 //
 // # Keys
 //
-// timer: name (default: the type's name in kebab case), description and the
-// flag proxy.
+// timer: name (default: the type's name in kebab case), description and
+// proxy, alone or with a folder.
 //
 // clock: name (required), description; when: cron, dialect, every, delay, at,
 // window, jitter, zone, gap, overlap, calendars, days, misfire; with what: input;
@@ -52,6 +52,14 @@
 //	orders := shop.NewOrdersProxy(client, "shop")
 //	report, err := orders.CloseDay(ctx)         // waits for the result
 //	run, err := orders.StartCloseDay(ctx)       // run.Wait, run.Status, run.Cancel
+//
+// Who imports that package inherits what its handlers depend on. With a folder,
+// proxy=../shopclient, the same type is written to carillon_client.go there, for
+// other applications. The types that handlers take and give, and what those are
+// made of, are copied into it, as far as the handlers' package declares them; those
+// of other packages are imported there as well. A type that writes its own JSON cannot be
+// copied: it belongs into a package that both sides import. Constants and methods are not
+// copied. The folder may be in another module.
 //
 // # Strictness
 //

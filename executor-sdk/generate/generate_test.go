@@ -164,8 +164,8 @@ func TestProblems(t *testing.T) {
 		{"kill-grace", around("//carillon:clock name=a kill-grace=0s", goodMethod), `kill-grace="0s" must be more than zero`},
 		{"stuck", around("//carillon:clock name=a stuck=kill", goodMethod), `stuck="kill" is not known`},
 		{"weight", around("//carillon:clock name=a weight=0", goodMethod), `weight="0" is out of range`},
-		{"flag with a value", strings.Replace(around("//carillon:clock name=a", goodMethod), "//carillon:timer", "//carillon:timer proxy=yes", 1),
-			`key "proxy" takes no value; write proxy alone`},
+		{"flag with a value", around("//carillon:clock name=a idempotent=yes", goodMethod),
+			`key "idempotent" takes no value; write idempotent alone`},
 		{"proxy name taken", strings.Replace(around("//carillon:clock name=a", goodMethod+"\nfunc NewOrdersProxy() {}"), "//carillon:timer", "//carillon:timer proxy", 1),
 			"a.go:13:6: NewOrdersProxy is declared already; rename it: the generated proxy has this name"},
 

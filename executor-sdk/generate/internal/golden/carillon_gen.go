@@ -76,8 +76,11 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 }
 
 // RegisterStockKeeper registers the handlers of timer stock-keeper:
-// count-stock.
+// count-shelf, count-stock.
 func RegisterStockKeeper(ex *executor.Executor, t *StockKeeper) {
+	executor.Handle(ex, "count-shelf", t.CountShelf,
+		executor.Description("Counts one shelf"),
+	)
 	executor.HandleOut(ex, "count-stock", t.Count,
 		executor.Cron("*/5 * * * *"),
 		executor.Dialect(executor.DialectStandard),
