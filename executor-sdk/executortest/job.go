@@ -63,15 +63,19 @@ func (a *Admin) add(j *job, at time.Time, cause, who string, input []byte) *Run 
 	if input == nil {
 		input = j.decl.GetInput()
 	}
-	r := &Run{
-		admin: a, id: a.newIDLocked(), job: j, fireAt: at, cause: cause, who: who, input: input,
-		ended: make(chan struct{}), state: Waiting, steps: map[string][]byte{},
-		last: map[int64]int64{}, logged: make(chan struct{}),
-	}
+	r := a.newRun(j, at, cause, who, input)
 	a.runs = append(a.runs, r)
 	a.block(r)
 	a.dispatchLocked()
 	return r
+}
+
+func (a *Admin) newRun(j *job, at time.Time, cause, who string, input []byte) *Run {
+	return &Run{
+		admin: a, id: a.newIDLocked(), job: j, fireAt: at, cause: cause, who: who, input: input,
+		ended: make(chan struct{}), state: Waiting, steps: map[string][]byte{},
+		last: map[int64]int64{}, logged: make(chan struct{}),
+	}
 }
 
 // block applies the strategies that act on arrival.
@@ -109,14 +113,17 @@ func (a *Admin) room(r *Run) bool {
 func (a *Admin) dispatchLocked() { a.dispatchAvoiding(nil) }
 
 func (a *Admin) dispatchAvoiding(avoid *instance) {
-	for _, r := range a.runs {
+	for n := 0; n < len(a.runs); n++ { // a fire with shards adds runs
+		r := a.runs[n]
 		if r.state == RetryWait && !time.Now().Before(r.notBefore) {
 			r.state = Waiting
 		}
 		if r.state != Waiting || !a.room(r) {
 			continue
 		}
-		if i := a.choose(r, avoid); i != nil {
+		if r.isFamily() {
+			r.spread()
+		} else if i := a.choose(r, avoid); i != nil {
 			i.offer(r)
 		}
 	}
@@ -126,8 +133,14 @@ func (a *Admin) dispatchAvoiding(avoid *instance) {
 func (a *Admin) choose(r *Run, avoid *instance) *instance {
 	var best *instance
 	least := 0
-	for _, i := range a.instances {
-		if i.deliver == nil || i.draining || i.handlers[r.job.handler] == nil {
+	if r.bound != nil && (r.bound == avoid || r.bound.draining) {
+		r.gone()
+		if r.state.Ended() {
+			return nil
+		}
+	}
+	for _, i := range a.serving(r.job.handler) {
+		if r.bound != nil && i != r.bound {
 			continue
 		}
 		had := 0
@@ -155,6 +168,7 @@ func (i *instance) offer(r *Run) {
 		ExecutionId: r.id, Fence: r.fence, JobId: 1, JobName: r.job.name, Handler: r.job.handler,
 		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: d.GetMaxAttempts(), Input: r.input,
 		TimeoutMs: d.GetTimeoutMs(), Granted: r.oneStep, Cause: r.cause, RequestedBy: r.who, TenantId: 1,
+		Part: r.part, ParentId: r.parentID(), ShardIndex: int32(r.index), ShardTotal: int32(r.total),
 	}}}}})
 }
 
@@ -204,6 +218,13 @@ func (r *Run) again(d time.Duration) {
 func (r *Run) end(s State) {
 	r.state, r.instance = s, nil
 	close(r.ended)
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.parent != nil {
+		r.parent.advance()
+		return
+	}
 	a, d := r.admin, r.job.decl
 	callback := d.GetOnFailure()
 	switch s {
