@@ -22,6 +22,7 @@ type Admin struct {
 	mu        sync.Mutex // guards what follows, and the Runs
 	instances []*instance
 	jobs      map[string]*job
+	calendars map[string]Calendar
 	runs      []*Run
 	calls     map[string]*Run // by handler and idempotency key
 	nextID    int64

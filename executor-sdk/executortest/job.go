@@ -41,20 +41,61 @@ func (j *job) plan(t time.Time) {
 	if j.next == nil || j.admin.stopped {
 		return
 	}
-	at := j.next(t)
-	if at.IsZero() {
-		return
+	if at := j.next(t); !at.IsZero() {
+		j.planAt(at)
 	}
+}
+
+func (j *job) planAt(at time.Time) {
 	j.timer = time.AfterFunc(time.Until(at), func() {
 		j.admin.mu.Lock()
 		defer j.admin.mu.Unlock()
-		if j.admin.stopped {
-			return
+		if !j.admin.stopped {
+			j.fire(at)
 		}
-		j.admin.add(j, at, "schedule", "", nil)
-		if j.decl.GetDelayMs() == 0 { // else the end of the run plans the next one
-			j.plan(at)
+	})
+}
+
+// fire makes the run of a fire time that has come, unless a calendar excludes it,
+// and plans the next one. mu is held.
+func (j *job) fire(at time.Time) {
+	a, delayed := j.admin, j.decl.GetDelayMs() > 0
+	why, until, known := j.excluded(at)
+	switch {
+	case !known:
+		a.t.Errorf("executortest: %s", why)
+		return
+	case why != "":
+		r := a.newRun(j, at, "schedule", "", nil)
+		r.state, r.result = Missed, &proto.Result{ErrorKind: "calendar", Error: why}
+		close(r.ended)
+		a.runs = append(a.runs, r)
+		if delayed {
+			j.planAt(until)
 		}
+	default:
+		a.addLater(j, at)
+	}
+	if !delayed { // else the end of the run plans the next one
+		j.plan(at)
+	}
+}
+
+// addLater makes the run of a fire time, which starts after its jitter. mu is held.
+func (a *Admin) addLater(j *job, at time.Time) {
+	wait := j.jitter(at)
+	if wait == 0 {
+		a.add(j, at, "schedule", "", nil)
+		return
+	}
+	r := a.newRun(j, at, "schedule", "", j.decl.GetInput())
+	r.state, r.notBefore = RetryWait, at.Add(wait)
+	a.runs = append(a.runs, r)
+	time.AfterFunc(wait, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.block(r)
+		a.dispatchLocked()
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,11 +126,14 @@ func TestABroadcastReachesEveryInstance(t *testing.T) {
 		executor.MissShard: executortest.Failed, executor.MoveShard: executortest.Succeeded,
 	} {
 		executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+			var mu sync.Mutex
 			reached := map[int]int{}
 			for n := range 3 {
 				ex := admin.Executor()
 				executor.HandleFunc(ex, "reload", func(ctx context.Context) error {
+					mu.Lock()
 					reached[n]++
+					mu.Unlock()
 					select {
 					case <-time.After(time.Minute):
 						return nil
