@@ -87,7 +87,10 @@ func TestAProxyElsewhereTakesItsTypesAlong(t *testing.T) {
 	source := filepath.Join(root, "shop", "main.go")
 	require.NoError(t, os.WriteFile(source, []byte(strings.Replace(shopSource, "proxy=../shopclient", "proxy", 1)), 0o600))
 	require.ErrorIs(t, Run([]string{root + "/shop"}, true, Options{}, &out), ErrStale)
+	out.Reset()
 	require.NoError(t, Run([]string{root + "/shop"}, false, Options{}, &out))
+	require.Contains(t, out.String(), "wrote "+filepath.Join(root, "shop", ProxyFile))
+	require.Contains(t, out.String(), "removed "+client)
 	require.NoFileExists(t, client)
 	require.FileExists(t, filepath.Join(root, "shop", ProxyFile))
 }

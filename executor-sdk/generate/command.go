@@ -86,16 +86,20 @@ func apart(outputs []*Output) error {
 
 // settle writes or compares one folder and returns the number of files that differed.
 func settle(o *Output, check bool, out io.Writer) (int, error) {
-	act, verb := (*Output).Write, "wrote"
+	act := (*Output).Write
 	if check {
-		act, verb = (*Output).Changes, "stale"
+		act = (*Output).Changes
 	}
 	changes, err := act(o)
 	if err != nil {
 		return 0, err
 	}
 	for _, c := range changes {
-		if !check && c.New == nil {
+		verb := "wrote"
+		switch {
+		case check:
+			verb = "stale"
+		case c.New == nil:
 			verb = "removed"
 		}
 		if _, err := fmt.Fprintf(out, "%s %s\n", verb, c.Path); err != nil {
