@@ -39,6 +39,7 @@
 // another time than in production. Such jobs run by Call and Fire.
 //
 // It is never down, so nothing misfires. Of several instances it takes the one that had the
-// fewest runs: routing, labels, priorities and limits are not looked at, since they
-// are about a fleet and not about a handler.
+// fewest runs: routing, priorities and limits are not looked at, since they
+// are about a fleet and not about a handler. A job with RequireLabels fails the test
+// when its instances have different labels.
 package executortest

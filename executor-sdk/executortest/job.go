@@ -2,6 +2,7 @@ package executortest
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
@@ -16,6 +17,7 @@ type job struct {
 	decl    *proto.JobDeclaration
 	next    nextFunc    // nil: no schedule
 	timer   *time.Timer // to the next fire; guarded by admin.mu
+	told    bool        // that labels are not judged; guarded by admin.mu
 }
 
 func (j *job) stop() {
@@ -162,10 +164,27 @@ func (a *Admin) dispatchAvoiding(avoid *instance) {
 		if r.state != Waiting || !a.room(r) {
 			continue
 		}
+		a.askLabels(r.job)
 		if r.isFamily() {
 			r.spread()
 		} else if i := a.choose(r, avoid); i != nil {
 			i.offer(r)
+		}
+	}
+}
+
+// askLabels fails the test when labels decide which instances get the job's runs:
+// selectors are not read here.
+func (a *Admin) askLabels(j *job) {
+	if j.decl.GetRequireLabels() == "" || j.told {
+		return
+	}
+	for _, i := range a.serving(j.handler) {
+		if !maps.Equal(i.labels, a.instances[0].labels) {
+			j.told = true
+			a.t.Errorf("executortest: job %q goes to instances with %q, which tests cannot judge: give all instances of a test the same labels",
+				j.name, j.decl.GetRequireLabels())
+			return
 		}
 	}
 }

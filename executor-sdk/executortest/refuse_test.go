@@ -52,3 +52,23 @@ func TestWhatIsNotKnownFailsTheTest(t *testing.T) {
 		})
 	}
 }
+
+func TestInstancesWithDifferentLabelsFailTheTest(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels []string
+		said   int
+	}{"the same": {[]string{"eu", "eu"}, 0}, "different": {[]string{"eu", "us"}, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			told := &recorder{TB: t}
+			admin := &Admin{t: told, jobs: map[string]*job{}}
+			for _, zone := range c.labels {
+				ex := admin.Executor(func(config *executor.Config) { config.Labels = map[string]string{"zone": zone} })
+				executor.HandleFunc(ex, "work", func(context.Context) error { return nil }, executor.RequireLabels("zone=eu"))
+			}
+			admin.Call("work", nil)
+			admin.Call("work", nil)
+			admin.Stop()
+			require.Len(t, told.said, c.said, name)
+		})
+	}
+}
