@@ -24,6 +24,10 @@ const reconcileEvery = 15 * time.Second
 // reconcileBatch is how many executors one round looks after.
 const reconcileBatch = 100
 
+// reconcileAtOnce is how many builds are looked at at once when their instances
+// register: the other connections are for those that are in.
+const reconcileAtOnce = 2
+
 // errNewerBuild: a build that this node had not seen has decided meanwhile.
 var errNewerBuild = errors.New("a build that is newer than the list has declared the job")
 
@@ -32,6 +36,9 @@ var errNewerBuild = errors.New("a build that is newer than the list has declared
 type applied struct {
 	// keep is how long; 0 = nothing is remembered. Fixed after construction.
 	keep time.Duration
+	// turn has one token per build that is looked at; nil: as many as come. Fixed
+	// after construction.
+	turn chan struct{}
 
 	mu     sync.Mutex
 	builds map[buildKey]appliedBuild // guarded by mu
@@ -57,6 +64,19 @@ func (a *applied) find(k buildKey, now time.Time) ([]*proto.Notice, bool) {
 	return b.notices, known && now.Sub(b.at) < a.keep
 }
 
+// enter waits until it is this one's turn to look.
+func (a *applied) enter(ctx context.Context) (leave func(), err error) {
+	if a.turn == nil {
+		return func() {}, nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+		return func() { <-a.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 func (a *applied) note(k buildKey, b appliedBuild) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,11 +88,20 @@ func (a *applied) note(k buildKey, b appliedBuild) {
 
 // Declare implements gateway.Declarer: an instance of the build has registered.
 func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, build string) []*proto.Notice {
-	k, now := buildKey{store.ExecutorKey{Tenant: tenant, Executor: executor}, build}, time.Now()
-	if notices, ok := d.applied.find(k, now); ok {
+	k := buildKey{store.ExecutorKey{Tenant: tenant, Executor: executor}, build}
+	if notices, ok := d.applied.find(k, time.Now()); ok {
 		return notices
 	}
-	notices, err := d.reconcile(ctx, tenant, executor)
+	leave, err := d.applied.enter(ctx)
+	var notices []*proto.Notice
+	now := time.Now()
+	if err == nil {
+		defer leave()
+		if notices, ok := d.applied.find(k, now); ok { // others of its build came with it
+			return notices
+		}
+		notices, err = d.reconcile(ctx, tenant, executor)
+	}
 	if err != nil {
 		d.log.Warn("declarations were not applied; the next registration tries again", "tenant_id", tenant, "executor_id", executor, "err", err)
 		return append(notices, &proto.Notice{

@@ -75,7 +75,7 @@ func (s *shop) register(version string, jobs ...*proto.JobDeclaration) (domain.I
 	}}})
 	require.NoError(s.t, err)
 	digest := domain.InstanceID(s.ids.Next()).String() // of the boot; that of the build is the version
-	i, err := s.RegisterInstance(s.t.Context(), store.RegisterInstanceParams{
+	i, err := store.RegisterInstance(s.t.Context(), s, store.RegisterInstanceParams{
 		TTL: time.Minute,
 		Instance: domain.Instance{
 			ID: domain.InstanceID(s.ids.Next()), TenantID: s.key.Tenant, Executor: s.key.Executor, BootID: digest, Name: version, Build: "build " + version,

@@ -254,14 +254,22 @@ func (w *wire) Draining(*gateway.Session)                    {}
 func (w *wire) Progress(*gateway.Session, []*proto.Progress) {}
 func (w *wire) Steps(*gateway.Session, []*proto.Step)        {}
 
-// VerifyJoinToken lets in whoever comes: the gateway listens on loopback for
+// VerifyJoinTokens lets in whoever comes: the gateway listens on loopback for
 // the time of a measurement, and nothing is behind it.
-func (w *wire) VerifyJoinToken(context.Context, string, string, string) (domain.TenantID, domain.ExecutorID, error) {
-	return 1, 1, nil
+func (w *wire) VerifyJoinTokens(_ context.Context, claims []domain.JoinClaim) ([]domain.JoinVerdict, error) {
+	out := make([]domain.JoinVerdict, len(claims))
+	for i := range out {
+		out[i] = domain.JoinVerdict{Tenant: 1, Executor: 1}
+	}
+	return out, nil
 }
 
-func (w *wire) RegisterInstance(_ context.Context, p store.RegisterInstanceParams) (domain.Instance, error) {
-	return p.Instance, nil
+func (w *wire) RegisterInstances(_ context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
+	out := make([]store.Registration, len(list))
+	for i, p := range list {
+		out[i].Instance = p.Instance
+	}
+	return out, nil
 }
 
 func (w *wire) RenewInstances(_ context.Context, renewals []store.InstanceRenewal, _ time.Duration) (time.Time, []domain.InstanceID, error) {

@@ -122,7 +122,7 @@ func (s *floorSeed) plant(ctx context.Context, st *gormstore.Store) error {
 	if err := st.CreateExecutor(ctx, s.executor); err != nil {
 		return err
 	}
-	if _, err := st.RegisterInstance(ctx, store.RegisterInstanceParams{Instance: s.instance, TTL: time.Hour}); err != nil {
+	if _, err := store.RegisterInstance(ctx, st, store.RegisterInstanceParams{Instance: s.instance, TTL: time.Hour}); err != nil {
 		return err
 	}
 	return st.LoadJobs(ctx, s.jobs, func(int) time.Time { return s.first })

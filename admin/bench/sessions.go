@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/lab"
@@ -17,6 +19,8 @@ const (
 	sessionsWindow = 30 * time.Second
 	// sessionsWithin bounds the wait for all of them.
 	sessionsWithin = 2 * time.Minute
+	// comeBackWithin is the goal, and how long profiles of the return are taken.
+	comeBackWithin = 15 * time.Second
 )
 
 // sessions measures what connected instances cost that do nothing, and how
@@ -120,8 +124,19 @@ func (f *fleet) comeBack(ctx context.Context, n int, r *Result) error {
 	}
 	f.processes[0].pid = node.Process().PID()
 	ready := time.Since(began)
+	var profiles sync.WaitGroup
+	var failed error
+	if len(f.profiles) > 0 {
+		profiles.Go(func() {
+			// The node may be ready before it serves its profiles.
+			failed = lab.Until(ctx, 2*comeBackWithin, "profiles of the return", func(ctx context.Context) error {
+				return f.takeProfiles(ctx, comeBackWithin, r.profileName())
+			})
+		})
+	}
 	b, err := f.untilSessions(ctx, n)
-	if err != nil {
+	profiles.Wait()
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
 	m, err := node.API.Metrics(ctx)

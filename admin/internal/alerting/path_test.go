@@ -89,7 +89,7 @@ func newWorld(t *testing.T, s *gormstore.Store, webhookURL string) world {
 	executor := domain.ExecutorID(ids.Next())
 	require.NoError(t, s.CreateTenant(ctx, domain.Tenant{ID: w.tenant, Name: "shop " + w.tenant.String(), CreatedAt: time.Now()}))
 	require.NoError(t, s.CreateExecutor(ctx, domain.Executor{ID: executor, TenantID: w.tenant, Name: "billing"}))
-	instance, err := s.RegisterInstance(ctx, store.RegisterInstanceParams{TTL: time.Hour, Instance: domain.Instance{
+	instance, err := store.RegisterInstance(ctx, s, store.RegisterInstanceParams{TTL: time.Hour, Instance: domain.Instance{
 		ID: domain.InstanceID(ids.Next()), TenantID: w.tenant, Executor: executor, BootID: "boot " + w.tenant.String(), Name: "web-1", Slots: 10, StartedAt: time.Now()}})
 	require.NoError(t, err)
 	w.instance = instance.ID

@@ -148,18 +148,19 @@ func TestJoinTokens(t *testing.T) {
 	path := "/executors/" + e.ID.String() + "/join-tokens"
 	created := w.call("acme/admin", "POST", path, map[string]any{"name": "prod", "maxUses": 2}).is(201).golden("join_token_created")
 	token := into[CreatedJoinToken](created)
-	tenant, executor, err := w.auth.VerifyJoinToken(t.Context(), token.Secret, "boot-1", "shop")
-	require.NoError(t, err)
-	require.Equal(t, w.tenants["acme"], tenant)
-	require.Equal(t, e.ID, executor)
+	verify := func(boot string) domain.JoinVerdict {
+		out, err := w.auth.VerifyJoinTokens(t.Context(), []domain.JoinClaim{{Secret: token.Secret, BootID: boot, Executor: "shop"}})
+		require.NoError(t, err)
+		return out[0]
+	}
+	require.Equal(t, domain.JoinVerdict{Tenant: w.tenants["acme"], Executor: e.ID}, verify("boot-1"))
 
 	list := w.call("acme/admin", "GET", path, nil).is(200)
 	require.NotContains(t, string(list.body), token.Secret)
 	require.Equal(t, 1, into[Page[JoinToken]](list).Items[0].Uses)
 
 	w.call("acme/admin", "DELETE", path+"/"+token.ID, nil).is(204)
-	_, _, err = w.auth.VerifyJoinToken(t.Context(), token.Secret, "boot-2", "shop")
-	require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
+	require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(verify("boot-2").Err))
 	w.call("acme/admin", "DELETE", path+"/12345", nil).problem(404, "not_found")
 	w.call("acme/admin", "POST", path, map[string]any{"maxUses": -1}).problem(422, "validation_failed")
 	w.call("acme/admin", "POST", path, map[string]any{"expiresAt": "2020-01-01T00:00:00Z"}).problem(422, "validation_failed")

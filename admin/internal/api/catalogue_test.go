@@ -14,7 +14,7 @@ import (
 // build registers an instance of a build that has one handler with a schema.
 func (w *world) build(e domain.Executor, boot, version, handler, schema string) domain.Instance {
 	w.t.Helper()
-	i, err := w.store.RegisterInstance(w.t.Context(), store.RegisterInstanceParams{
+	i, err := store.RegisterInstance(w.t.Context(), w.store, store.RegisterInstanceParams{
 		TTL: time.Minute,
 		Instance: domain.Instance{
 			ID: domain.InstanceID(w.ids.Next()), TenantID: e.TenantID, Executor: e.ID, BootID: boot, Name: boot,

@@ -361,7 +361,7 @@ func (w *world) instance(e domain.Executor, name string, handlers ...string) dom
 			FirstSeenAt: now, LastSeenAt: now,
 		})
 	}
-	i, err := w.store.RegisterInstance(w.t.Context(), p)
+	i, err := store.RegisterInstance(w.t.Context(), w.store, p)
 	require.NoError(w.t, err)
 	return i
 }

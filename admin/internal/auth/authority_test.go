@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // trustStore keeps authorities and denials in memory.
@@ -52,20 +54,21 @@ func (s *trustStore) FindExecutor(_ context.Context, tenant domain.TenantID, id 
 	return domain.Executor{ID: id, TenantID: tenant, Name: "shop"}, nil
 }
 
-func (s *trustStore) FindDenial(_ context.Context, tenant domain.TenantID, executor domain.ExecutorID, subjects ...string) (domain.Denial, error) {
+func (s *trustStore) FindDenials(_ context.Context, list []store.DenialQuery) ([]*domain.Denial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range s.denials {
-		for _, subject := range subjects {
-			if d.TenantID == tenant && d.Executor == executor && d.Subject == subject {
-				return d, nil
+	if s.broken != nil {
+		return nil, s.broken
+	}
+	out := make([]*domain.Denial, len(list))
+	for i, q := range list {
+		for _, d := range s.denials {
+			if d.TenantID == q.Tenant && d.Executor == q.Executor && slices.Contains(q.Subjects, d.Subject) {
+				out[i] = &d
 			}
 		}
 	}
-	if s.broken != nil {
-		return domain.Denial{}, s.broken
-	}
-	return domain.Denial{}, domain.Errorf(domain.CodeNotFound, "none")
+	return out, nil
 }
 
 func (s *trustStore) ListDenialsSince(_ context.Context, since time.Time) (time.Time, []domain.Denial, error) {
@@ -226,11 +229,15 @@ func TestDenials(t *testing.T) {
 		"with a token":      {1, "b01", "", false},
 		"of another tenant": {3, "b00", "5e", false},
 	} {
-		err := d.Denied(t.Context(), c.tenant, 2, c.boot, c.serial)
+		errs, err := d.Denied(t.Context(), []domain.ExecutorIdentity{
+			{Tenant: 1, Executor: 2, BootID: "b01"}, {Tenant: c.tenant, Executor: 2, BootID: c.boot, Serial: c.serial},
+		})
+		require.NoError(t, err, name)
+		require.NoError(t, errs[0], "who comes along with %s", name)
 		if c.denied {
-			require.Equal(t, domain.CodeInstanceDenied, domain.CodeOf(err), name)
+			require.Equal(t, domain.CodeInstanceDenied, domain.CodeOf(errs[1]), name)
 		} else {
-			require.NoError(t, err, name)
+			require.NoError(t, errs[1], name)
 		}
 	}
 	require.NoError(t, d.follow(t.Context()))
@@ -242,5 +249,6 @@ func TestDenials(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3}, ended, "one that became visible late")
 	store.broken = boom
 	require.ErrorIs(t, d.follow(t.Context()), boom)
-	require.ErrorIs(t, d.Denied(t.Context(), 1, 2, "b01", ""), boom, "without an answer nobody comes in")
+	_, err := d.Denied(t.Context(), []domain.ExecutorIdentity{{Tenant: 1, Executor: 2, BootID: "b01"}})
+	require.ErrorIs(t, err, boom, "without an answer nobody comes in")
 }

@@ -84,19 +84,26 @@ func (d *Denials) follow(ctx context.Context) error {
 	return nil
 }
 
-// Denied returns CodeInstanceDenied when the boot, or the certificate with this
-// serial number, is kept out.
-func (d *Denials) Denied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, bootID, serial string) error {
-	subjects := []string{bootID}
-	if serial != "" {
-		subjects = append(subjects, serial)
+// Denied returns, for each of the list, an error with CodeInstanceDenied when the
+// boot, or the certificate with its serial number, is kept out. An error of its
+// own is everybody's: without an answer nobody comes in.
+func (d *Denials) Denied(ctx context.Context, list []domain.ExecutorIdentity) ([]error, error) {
+	questions := make([]store.DenialQuery, len(list))
+	for i, who := range list {
+		questions[i] = store.DenialQuery{Tenant: who.Tenant, Executor: who.Executor, Subjects: []string{who.BootID}}
+		if who.Serial != "" {
+			questions[i].Subjects = append(questions[i].Subjects, who.Serial)
+		}
 	}
-	found, err := d.store.FindDenial(ctx, tenant, executor, subjects...)
-	switch {
-	case domain.Is(err, domain.CodeNotFound):
-		return nil
-	case err != nil:
-		return fmt.Errorf("look for denials: %w", err)
+	found, err := d.store.FindDenials(ctx, questions)
+	if err != nil {
+		return nil, fmt.Errorf("look for denials: %w", err)
 	}
-	return domain.Errorf(domain.CodeInstanceDenied, "an administrator has denied this %s; a new process has to be started", found.Kind)
+	out := make([]error, len(list))
+	for i, denial := range found {
+		if denial != nil {
+			out[i] = domain.Errorf(domain.CodeInstanceDenied, "an administrator has denied this %s; a new process has to be started", denial.Kind)
+		}
+	}
+	return out, nil
 }

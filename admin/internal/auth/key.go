@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Prefixes let people and secret scanners see what they have found.
@@ -182,30 +183,45 @@ func (s *Service) CreateJoinToken(ctx context.Context, by Identity, p JoinTokenP
 	return token, secret, nil
 }
 
-// VerifyJoinToken checks a join token before anything else is read from an
-// executor, and counts the registration of a new boot. The token decides about
-// tenant and executor; executorName is only compared. CodeUnauthenticated: not
-// valid for this executor; CodeTokenExpired: its time is over.
-func (s *Service) VerifyJoinToken(ctx context.Context, secret, bootID, executorName string) (domain.TenantID, domain.ExecutorID, error) {
-	if !looksLike(secret, JoinTokenPrefix) {
-		return 0, 0, domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
+// VerifyJoinTokens checks join tokens before anything else is read from
+// executors, and counts the registrations of new boots. The tokens decide about
+// tenant and executor; the executors' names are only compared. An error is
+// everybody's.
+func (s *Service) VerifyJoinTokens(ctx context.Context, claims []domain.JoinClaim) ([]domain.JoinVerdict, error) {
+	out := make([]domain.JoinVerdict, len(claims))
+	var uses []store.JoinTokenUse
+	var of []int // the claim of each use
+	for i, c := range claims {
+		if !looksLike(c.Secret, JoinTokenPrefix) {
+			out[i].Err = domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
+			continue
+		}
+		uses, of = append(uses, store.JoinTokenUse{Hash: hashSecret(c.Secret), BootID: c.BootID}), append(of, i)
 	}
-	token, err := s.store.UseJoinToken(ctx, hashSecret(secret), bootID)
+	if len(uses) == 0 {
+		return out, nil
+	}
+	used, err := s.store.UseJoinTokens(ctx, uses)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	executor, err := s.store.FindExecutor(ctx, token.TenantID, token.Executor)
-	if domain.Is(err, domain.CodeNotFound) {
-		return 0, 0, domain.Errorf(domain.CodeUnauthenticated, "the join token's executor no longer exists")
+	for n, u := range used {
+		out[of[n]] = verdictOn(&claims[of[n]], u)
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("find executor: %w", err)
+	return out, nil
+}
+
+func verdictOn(c *domain.JoinClaim, u store.UsedJoinToken) domain.JoinVerdict {
+	switch {
+	case u.Err != nil:
+		return domain.JoinVerdict{Err: u.Err}
+	case u.Executor == "":
+		return domain.JoinVerdict{Err: domain.Errorf(domain.CodeUnauthenticated, "the join token's executor no longer exists")}
+	case u.Executor != c.Executor:
+		return domain.JoinVerdict{Err: domain.Errorf(domain.CodeUnauthenticated,
+			"the join token is for another executor than %q; make a token for that one", c.Executor)}
 	}
-	if executor.Name != executorName {
-		return 0, 0, domain.Errorf(domain.CodeUnauthenticated,
-			"the join token is for another executor than %q; make a token for that one", executorName)
-	}
-	return token.TenantID, token.Executor, nil
+	return domain.JoinVerdict{Tenant: u.Token.TenantID, Executor: u.Token.Executor}
 }
 
 // now is the creation time of new rows, in the precision of the store.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,10 +109,10 @@ func TestVerifyJoinToken(t *testing.T) {
 	require.True(t, looksLike(secret, "cjt_"))
 	require.Equal(t, secret[:10], token.Prefix)
 
-	tenant, executor, err := s.VerifyJoinToken(t.Context(), secret, "boot-1", "shop")
+	good := domain.JoinClaim{Secret: secret, BootID: "boot-1", Executor: "shop"}
+	got, err := s.VerifyJoinTokens(t.Context(), []domain.JoinClaim{good})
 	require.NoError(t, err)
-	require.Equal(t, by.Tenant, tenant)
-	require.Equal(t, domain.ExecutorID(5), executor)
+	require.Equal(t, []domain.JoinVerdict{{Tenant: by.Tenant, Executor: 5}}, got)
 
 	m.executors[6] = domain.Executor{ID: 6, TenantID: by.Tenant + 1, Name: "foreign"}
 	_, orphan, err := s.CreateJoinToken(t.Context(), by, JoinTokenParams{Executor: 6})
@@ -126,10 +127,17 @@ func TestVerifyJoinToken(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tenant, executor, err := s.VerifyJoinToken(t.Context(), tt.secret, "boot-1", tt.executor)
-			require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
-			require.Zero(t, tenant)
-			require.Zero(t, executor)
+			bad := domain.JoinClaim{Secret: tt.secret, BootID: "boot-1", Executor: tt.executor}
+			got, err := s.VerifyJoinTokens(t.Context(), []domain.JoinClaim{good, bad, good})
+			require.NoError(t, err)
+			require.True(t, domain.Is(got[1].Err, domain.CodeUnauthenticated), "%v", got[1].Err)
+			require.Zero(t, got[1].Tenant)
+			require.Zero(t, got[1].Executor)
+			require.Equal(t, domain.JoinVerdict{Tenant: by.Tenant, Executor: 5}, got[0], "who comes along")
+			require.Equal(t, got[0], got[2])
 		})
 	}
+	m.fault = errors.New("no database")
+	_, err = s.VerifyJoinTokens(t.Context(), []domain.JoinClaim{good})
+	require.ErrorIs(t, err, m.fault)
 }

@@ -218,18 +218,29 @@ func (m *memory) CreateJoinToken(_ context.Context, t domain.JoinToken) error {
 	return nil
 }
 
-func (m *memory) UseJoinToken(_ context.Context, hash [32]byte, boot string) (domain.JoinToken, error) {
+func (m *memory) UseJoinTokens(_ context.Context, list []store.JoinTokenUse) ([]store.UsedJoinToken, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, ok := m.joinTokens[hash]
-	if !ok {
-		return domain.JoinToken{}, domain.Errorf(domain.CodeUnauthenticated, "unknown join token")
+	if m.fault != nil {
+		return nil, m.fault
 	}
-	if !m.boots[boot] {
-		m.boots[boot] = true
-		t.Uses++
+	out := make([]store.UsedJoinToken, len(list))
+	for i, use := range list {
+		t, ok := m.joinTokens[use.Hash]
+		if !ok {
+			out[i].Err = domain.Errorf(domain.CodeUnauthenticated, "unknown join token")
+			continue
+		}
+		if !m.boots[use.BootID] {
+			m.boots[use.BootID] = true
+			t.Uses++
+		}
+		out[i].Token = *t
+		if e := m.executors[t.Executor]; e.TenantID == t.TenantID {
+			out[i].Executor = e.Name
+		}
 	}
-	return *t, nil
+	return out, nil
 }
 
 func (m *memory) FindExecutor(_ context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {

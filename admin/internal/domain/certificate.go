@@ -11,6 +11,21 @@ type ExecutorIdentity struct {
 	Until    time.Time // when it ends
 }
 
+// JoinClaim is what a process says of itself that shows a join token.
+type JoinClaim struct {
+	Secret   string // the token
+	BootID   string
+	Executor string // the name
+}
+
+// JoinVerdict is the answer to one claim. Err has CodeUnauthenticated: not valid
+// for this executor; or CodeTokenExpired: its time is over.
+type JoinVerdict struct {
+	Tenant   TenantID
+	Executor ExecutorID
+	Err      error
+}
+
 // Authority signs executors' certificates. All nodes share it.
 type Authority struct {
 	ID    int64

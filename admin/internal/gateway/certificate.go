@@ -26,42 +26,49 @@ type Certificates interface {
 
 // Denials knows who may not connect, whatever it shows.
 type Denials interface {
-	// Denied returns domain.CodeInstanceDenied with the reason for a boot that was
-	// denied, or a certificate's serial number if that is not empty.
-	Denied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, bootID, serial string) error
+	// Denied returns, in the order of the list, domain.CodeInstanceDenied with the
+	// reason for a boot that was denied, or a certificate's serial number if that
+	// is not empty. An error of its own is everybody's.
+	Denied(ctx context.Context, list []domain.ExecutorIdentity) ([]error, error)
 }
 
 // authenticate finds out who the peer is: by its certificate when it shows one
 // that counts, else by its join token. What it says of itself must agree.
 func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certificate) error {
-	leave, err := g.enter(ctx)
-	if err != nil {
-		return err
+	if g.knocks.Waiting() > maxWaiting {
+		return errCrowded()
 	}
-	defer leave()
+	k := knock{
+		claim: domain.JoinClaim{Secret: p.hello.JoinToken, BootID: p.hello.BootId, Executor: p.hello.Executor},
+		who:   domain.ExecutorIdentity{BootID: p.hello.BootId},
+	}
 	if shown != nil && g.opt.Certificates != nil {
 		m, err := g.certified(ctx, p, shown)
 		if err != nil {
 			return err
 		}
-		p.tenant, p.executor, p.until, p.serial = m.Tenant, m.Executor, m.Until, m.Serial
-	} else {
-		p.tenant, p.executor, err = g.opt.Auth.VerifyJoinToken(ctx, p.hello.JoinToken, p.hello.BootId, p.hello.Executor)
-		if err != nil {
-			return err
-		}
-		if g.opt.Certificates != nil && g.opt.Certificates.Required() && p.hello.Purpose != proto.Purpose_PURPOSE_ENROLL {
-			return domain.Errorf(codeUncertified, "this admin wants a certificate: enroll with the join token, and connect with what it gives (newer executor SDKs do)")
-		}
+		k.proven, k.who = true, m
 	}
-	if g.opt.Denials == nil {
-		return nil
+	v, err := g.knocks.Do(ctx, k)
+	switch {
+	case err != nil:
+		return err
+	case v.err != nil:
+		return v.err
+	case !k.proven && g.opt.Certificates != nil && g.opt.Certificates.Required() && p.hello.Purpose != proto.Purpose_PURPOSE_ENROLL:
+		return domain.Errorf(codeUncertified, "this admin wants a certificate: enroll with the join token, and connect with what it gives (newer executor SDKs do)")
 	}
-	return g.opt.Denials.Denied(ctx, p.tenant, p.executor, p.hello.BootId, p.serial)
+	p.tenant, p.executor, p.until, p.serial = v.tenant, v.executor, k.who.Until, k.who.Serial
+	return nil
 }
 
 // certified checks that the hello says what the certificate does.
 func (g *Gateway) certified(ctx context.Context, p *peer, shown *x509.Certificate) (domain.ExecutorIdentity, error) {
+	leave, err := enter(ctx, g.entering)
+	if err != nil {
+		return domain.ExecutorIdentity{}, err
+	}
+	defer leave()
 	m, err := g.opt.Certificates.Verify(ctx, shown)
 	if err != nil {
 		return m, err

@@ -52,11 +52,15 @@ func (f *fakeTrust) Name(_ context.Context, who domain.ExecutorIdentity) (string
 
 func (f *fakeTrust) Required() bool { return f.required }
 
-func (f *fakeTrust) Denied(_ context.Context, _ domain.TenantID, _ domain.ExecutorID, bootID, serial string) error {
-	if d := f.denied.Load(); d != nil && (*d == bootID || *d == serial) {
-		return domain.Errorf(domain.CodeInstanceDenied, "an administrator has denied this")
+func (f *fakeTrust) Denied(_ context.Context, list []domain.ExecutorIdentity) ([]error, error) {
+	out := make([]error, len(list))
+	d := f.denied.Load()
+	for i, who := range list {
+		if d != nil && (*d == who.BootID || *d == who.Serial) {
+			out[i] = domain.Errorf(domain.CodeInstanceDenied, "an administrator has denied this")
+		}
 	}
-	return nil
+	return out, nil
 }
 
 // clientCertificate is self-signed; only its serial number counts here.

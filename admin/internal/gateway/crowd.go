@@ -11,7 +11,7 @@ import (
 // that grows while too many come: then they cost little, and no place stays empty.
 const (
 	// crowdPace is how many are asked to come again in a second, about.
-	crowdPace = 300
+	crowdPace = 400
 	crowdMin  = time.Second
 	crowdMax  = 15 * time.Second
 )
@@ -42,9 +42,8 @@ func (c *crowd) again(now time.Time, random float64) time.Duration {
 		c.since, c.asked = now, 0
 	}
 	c.window = min(max(c.window, crowdMin), crowdMax)
-	if c.asked++; c.asked > crowdPace {
-		c.window = min(c.window+c.window/100, crowdMax) // within the second already
-	}
+	c.asked++ // within the second already, if there are many
+	c.window = min(max(c.window, time.Duration(c.asked)*time.Second/crowdPace), crowdMax)
 	return c.window/10 + time.Duration(random*float64(c.window))
 }
 

@@ -2,55 +2,151 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // slowAuth is a database that does not answer until it is told to.
 type slowAuth struct {
-	inside atomic.Int64
-	answer chan struct{}
+	fakeAuth
+	answer chan error
+
+	mu    sync.Mutex
+	asked []int // guarded by mu: about how many at once
 }
 
-func (a *slowAuth) VerifyJoinToken(context.Context, string, string, string) (domain.TenantID, domain.ExecutorID, error) {
-	a.inside.Add(1)
-	<-a.answer
-	return 1, 2, nil
+func (a *slowAuth) VerifyJoinTokens(ctx context.Context, claims []domain.JoinClaim) ([]domain.JoinVerdict, error) {
+	a.mu.Lock()
+	a.asked = append(a.asked, len(claims))
+	a.mu.Unlock()
+	select {
+	case err := <-a.answer:
+		if err != nil {
+			return nil, err
+		}
+		return a.fakeAuth.VerifyJoinTokens(ctx, claims)
+	case <-ctx.Done():
+		return nil, domain.Errorf(domain.CodeUnavailable, "no answer")
+	}
 }
 
-// TestACrowdLeavesTheDatabaseToThoseWhoAreIn: 40 executors that restarted five
-// times a second took all connections of a node, and the leases of the others
-// ran out (fault row F11).
-func TestACrowdLeavesTheDatabaseToThoseWhoAreIn(t *testing.T) {
+func bootOf(n int) string { return fmt.Sprintf("%032x", n) }
+
+// TestACrowdAsksTogether: 40 executors that restarted five times a second took
+// all connections of a node, and the leases of the others ran out (fault row
+// F11). Now there is one question at a time, and who has a bad token fails alone.
+func TestACrowdAsksTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		auth := &slowAuth{answer: make(chan struct{})}
+		auth := &slowAuth{answer: make(chan error)}
 		g := New(Options{Auth: auth, NewID: func() int64 { return 1 }, Logger: slog.New(slog.DiscardHandler)})
-		errs := make(chan error, 40)
-		for range 40 {
+		type answer struct {
+			boot string
+			err  error
+		}
+		answers := make(chan answer, 400)
+		knock := func(n int, token string) {
 			go func() {
-				_, _, err := g.admit(t.Context(), hello(goodToken, strings.Repeat("a", 32)), nil)
-				errs <- err
+				p, _, err := g.admit(t.Context(), hello(token, bootOf(n)), nil)
+				if err == nil {
+					p.leave()
+				}
+				answers <- answer{bootOf(n), err}
 			}()
+			synctest.Wait()
 		}
-		synctest.Wait()
-		require.EqualValues(t, maxEntering, auth.inside.Load())
-		auth.answer <- struct{}{}
-		require.NoError(t, <-errs)
-		synctest.Wait()
-		require.EqualValues(t, maxEntering+1, auth.inside.Load(), "the next one follows")
-		for range 40 - 1 - maxEntering { // they are told to come again when their time is over
-			require.Equal(t, domain.CodeUnavailable, domain.CodeOf(<-errs))
+		for n := range 250 {
+			token := goodToken
+			if n == 100 {
+				token = "cjt_wrong"
+			}
+			knock(n, token)
 		}
-		close(auth.answer)
-		for range maxEntering {
-			require.NoError(t, <-errs)
+		for range 3 {
+			auth.answer <- nil
+			synctest.Wait()
+		}
+		require.Equal(t, []int{1, togetherMax, 49}, auth.asked)
+		for range 250 {
+			a := <-answers
+			if a.boot == bootOf(100) {
+				require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(a.err))
+			} else if a.err != nil { // its token is good: it was only too many who came in at once
+				require.True(t, domain.Is(a.err, codeCrowded), "%v", a.err)
+			}
+		}
+
+		// Without a database everybody is told so, and nobody is let in.
+		knock(300, goodToken)
+		knock(301, goodToken)
+		knock(302, "cjt_wrong")
+		auth.answer <- errors.New("no database")
+		synctest.Wait()
+		for range 3 { // the others' time is over
+			code, _ := helloCode((<-answers).err)
+			require.Equal(t, "unavailable", code)
 		}
 	})
+}
+
+// TestACrowdRegistersTogether: what piles up goes with one transaction, and one
+// that is refused is refused alone.
+func TestACrowdRegistersTogether(t *testing.T) {
+	b := start(t)
+	b.fleet.hold = make(chan struct{}, 8)
+	const crowd = 40
+	peers := make([]*peerEnd, crowd)
+	for n := range peers {
+		conn, answer := b.dial(hello(goodToken, bootOf(n)))
+		require.Nil(t, answer.Error)
+		name := fmt.Sprintf("i-%d", n)
+		if n == 7 {
+			name = "nobody's"
+		}
+		peers[n] = b.registerOver(conn, answer, &proto.Register{InstanceName: name, Slots: int32(n + 1), Handlers: []*proto.Handler{{Name: "sync"}}})
+	}
+	// The first one asks, the rest waits.
+	require.Eventually(t, func() bool { return b.gate.registers.Waiting() == crowd-1 }, 20*time.Second, time.Millisecond)
+	close(b.fleet.hold)
+	for n, p := range peers {
+		if n == 7 {
+			var m proto.ControlToExecutor
+			require.Error(t, p.fromControl.Next(&m), "it comes again")
+			continue
+		}
+		require.NotNil(t, p.nextControl().GetRegistered())
+		s := get(t, b.rec.joined)
+		require.Equal(t, s.Name, fmt.Sprintf("i-%d", s.slots-1), "each gets its own")
+		require.Equal(t, s.BootID, bootOf(s.slots-1))
+	}
+	b.fleet.mu.Lock()
+	defer b.fleet.mu.Unlock()
+	require.Equal(t, []int{1, crowd - 1}, b.fleet.together)
+}
+
+// TestWhoIsDeniedIsDeniedAlone: of those who knock together.
+func TestWhoIsDeniedIsDeniedAlone(t *testing.T) {
+	denied, subject := &fakeTrust{}, bootB
+	denied.denied.Store(&subject)
+	g := New(Options{Auth: fakeAuth{}, Denials: denied, NewID: func() int64 { return 1 }, Logger: slog.New(slog.DiscardHandler)})
+	claim := func(token, boot string) knock {
+		return knock{claim: domain.JoinClaim{Secret: token, BootID: boot, Executor: "shop"}, who: domain.ExecutorIdentity{BootID: boot}}
+	}
+	proven := knock{proven: true, who: domain.ExecutorIdentity{Tenant: 7, Executor: 8, BootID: bootA, Serial: "5e"}}
+	out, err := g.judgeKnocks(t.Context(), []knock{claim(goodToken, bootA), claim(goodToken, bootB), claim("cjt_wrong", bootB), proven})
+	require.NoError(t, err)
+	require.Equal(t, verdict{tenant: 1, executor: 2}, out[0])
+	require.Equal(t, domain.CodeInstanceDenied, domain.CodeOf(out[1].err))
+	require.Zero(t, out[1].tenant)
+	require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(out[2].err))
+	require.Equal(t, verdict{tenant: 7, executor: 8}, out[3])
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Authenticator checks join tokens. The answer to a bad one is
-// domain.CodeUnauthenticated or CodeTokenExpired.
+// Authenticator checks join tokens, of many executors at once: it answers in the
+// order of the claims. An error is everybody's.
 type Authenticator interface {
-	VerifyJoinToken(ctx context.Context, secret, bootID, executorName string) (domain.TenantID, domain.ExecutorID, error)
+	VerifyJoinTokens(ctx context.Context, claims []domain.JoinClaim) ([]domain.JoinVerdict, error)
 }
 
 // Sink takes what executors say about attempts. Its methods return quickly;
@@ -93,10 +93,13 @@ type Gateway struct {
 	conns    sync.WaitGroup
 	door     *door
 	calmed   chan struct{} // capacity 1: a session may be calm now; nobody closes it
-	entering chan struct{} // one token per executor that asks the database to let it in
 
-	crowd   crowd
-	waiting atomic.Int64 // for a place among those who come in
+	// Who comes in asks the database together with others who do (entering.go).
+	knocks    *batch.Calls[knock, verdict]
+	registers *batch.Calls[store.RegisterInstanceParams, store.Registration]
+	entering  chan struct{} // one token per executor that asks the database for itself alone
+	tidying   chan struct{} // one token per look for what an instance does not have
+	crowd     crowd
 
 	logFrames chan struct{}           // one token per log batch in memory
 	logWrites *batch.Queue[*logWrite] // batches to be stored
@@ -119,34 +122,12 @@ func New(opt Options) *Gateway {
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
 		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(),
-		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
+		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
 	g.logWrites = batch.New(1, logFrames, g.flushLogs)
+	g.openEntrance()
 	return g
-}
-
-// maxEntering bounds how many executors ask the database at once while they
-// come in. The rest of the node's connections (16 by default) is for those that
-// are in: a crowd of restarting executors must not take the leases of others.
-const maxEntering = 4
-
-// maxWaiting bounds how many wait for that; whoever comes then is asked to come
-// again, while there is time left to tell.
-const maxWaiting = 2 * maxComing
-
-// enter waits for a place among those who come in; leave gives it back.
-func (g *Gateway) enter(ctx context.Context) (leave func(), err error) {
-	defer g.waiting.Add(-1)
-	if g.waiting.Add(1) > maxWaiting {
-		return nil, errCrowded()
-	}
-	select {
-	case g.entering <- struct{}{}:
-		return func() { <-g.entering }, nil
-	case <-ctx.Done():
-		return nil, domain.Errorf(domain.CodeUnavailable, "too many executors come in at once; try again")
-	}
 }
 
 // Serve accepts executors on l until ctx ends; then it closes l and all

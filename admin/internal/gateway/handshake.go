@@ -171,15 +171,15 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	default:
 		p.session = g.opt.NewID()
 		answer.Enroll = g.opt.Certificates != nil && p.serial == ""
-		err = g.seat(p)
+		err = g.seat(ctx, p)
 	}
 	answer.SessionId = p.session
 	return p, answer, err
 }
 
 // seat gives a session its places.
-func (g *Gateway) seat(p *peer) (err error) {
-	if p.arrived, err = g.door.arrive(p.tenant); err != nil {
+func (g *Gateway) seat(ctx context.Context, p *peer) (err error) {
+	if p.arrived, err = g.door.arrive(ctx, p.tenant); err != nil {
 		return err
 	}
 	if p.free, err = g.door.seat(p.tenant); err != nil {

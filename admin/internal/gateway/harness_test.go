@@ -30,16 +30,21 @@ const (
 // fakeAuth knows one token, for tenant 1 and executor 2 with the name "shop".
 type fakeAuth struct{}
 
-func (fakeAuth) VerifyJoinToken(_ context.Context, secret, _, name string) (domain.TenantID, domain.ExecutorID, error) {
-	switch {
-	case secret == "cjt_expired":
-		return 0, 0, domain.Errorf(domain.CodeTokenExpired, "the join token has expired; make a new one")
-	case secret != goodToken:
-		return 0, 0, domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
-	case name != "shop":
-		return 0, 0, domain.Errorf(domain.CodeDenied, "the join token is for the executor %q", "shop")
+func (fakeAuth) VerifyJoinTokens(_ context.Context, claims []domain.JoinClaim) ([]domain.JoinVerdict, error) {
+	out := make([]domain.JoinVerdict, len(claims))
+	for i, c := range claims {
+		switch {
+		case c.Secret == "cjt_expired":
+			out[i].Err = domain.Errorf(domain.CodeTokenExpired, "the join token has expired; make a new one")
+		case c.Secret != goodToken:
+			out[i].Err = domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
+		case c.Executor != "shop":
+			out[i].Err = domain.Errorf(domain.CodeDenied, "the join token is for the executor %q", "shop")
+		default:
+			out[i] = domain.JoinVerdict{Tenant: 1, Executor: 2}
+		}
 	}
-	return 1, 2, nil
+	return out, nil
 }
 
 // fakeFleet registers and renews in memory.
@@ -55,18 +60,34 @@ type fakeFleet struct {
 	left     chan domain.InstanceID // buffered
 
 	registered time.Time // fixed before anybody joins
+	// hold, unless nil, lets a registration go on with each token; fixed before
+	// anybody joins.
+	hold     chan struct{}
+	together []int // guarded by mu: how many came in with each transaction
 }
 
-func (f *fakeFleet) RegisterInstance(_ context.Context, p store.RegisterInstanceParams) (domain.Instance, error) {
+func (f *fakeFleet) RegisterInstances(_ context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
+	if f.hold != nil {
+		<-f.hold
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := p.Instance
-	if id, ok := f.ids[i.BootID]; ok {
-		i.ID = id
+	f.together = append(f.together, len(list))
+	out := make([]store.Registration, len(list))
+	for n, p := range list {
+		i := p.Instance
+		if i.Name == "nobody's" {
+			out[n].Err = domain.Errorf(domain.CodeNotFound, "there is no executor")
+			continue
+		}
+		if id, ok := f.ids[i.BootID]; ok {
+			i.ID = id
+		}
+		f.ids[i.BootID] = i.ID
+		i.LastSeenAt, i.ConnectedAt = f.registered, f.registered.Add(-time.Hour)
+		out[n].Instance = i
 	}
-	f.ids[i.BootID] = i.ID
-	i.LastSeenAt, i.ConnectedAt = f.registered, f.registered.Add(-time.Hour)
-	return i, nil
+	return out, nil
 }
 
 func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceRenewal, _ time.Duration) (time.Time, []domain.InstanceID, error) {

@@ -35,9 +35,14 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	verdicts, err := g.opt.Inventory.SettleInventory(ctx, store.SettleInventoryParams{
-		Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Items: held,
-	})
+	var verdicts []domain.Verdict
+	leave, err := enter(ctx, g.entering)
+	if err == nil {
+		verdicts, err = g.opt.Inventory.SettleInventory(ctx, store.SettleInventoryParams{
+			Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Items: held,
+		})
+		leave()
+	}
 	if err != nil {
 		g.log.Warn("an inventory could not be settled", "instance_id", s.Instance, "count", len(held), "err", err)
 		return nil
@@ -93,9 +98,9 @@ func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldPa
 	}
 }
 
-// tryUnheld keeps to the places of those who come in.
+// tryUnheld waits for its turn first: nobody waits for its answer.
 func (g *Gateway) tryUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) error {
-	leave, err := g.enter(ctx)
+	leave, err := enter(ctx, g.tidying)
 	if err != nil {
 		return err
 	}

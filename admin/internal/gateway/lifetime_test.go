@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -221,32 +222,81 @@ func TestDoor(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestACrowdIsAskedToComeAgain before it waits for longer than it would wait
-// for an answer; one tenant leaves places for others.
-func TestACrowdIsAskedToComeAgain(t *testing.T) {
-	d := newDoor(Limits{})
-	var arrived []func()
-	for range maxComingOfTenant {
-		done, err := d.arrive(1)
-		require.NoError(t, err)
-		arrived = append(arrived, done)
+// TestACrowdWaitsForItsPlaces, and is asked to come again before it has waited
+// for longer than it would wait for an answer; one tenant leaves places for others.
+func TestACrowdWaitsForItsPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(Limits{})
+		type answer struct {
+			tenant  domain.TenantID
+			arrived func()
+			err     error
+		}
+		answers := make(chan answer, 4*minComing)
+		come := func(ctx context.Context, tenant domain.TenantID, n int) {
+			for range n {
+				go func() {
+					arrived, err := d.arrive(ctx, tenant)
+					answers <- answer{tenant, arrived, err}
+				}()
+				synctest.Wait()
+			}
+		}
+		all, ofTenant := d.pace.places()
+		require.Equal(t, []int{minComing, minComing * 3 / 4}, []int{all, ofTenant})
+		come(t.Context(), 1, ofTenant+2)
+		come(t.Context(), 2, all-ofTenant+1)
+		leaving, leave := context.WithCancel(t.Context())
+		come(leaving, 2, 1)
+		require.Len(t, answers, all, "one too many of the first tenant waits, and two of the second, for whom there is no place")
+		var in []func()
+		for range all {
+			a := <-answers
+			require.NoError(t, a.err)
+			in = append(in, a.arrived)
+		}
+		leave()
+		require.Error(t, (<-answers).err)
+		time.Sleep(2 * quickEntry)
+		in[0]() // one of the first tenant
+		in[0]()
+		synctest.Wait()
+		next := <-answers
+		require.NoError(t, next.err)
+		require.Equal(t, domain.TenantID(1), next.tenant, "who has waited longest")
+		require.Empty(t, answers, "a place is given back once")
+		time.Sleep(arrivePatience)
+		for range 2 {
+			code, retry := helloCode((<-answers).err)
+			require.Equal(t, "limit_reached", code)
+			require.Positive(t, retry)
+		}
+		for _, arrived := range append(in, next.arrived) {
+			arrived()
+		}
+		require.Zero(t, d.all)
+		require.Empty(t, d.coming)
+		require.Empty(t, d.queue)
+	})
+}
+
+// TestPlacesFollowHowLongItTakes: a quick node lets many in at once, a slow one
+// few.
+func TestPlacesFollowHowLongItTakes(t *testing.T) {
+	var p pace
+	for range 2 * maxComing {
+		p.came(quickEntry / 10)
 	}
-	_, err := d.arrive(1)
-	code, retry := helloCode(err)
-	require.Equal(t, "limit_reached", code)
-	require.Positive(t, retry)
-	for range maxComing - maxComingOfTenant {
-		_, err := d.arrive(2)
-		require.NoError(t, err)
+	all, ofTenant := p.places()
+	require.Equal(t, []int{maxComing, maxComing * 3 / 4}, []int{all, ofTenant})
+	for range maxComing {
+		p.came(2 * quickEntry)
 	}
-	_, err = d.arrive(3)
-	require.Error(t, err)
-	arrived[0]()
-	arrived[0]()
-	_, err = d.arrive(3)
-	require.NoError(t, err)
-	_, err = d.arrive(3)
-	require.Error(t, err, "a place is given back once")
+	all, _ = p.places()
+	require.Equal(t, minComing, all)
+	p.came(quickEntry)
+	all, _ = p.places()
+	require.Equal(t, minComing+1, all)
 }
 
 func TestAddresses(t *testing.T) {

@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // Limits bound what others can take of this node. Zero means the default, in
@@ -41,12 +45,15 @@ const maxLogs = 4
 // door counts connections by where they come from.
 type door struct {
 	limits Limits // fixed after construction
+	pace   pace
 
 	mu      sync.Mutex
 	pending int                       // guarded by mu
 	from    map[netip.Addr]*neighbour // guarded by mu
 	tenants map[domain.TenantID]int   // guarded by mu: sessions
 	coming  map[domain.TenantID]int   // guarded by mu: sessions that are about to register
+	all     int                       // guarded by mu: of all tenants
+	queue   []*arrival                // guarded by mu: in the order in which they came
 	refused int64                     // guarded by mu: connections closed unheard
 }
 
@@ -124,35 +131,83 @@ func (d *door) seat(tenant domain.TenantID) (free func(), err error) {
 	}), nil
 }
 
-// maxComing bounds the sessions between their hello and the end of their
-// registration, and those of one tenant among them. More would wait for the
-// database for longer than their executors wait for an answer: of a crowd that
-// comes at once, none would get in.
-const (
-	maxComing         = 64
-	maxComingOfTenant = 48
-)
+// arrivePatience is how long a session waits for a place before it is asked to
+// come again: half as long as its executor waits for the answer to its hello.
+const arrivePatience = proto.HelloTimeout / 2
 
-// arrive counts a session that is about to register; arrived counts it no
-// longer. An error asks to come again a little later.
-func (d *door) arrive(tenant domain.TenantID) (arrived func(), err error) {
+// arrival is a session that waits for its place.
+type arrival struct {
+	tenant domain.TenantID
+	ready  chan struct{} // closed when it has it
+}
+
+// arrive counts a session that is about to register, when there is a place for
+// it; arrived counts it no longer. An error asks to come again a little later.
+func (d *door) arrive(ctx context.Context, tenant domain.TenantID) (arrived func(), err error) {
+	own := &arrival{tenant, make(chan struct{})}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := 0
-	for _, n := range d.coming {
-		all += n
+	d.queue = append(d.queue, own)
+	d.placeLocked()
+	d.mu.Unlock()
+	patience := time.NewTimer(arrivePatience)
+	defer patience.Stop()
+	select {
+	case <-own.ready:
+	case <-ctx.Done():
+		err = d.giveUp(own)
+	case <-patience.C:
+		err = d.giveUp(own)
 	}
-	if all >= maxComing || d.coming[tenant] >= maxComingOfTenant {
-		return nil, errCrowded()
+	if err != nil {
+		return nil, err
 	}
-	d.coming[tenant]++
+	began := time.Now()
 	return sync.OnceFunc(func() {
+		d.pace.came(time.Since(began))
 		d.mu.Lock()
 		defer d.mu.Unlock()
+		d.all--
 		if d.coming[tenant]--; d.coming[tenant] == 0 {
 			delete(d.coming, tenant)
 		}
+		d.placeLocked()
 	}), nil
+}
+
+// placeLocked gives places to those who have waited longest, as far as there
+// are any for their tenants.
+func (d *door) placeLocked() {
+	all, ofTenant := d.pace.places()
+	rest := d.queue[:0]
+	for i, a := range d.queue {
+		if d.all >= all {
+			rest = append(rest, d.queue[i:]...)
+			break
+		}
+		if d.coming[a.tenant] >= ofTenant {
+			rest = append(rest, a)
+			continue
+		}
+		d.all++
+		d.coming[a.tenant]++
+		close(a.ready)
+	}
+	clear(d.queue[len(rest):])
+	if d.queue = rest; len(rest) == 0 {
+		d.queue = nil // and with it the memory of a crowd
+	}
+}
+
+// giveUp takes somebody out of the queue; it is too late when it has a place.
+func (d *door) giveUp(own *arrival) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := slices.Index(d.queue, own)
+	if at < 0 {
+		return nil
+	}
+	d.queue = slices.Delete(d.queue, at, at+1)
+	return errCrowded()
 }
 
 func errCrowded() error {

@@ -208,21 +208,20 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	leave, err := g.enter(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer leave()
 	build, err := buildOf(p, reg)
 	if err != nil {
 		return nil, nil, err
 	}
-	instance, err := g.opt.Fleet.RegisterInstance(ctx, store.RegisterInstanceParams{
+	registration, err := g.registers.Do(ctx, store.RegisterInstanceParams{
 		Instance: instanceOf(g.opt.NewID(), p, reg, build.Digest), Handlers: handlersOf(p, reg), Build: build, TTL: proto.LeaseTTL,
 	})
+	if err == nil {
+		err = registration.Err
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("register instance: %w", err)
 	}
+	instance := registration.Instance
 	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
 	s.slots, s.draining = int(reg.Slots), reg.Draining
 	for _, h := range reg.Handlers {
@@ -257,7 +256,7 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 	for _, item := range reg.Owed {
 		p.Owed = append(p.Owed, domain.ExecutionID(item.ExecutionId))
 	}
-	ended, err := g.opt.Fleet.SupersedeBoots(ctx, p)
+	ended, err := g.endBoots(ctx, p)
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
@@ -268,6 +267,15 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 			old.close(errors.New("a newer process took over its journal"))
 		}
 	}
+}
+
+func (g *Gateway) endBoots(ctx context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
+	leave, err := enter(ctx, g.entering)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return g.opt.Fleet.SupersedeBoots(ctx, p)
 }
 
 // runSession serves a registered session: this goroutine reads the control

@@ -176,7 +176,7 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, proto.WriteTimeout)
 	defer cancel()
-	done, err := g.enter(ctx)
+	done, err := enter(ctx, g.entering)
 	if err == nil {
 		err = g.opt.Fleet.LeaveInstance(ctx, s.Tenant, s.Instance, "stopped")
 		done()

@@ -45,10 +45,27 @@ type Accounts interface {
 	CreateJoinToken(ctx context.Context, t domain.JoinToken) error
 	ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error)
 	RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error
-	// UseJoinToken finds a valid token by hash and, when this boot has not
-	// registered before, counts one use. CodeUnauthenticated: unknown, revoked
-	// or used up; CodeTokenExpired: expired.
-	UseJoinToken(ctx context.Context, hash [32]byte, bootID string) (domain.JoinToken, error)
+	// UseJoinTokens finds valid tokens by hash and counts one use for each boot
+	// that has not come with its token before. The answers are in the order of
+	// the list; what one of them is refused is the others' no loss. An error is
+	// everybody's: the database does not answer.
+	UseJoinTokens(ctx context.Context, list []JoinTokenUse) ([]UsedJoinToken, error)
+}
+
+// JoinTokenUse is a boot that shows a join token.
+type JoinTokenUse struct {
+	Hash   [32]byte
+	BootID string
+}
+
+// UsedJoinToken is the answer to one use.
+type UsedJoinToken struct {
+	Token domain.JoinToken
+	// Executor is the name of the token's; empty: it does not exist any more.
+	Executor string
+	// Err has CodeUnauthenticated: unknown, revoked or used up; or
+	// CodeTokenExpired.
+	Err error
 }
 
 // Member is a user with the role in one tenant.

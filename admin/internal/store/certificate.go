@@ -22,10 +22,17 @@ type Trust interface {
 	// ListDenials lists an executor's denials, the newest first, at most 1,000.
 	ListDenials(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Denial, error)
 	DeleteDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, id int64) error
-	// FindDenial returns a denial that names one of the subjects; CodeNotFound:
-	// there is none.
-	FindDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, subjects ...string) (domain.Denial, error)
+	// FindDenials returns, for each question in the order of the list, a denial
+	// that names one of its subjects; nil: there is none.
+	FindDenials(ctx context.Context, list []DenialQuery) ([]*domain.Denial, error)
 	// ListDenialsSince returns those of all tenants that were created at or
 	// after an instant of the database's clock, and the clock.
 	ListDenialsSince(ctx context.Context, since time.Time) (now time.Time, denials []domain.Denial, err error)
+}
+
+// DenialQuery asks whether somebody is denied, by a few names.
+type DenialQuery struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	Subjects []string // boot ids and serial numbers
 }

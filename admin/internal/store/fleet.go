@@ -15,13 +15,15 @@ type Fleet interface {
 	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
 	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
 
-	// RegisterInstance writes the instance with a fresh lease. A build that is
-	// new, or was not seen for BuildLastSeen, is noted, and handlers that are
-	// new are added to the catalogue; those without a build are merged into it
-	// each time. The same boot id updates the row it made
-	// before (another node's session of the same process). The returned
-	// instance has its id.
-	RegisterInstance(ctx context.Context, p RegisterInstanceParams) (domain.Instance, error)
+	// RegisterInstances writes the instances with fresh leases, in one
+	// transaction. A build that is new, or was not seen for BuildLastSeen, is
+	// noted, and handlers that are new are added to the catalogue; those without
+	// a build are merged into it each time. The same boot id updates the row it
+	// made before (another node's session of the same process); of two in one
+	// list the later one is what is written. The answers are in the order of the
+	// list: one that cannot be written keeps no other one out. An error is
+	// everybody's: the database does not answer.
+	RegisterInstances(ctx context.Context, list []RegisterInstanceParams) ([]Registration, error)
 	// RenewInstances extends the leases of live instances by ttl from the
 	// database's now and writes their load; it returns the ids that it
 	// renewed. An instance that is gone is not renewed.
@@ -78,6 +80,22 @@ type RegisterInstanceParams struct {
 	// Build is what the instance registers; without a digest nothing is noted.
 	Build domain.Build
 	TTL   time.Duration
+}
+
+// Registration is the answer to one registration: the instance with its id, or
+// why it is none. CodeNotFound: the tenant has no such executor.
+type Registration struct {
+	Instance domain.Instance
+	Err      error
+}
+
+// RegisterInstance is RegisterInstances of one.
+func RegisterInstance(ctx context.Context, f Fleet, p RegisterInstanceParams) (domain.Instance, error) {
+	out, err := f.RegisterInstances(ctx, []RegisterInstanceParams{p})
+	if err != nil {
+		return domain.Instance{}, err
+	}
+	return out[0].Instance, out[0].Err
 }
 
 // InstanceRenewal is one heard heartbeat.

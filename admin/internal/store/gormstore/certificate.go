@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 type authorityRow struct {
@@ -87,7 +88,8 @@ func (s *Store) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		return taken(t.db.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
-		return s.FindDenial(ctx, d.TenantID, d.Executor, d.Subject)
+		old, err := findOne[denialRow](ctx, s, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
+		return old.denial(), err
 	}
 	return row.denial(), err
 }
@@ -108,9 +110,38 @@ func (s *Store) DeleteDenial(ctx context.Context, tenant domain.TenantID, execut
 	})
 }
 
-func (s *Store) FindDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, subjects ...string) (domain.Denial, error) {
-	row, err := findOne[denialRow](ctx, s, "find denial", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(tenant), int64(executor), subjects)
-	return row.denial(), err
+func (s *Store) FindDenials(ctx context.Context, list []store.DenialQuery) ([]*domain.Denial, error) {
+	type of struct {
+		tenant   domain.TenantID
+		executor domain.ExecutorID
+	}
+	subjects := map[of][]any{}
+	for _, q := range list {
+		for _, subject := range q.Subjects {
+			subjects[of{q.Tenant, q.Executor}] = append(subjects[of{q.Tenant, q.Executor}], subject)
+		}
+	}
+	found := map[of]map[string]*domain.Denial{}
+	for k, names := range subjects {
+		rows, err := findAll[denialRow](ctx, s, "find denials", "id", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(k.tenant), int64(k.executor), names)
+		if err != nil {
+			return nil, err
+		}
+		found[k] = map[string]*domain.Denial{}
+		for _, r := range rows {
+			d := r.denial()
+			found[k][d.Subject] = &d
+		}
+	}
+	out := make([]*domain.Denial, len(list))
+	for i, q := range list {
+		for _, subject := range q.Subjects {
+			if d := found[of{q.Tenant, q.Executor}][subject]; d != nil {
+				out[i] = d
+			}
+		}
+	}
+	return out, nil
 }
 
 func (s *Store) ListDenialsSince(ctx context.Context, since time.Time) (now time.Time, out []domain.Denial, err error) {

@@ -29,14 +29,14 @@ type instanceRow struct {
 	Handlers    string `gorm:"column:handlers"`
 	Slots       int64  `gorm:"column:slots"`
 	Running     int64  `gorm:"column:running"`
-	Draining    bool   `gorm:"column:draining"`
+	Draining    int64  `gorm:"column:draining"` // 1 = yes
 	StartedAt   int64  `gorm:"column:started_at"`
 	ConnectedAt int64  `gorm:"column:connected_at"`
 	LastSeenAt  int64  `gorm:"column:last_seen_at"`
 	LeaseUntil  int64  `gorm:"column:lease_until"`
 	GoneAt      int64  `gorm:"column:gone_at"`
 	GoneReason  string `gorm:"column:gone_reason"`
-	Parked      bool   `gorm:"column:parked"`
+	Parked      int64  `gorm:"column:parked"` // 1 = yes
 	WantedAt    int64  `gorm:"column:wanted_at"`
 }
 
@@ -55,7 +55,7 @@ func toInstanceRow(i domain.Instance) (*instanceRow, error) {
 		ID: int64(i.ID), TenantID: int64(i.TenantID), ExecutorID: int64(i.Executor), BootID: i.BootID,
 		Name: clip(i.Name, nameSize), Host: clip(i.Host, 255), PID: int64(i.PID),
 		AppVersion: clip(i.AppVersion, nameSize), Build: i.Build, Client: clip(i.Client, nameSize), Labels: string(labels), Handlers: string(handlers),
-		Slots: int64(i.Slots), Running: int64(i.Running), Draining: i.Draining, StartedAt: millis(i.StartedAt),
+		Slots: int64(i.Slots), Running: int64(i.Running), Draining: flag(i.Draining), StartedAt: millis(i.StartedAt),
 	}, nil
 }
 
@@ -63,7 +63,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
-		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining, StartedAt: instant(r.StartedAt),
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, StartedAt: instant(r.StartedAt),
 		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
 		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
 	}
@@ -78,58 +78,6 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 		}
 	}
 	return i, nil
-}
-
-// RegisterInstance brings an instance back that was declared gone: it is the
-// same process, and what it lost meanwhile was decided under its old lease.
-func (s *Store) RegisterInstance(ctx context.Context, p store.RegisterInstanceParams) (domain.Instance, error) {
-	ctx, cancel := withDeadline(ctx)
-	defer cancel()
-	var row *instanceRow
-	for try := 1; ; try++ {
-		err := s.runRepeatable(ctx, "register instance", func(t *txn) (err error) {
-			row, err = t.registerInstance(p)
-			return err
-		})
-		if err == nil {
-			return row.instance()
-		}
-		// Two nodes met over the same new boot: the second one finds the row.
-		if !domain.Is(err, domain.CodeConflict) || try == txTries || !sleep(ctx, txBackoff) {
-			return domain.Instance{}, err
-		}
-	}
-}
-
-func (t *txn) registerInstance(p store.RegisterInstanceParams) (*instanceRow, error) {
-	if _, err := t.executorName(p.Instance.TenantID, p.Instance.Executor); err != nil {
-		return nil, err
-	}
-	row, err := toInstanceRow(p.Instance)
-	if err != nil {
-		return nil, err
-	}
-	var known []instanceRow
-	err = t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND boot_id = ?", row.TenantID, row.ExecutorID, row.BootID).Find(&known).Error
-	if err != nil {
-		return nil, err
-	}
-	now, err := t.clock()
-	if err != nil {
-		return nil, err
-	}
-	row.LastSeenAt, row.LeaseUntil, row.ConnectedAt = millis(now), millis(now.Add(p.TTL)), millis(now)
-	if len(known) > 0 {
-		row.ID, row.ConnectedAt = known[0].ID, known[0].ConnectedAt
-		row.LeaseUntil = max(row.LeaseUntil, known[0].LeaseUntil)
-		err = t.db.Model(&instanceRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id").Updates(row).Error
-	} else {
-		err = t.db.Create(row).Error
-	}
-	if err != nil {
-		return nil, err
-	}
-	return row, t.noteBuild(row, p, now)
 }
 
 // leaseRow is the part of an instance that heartbeats change.

@@ -2,15 +2,12 @@ package gormstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
-
-	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -267,64 +264,4 @@ func (s *Store) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id 
 		return t.mustFind("join token", number(id), "UPDATE join_tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
 	})
-}
-
-// UseJoinToken counts under the lock of the token's row, so that the last use
-// is given away once. A boot that was let in may come back as long as the
-// token is valid, also when all uses are taken.
-func (s *Store) UseJoinToken(ctx context.Context, hash [32]byte, bootID string) (domain.JoinToken, error) {
-	// Most who come were here before: thousands at once after a node's restart.
-	if row, known, err := s.knownBoot(ctx, hash, bootID); err != nil || known {
-		return row.token(), err
-	}
-	var row joinTokenRow
-	err := s.runRepeatable(ctx, "use join token", func(t *txn) error {
-		now, err := t.clock()
-		if err != nil {
-			return err
-		}
-		var rows []joinTokenRow
-		if err := t.db.Clauses(t.locking()...).Where("hash = ?", hash[:]).Find(&rows).Error; err != nil {
-			return err
-		}
-		if len(rows) == 0 || rows[0].RevokedAt != 0 {
-			return domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
-		}
-		row = rows[0]
-		if row.ExpiresAt != 0 && row.ExpiresAt <= millis(now) {
-			return domain.Errorf(domain.CodeTokenExpired, "the join token has expired")
-		}
-		var known int64
-		err = t.db.Model(&joinTokenBootRow{}).Where("token_id = ? AND boot_id = ?", row.ID, bootID).Count(&known).Error
-		if err != nil || known > 0 {
-			return err
-		}
-		if row.MaxUses > 0 && row.Uses >= row.MaxUses {
-			return domain.Errorf(domain.CodeUnauthenticated, "the join token is used up")
-		}
-		row.Uses++
-		if _, err := t.exec(t.ctx, "UPDATE join_tokens SET uses = ? WHERE id = ? AND tenant_id = ?", row.Uses, row.ID, row.TenantID); err != nil {
-			return err
-		}
-		return t.db.Create(&joinTokenBootRow{TokenID: row.ID, BootID: bootID, TenantID: row.TenantID, UsedAt: millis(now)}).Error
-	})
-	if err != nil {
-		return domain.JoinToken{}, err
-	}
-	return row.token(), nil
-}
-
-// knownBoot finds a valid token that this boot has used before; it takes no lock.
-func (s *Store) knownBoot(ctx context.Context, hash [32]byte, bootID string) (row joinTokenRow, known bool, err error) {
-	err = s.look(ctx, "find join token", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		known = false
-		return query(ctx, q, func(rows *sql.Rows) error {
-			known = true
-			return rows.Scan(&row.ID, &row.TenantID, &row.ExecutorID, &row.Name, &row.Prefix, &row.CreatedBy, &row.CreatedAt, &row.ExpiresAt, &row.MaxUses, &row.Uses)
-		}, "SELECT j.id, j.tenant_id, j.executor_id, j.name, j.prefix, j.created_by, j.created_at, j.expires_at, j.max_uses, j.uses"+
-			" FROM join_tokens j JOIN join_token_boots b ON b.token_id = j.id AND b.boot_id = ?"+
-			" WHERE j.hash = ? AND j.revoked_at = 0 AND (j.expires_at = 0 OR j.expires_at > "+s.d.clockNow()+")", bootID, hash[:])
-	})
-	row.Hash = hash[:]
-	return row, known, err
 }

@@ -168,14 +168,14 @@ func testJoinTokens(t *testing.T, f *fixture) {
 		return j
 	}
 	use := func(j domain.JoinToken, boot string) error {
-		_, err := f.s.UseJoinToken(f.ctx, j.Hash, boot)
-		return err
+		return useTokens(f, store.JoinTokenUse{Hash: j.Hash, BootID: boot})[0].Err
 	}
 	two := make("two", 2, time.Time{})
-	got, err := f.s.UseJoinToken(f.ctx, two.Hash, "a")
-	f.ok(err)
-	require.Equal(t, 1, got.Uses)
-	require.Equal(t, f.executor, got.Executor)
+	got := useTokens(f, store.JoinTokenUse{Hash: two.Hash, BootID: "a"})[0]
+	f.ok(got.Err)
+	require.Equal(t, 1, got.Token.Uses)
+	require.Equal(t, f.executor, got.Token.Executor)
+	require.Equal(t, "shop", got.Executor)
 	f.ok(use(two, "a"))
 	f.ok(use(two, "b"))
 	f.code(domain.CodeUnauthenticated, use(two, "c"))
@@ -199,4 +199,72 @@ func testJoinTokens(t *testing.T, f *fixture) {
 	})
 	require.EqualValues(t, 3, in.Load())
 	f.code(domain.CodeNotFound, f.s.CreateJoinToken(f.ctx, domain.JoinToken{ID: ids.Next(), TenantID: f.tenant, Executor: 1, Hash: hash(f, "x")}))
+}
+
+func useTokens(f *fixture, list ...store.JoinTokenUse) []store.UsedJoinToken {
+	out, err := f.s.UseJoinTokens(f.ctx, list)
+	f.ok(err)
+	return out
+}
+
+// testJoinTokensTogether: thousands come at once after a node's restart, and
+// with them who has no business there.
+func testJoinTokensTogether(t *testing.T, f *fixture) {
+	b := newFixture(t, f.s)
+	token := func(of *fixture, name string, uses int, expires time.Time) domain.JoinToken {
+		j := domain.JoinToken{
+			ID: ids.Next(), TenantID: of.tenant, Executor: of.executor, Name: name, Prefix: "cjt_", Hash: hash(of, name), CreatedBy: "anna",
+			CreatedAt: time.UnixMilli(1800000000001).UTC(), ExpiresAt: expires, MaxUses: uses,
+		}
+		f.ok(f.s.CreateJoinToken(f.ctx, j))
+		return j
+	}
+	three, foreign, old := token(f, "three", 3, time.Time{}), token(b, "foreign", 0, time.Time{}), token(f, "old", 0, f.now().Add(-time.Second))
+	f.ok(useTokens(f, store.JoinTokenUse{Hash: three.Hash, BootID: "known"})[0].Err)
+	list := []store.JoinTokenUse{
+		{Hash: three.Hash, BootID: "first"}, {Hash: hash(f, "none"), BootID: "first"}, {Hash: three.Hash, BootID: "known"},
+		{Hash: foreign.Hash, BootID: "first"}, {Hash: old.Hash, BootID: "first"}, {Hash: three.Hash, BootID: "first"},
+		{Hash: three.Hash, BootID: "second"}, {Hash: three.Hash, BootID: "third"}, {Hash: foreign.Hash, BootID: "second"},
+	}
+	want := []domain.Code{"", domain.CodeUnauthenticated, "", "", domain.CodeTokenExpired, "", "", domain.CodeUnauthenticated, ""}
+	for range 2 { // the second time all are known who came in
+		out := useTokens(f, list...)
+		for i, u := range out {
+			if want[i] == "" {
+				f.ok(u.Err)
+				require.Equal(t, map[int64]domain.TenantID{three.ID: f.tenant, foreign.ID: b.tenant}[u.Token.ID], u.Token.TenantID)
+				require.Equal(t, list[i].Hash, u.Token.Hash)
+				require.NotEmpty(t, u.Executor)
+			} else {
+				f.code(want[i], u.Err)
+				require.Zero(t, u.Token)
+			}
+		}
+	}
+	all, err := f.s.ListJoinTokens(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Equal(t, []int{3, 0}, []int{all[0].Uses, all[1].Uses})
+	all, err = b.s.ListJoinTokens(b.ctx, b.tenant, b.executor)
+	f.ok(err)
+	require.Equal(t, 2, all[0].Uses)
+
+	// The last uses are given away once, whoever comes together with whom.
+	last := token(f, "last", 5, time.Time{})
+	var in atomic.Int32
+	race(4, func(n int) {
+		var list []store.JoinTokenUse
+		for i := range 4 {
+			list = append(list, store.JoinTokenUse{Hash: last.Hash, BootID: string(rune('a'+n)) + string(rune('a'+i))})
+		}
+		out, err := f.s.UseJoinTokens(f.ctx, list)
+		if err != nil {
+			t.Errorf("use tokens: %v", err)
+		}
+		for _, u := range out {
+			if u.Err == nil {
+				in.Add(1)
+			}
+		}
+	})
+	require.EqualValues(t, 5, in.Load())
 }

@@ -23,7 +23,7 @@ func (f *fixture) joins(boot, digest, version string, handlers ...string) domain
 	for _, h := range handlers {
 		p.Handlers = append(p.Handlers, domain.Handler{Name: h, Description: "of " + version, InputSchema: []byte(`{}`)})
 	}
-	i, err := f.s.RegisterInstance(f.ctx, p)
+	i, err := store.RegisterInstance(f.ctx, f.s, p)
 	f.ok(err)
 	return i
 }

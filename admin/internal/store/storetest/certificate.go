@@ -67,14 +67,18 @@ func testDenials(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Equal(t, []domain.Denial{serial, boot}, list)
 
-	got, err := f.s.FindDenial(f.ctx, f.tenant, f.executor, "b00")
-	f.ok(err)
-	require.Equal(t, boot, got)
-	got, err = f.s.FindDenial(f.ctx, f.tenant, f.executor, "another boot", "5e")
-	f.ok(err)
-	require.Equal(t, serial, got)
-	_, err = f.s.FindDenial(f.ctx, f.tenant, f.executor, "another boot", "5f")
-	f.code(domain.CodeNotFound, err)
+	ask := func(by *fixture, tenant domain.TenantID, executor domain.ExecutorID, subjects ...string) *domain.Denial {
+		out, err := by.s.FindDenials(by.ctx, []store.DenialQuery{
+			{Tenant: f.tenant, Executor: f.executor, Subjects: []string{"b01"}}, {Tenant: tenant, Executor: executor, Subjects: subjects},
+			{Tenant: f.tenant, Executor: f.executor}, {Tenant: f.tenant, Executor: f.executor, Subjects: []string{"5e"}},
+		})
+		f.ok(err)
+		require.Equal(t, []*domain.Denial{nil, nil, &serial}, []*domain.Denial{out[0], out[2], out[3]}, "who is asked about along with it")
+		return out[1]
+	}
+	require.Equal(t, &boot, ask(f, f.tenant, f.executor, "b00"))
+	require.Equal(t, &serial, ask(f, f.tenant, f.executor, "another boot", "5e"))
+	require.Nil(t, ask(f, f.tenant, f.executor, "another boot", "5f"))
 
 	now, since, err := f.s.ListDenialsSince(f.ctx, began)
 	f.ok(err)
@@ -86,17 +90,14 @@ func testDenials(t *testing.T, f *fixture) {
 
 	// Another tenant's, and another executor's, are not concerned.
 	b := newFixture(t, f.s)
-	_, err = b.s.FindDenial(b.ctx, b.tenant, f.executor, "b00")
-	f.code(domain.CodeNotFound, err)
-	_, err = b.s.FindDenial(b.ctx, f.tenant, b.executor, "b00")
-	f.code(domain.CodeNotFound, err)
+	require.Nil(t, ask(b, b.tenant, f.executor, "b00"))
+	require.Nil(t, ask(b, f.tenant, b.executor, "b00"))
 	_, err = b.s.CreateDenial(b.ctx, domain.Denial{ID: ids.Next(), TenantID: b.tenant, Executor: f.executor, Kind: domain.DenyInstance, Subject: "b00"})
 	f.code(domain.CodeNotFound, err)
 	f.code(domain.CodeNotFound, b.s.DeleteDenial(b.ctx, b.tenant, f.executor, boot.ID))
 	f.code(domain.CodeNotFound, b.s.DeleteDenial(b.ctx, f.tenant, b.executor, boot.ID))
 	f.ok(f.s.DeleteDenial(f.ctx, f.tenant, f.executor, boot.ID))
-	_, err = f.s.FindDenial(f.ctx, f.tenant, f.executor, "b00")
-	f.code(domain.CodeNotFound, err)
+	require.Nil(t, ask(f, f.tenant, f.executor, "b00"))
 }
 
 func testParkedInstances(t *testing.T, f *fixture) {

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,7 +85,7 @@ func testInstances(t *testing.T, f *fixture) {
 	// Eight nodes hear of a new boot at once.
 	seen := make([]domain.InstanceID, 8)
 	race(8, func(n int) {
-		got, err := f.s.RegisterInstance(f.ctx, store.RegisterInstanceParams{
+		got, err := store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
 			Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: "boot-8", Name: "x"},
 			Handlers: []domain.Handler{{Name: "h1"}, {Name: "h2"}}, TTL: time.Minute,
 		})
@@ -95,8 +97,115 @@ func testInstances(t *testing.T, f *fixture) {
 	for _, id := range seen {
 		require.Equal(t, seen[0], id)
 	}
-	_, err = f.s.RegisterInstance(f.ctx, store.RegisterInstanceParams{Instance: domain.Instance{ID: 1, TenantID: f.tenant, Executor: 1, BootID: "x"}})
+	_, err = store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{Instance: domain.Instance{ID: 1, TenantID: f.tenant, Executor: 1, BootID: "x"}})
 	f.code(domain.CodeNotFound, err)
+}
+
+// testInstancesTogether: many register at once after a node's restart, and one
+// of them that cannot keeps no other one out.
+func testInstancesTogether(t *testing.T, f *fixture) {
+	b := newFixture(t, f.s)
+	build := func(digest string) domain.Build {
+		return domain.Build{TenantID: f.tenant, Executor: f.executor, Digest: digest, Version: digest, Handlers: []string{"h-" + digest}, Catalogue: []byte("c")}
+	}
+	of := func(of *fixture, boot string, slots int, digest string) store.RegisterInstanceParams {
+		return store.RegisterInstanceParams{
+			Instance: domain.Instance{
+				ID: domain.InstanceID(ids.Next()), TenantID: of.tenant, Executor: of.executor, BootID: boot, Name: "n-" + boot, Build: digest,
+				Labels: map[string]string{"boot": boot}, Handlers: []string{"h-" + digest}, Slots: slots, StartedAt: time.UnixMilli(1800000000001).UTC(),
+			},
+			Build: build(digest), Handlers: []domain.Handler{{Name: "h-" + digest}}, TTL: time.Hour,
+		}
+	}
+	one := func(p store.RegisterInstanceParams) domain.Instance {
+		i, err := store.RegisterInstance(f.ctx, f.s, p)
+		f.ok(err)
+		return i
+	}
+	known, gone, long := one(of(f, "known", 1, "d1")), one(of(f, "gone", 2, "d1")), one(of(f, "long", 2, "d1"))
+	_, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: long.ID, Running: 2, Slots: 2, Parked: true}}, 3*time.Hour)
+	f.ok(err)
+	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, gone.ID, "stopped"))
+
+	orphan := of(f, "orphan", 1, "d1")
+	orphan.Instance.Executor = 1
+	stranger := of(b, "stranger", 1, "d1")
+	stranger.Instance.Executor = f.executor // its tenant has no such executor
+	list := []store.RegisterInstanceParams{
+		of(f, "new-1", 5, "d2"), orphan, of(f, "gone", 6, "d2"), of(f, "known", 7, "d1"), stranger, of(b, "known", 8, "d1"), of(f, "new-2", 9, "d3"),
+		of(f, "long", 3, "d1"), of(f, "new-1", 4, "d2"),
+	}
+	out, err := f.s.RegisterInstances(f.ctx, list)
+	f.ok(err)
+	f.code(domain.CodeNotFound, out[1].Err)
+	f.code(domain.CodeNotFound, out[4].Err)
+	for i, r := range out {
+		if i == 1 || i == 4 {
+			continue
+		}
+		f.ok(r.Err)
+		got, err := f.s.FindInstance(f.ctx, list[i].Instance.TenantID, r.Instance.ID)
+		f.ok(err)
+		require.Equal(t, r.Instance, got)
+		require.True(t, got.GoneAt.IsZero())
+		require.Empty(t, got.GoneReason)
+		if i != 0 { // another one of its boot came later
+			require.Equal(t, list[i].Instance.Slots, got.Slots)
+		}
+		require.Equal(t, list[i].Instance.Labels, got.Labels)
+		require.True(t, got.LeaseUntil.After(f.now().Add(30*time.Minute)))
+	}
+	require.Equal(t, []domain.InstanceID{known.ID, gone.ID, long.ID}, []domain.InstanceID{out[3].Instance.ID, out[2].Instance.ID, out[7].Instance.ID})
+	require.Equal(t, known.ConnectedAt, out[3].Instance.ConnectedAt)
+	require.True(t, out[7].Instance.LeaseUntil.After(f.now().Add(2*time.Hour)), "a lease is never shortened")
+	require.Zero(t, out[7].Instance.Running)
+	require.Equal(t, out[0].Instance.ID, out[8].Instance.ID, "the same boot is the same instance")
+	require.NotEqual(t, known.ID, out[5].Instance.ID, "another tenant's boot of that id is another one")
+
+	builds, err := f.s.ListBuilds(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	living := map[string]int{}
+	for _, b := range builds {
+		living[b.Digest] = b.Instances
+	}
+	require.Equal(t, map[string]int{"d1": 2, "d2": 2, "d3": 1}, living)
+	for _, name := range []string{"h-d1", "h-d2", "h-d3"} {
+		_, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, name)
+		f.ok(err)
+	}
+	out, err = f.s.RegisterInstances(f.ctx, []store.RegisterInstanceParams{orphan})
+	f.ok(err)
+	f.code(domain.CodeNotFound, out[0].Err)
+
+	// What the database takes of none of them keeps no other one out either.
+	bad := of(f, strings.Repeat("x", 100), 1, "d1")
+	bad.Instance.ID = known.ID // taken
+	out, err = f.s.RegisterInstances(f.ctx, []store.RegisterInstanceParams{of(f, "new-3", 5, "d1"), bad, of(f, "new-4", 5, "d1")})
+	f.ok(err)
+	f.ok(out[0].Err)
+	require.Error(t, out[1].Err)
+	f.ok(out[2].Err)
+
+	// Nodes that hear of the same new boots at once, in different orders.
+	seen := make([]map[string]domain.InstanceID, 4)
+	race(4, func(n int) {
+		var list []store.RegisterInstanceParams
+		for i := range 20 {
+			list = append(list, of(f, fmt.Sprintf("crowd-%d", (i*7+n*5)%20), 1, "d4"))
+		}
+		out, err := f.s.RegisterInstances(f.ctx, list)
+		if err != nil {
+			t.Errorf("register: %v", err)
+		}
+		seen[n] = map[string]domain.InstanceID{}
+		for _, r := range out {
+			seen[n][r.Instance.BootID] = r.Instance.ID
+		}
+	})
+	require.Len(t, seen[0], 20)
+	for _, s := range seen {
+		require.Equal(t, seen[0], s)
+	}
 }
 
 func testHeld(t *testing.T, f *fixture) {

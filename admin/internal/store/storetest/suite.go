@@ -51,8 +51,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	}{
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
 		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
-		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens}, {"Denials", testDenials}, {"ParkedInstances", testParkedInstances},
-		{"Executors", testExecutors}, {"Instances", testInstances}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
+		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens}, {"JoinTokensTogether", testJoinTokensTogether}, {"Denials", testDenials}, {"ParkedInstances", testParkedInstances},
+		{"Executors", testExecutors}, {"Instances", testInstances}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
 		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
@@ -177,7 +177,7 @@ func (f *fixture) code(want domain.Code, err error) {
 
 func (f *fixture) register(boot string, ttl time.Duration, handlers ...domain.Handler) domain.Instance {
 	f.t.Helper()
-	i, err := f.s.RegisterInstance(f.ctx, store.RegisterInstanceParams{
+	i, err := store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
 		Instance: domain.Instance{
 			ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: boot, Name: boot + " name", Host: "host",
 			PID: 7, AppVersion: "1.0", Client: "sdk 1", Labels: map[string]string{"zone": "a"}, Handlers: []string{"close-day"}, Slots: 10,

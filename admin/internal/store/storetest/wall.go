@@ -112,7 +112,7 @@ func testTenantWall(t *testing.T, f *fixture) {
 	_, err = b.s.FindInstance(b.ctx, b.tenant, f.instance)
 	notFound("FindInstance", err)
 	notFound("LeaveInstance", b.s.LeaveInstance(b.ctx, b.tenant, f.instance, ""))
-	_, err = b.s.RegisterInstance(b.ctx, store.RegisterInstanceParams{Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: b.tenant, Executor: f.executor, BootID: "boot-1"}, TTL: time.Minute})
+	_, err = store.RegisterInstance(b.ctx, b.s, store.RegisterInstanceParams{Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: b.tenant, Executor: f.executor, BootID: "boot-1"}, TTL: time.Minute})
 	notFound("RegisterInstance", err)
 	ended, err := b.s.SupersedeBoots(b.ctx, store.SupersedeBootsParams{Tenant: b.tenant, Executor: f.executor, BootIDs: []string{"boot-1"}})
 	f.ok(err)

@@ -73,7 +73,7 @@ func (w *World) Run(j domain.Job, at time.Time) domain.Execution {
 // Instance registers a process of the executor whose lease lasts for ttl.
 func (w *World) Instance(boot string, ttl time.Duration) domain.InstanceID {
 	w.T.Helper()
-	i, err := w.S.RegisterInstance(w.T.Context(), store.RegisterInstanceParams{
+	i, err := store.RegisterInstance(w.T.Context(), w.S, store.RegisterInstanceParams{
 		Instance: domain.Instance{
 			ID: domain.InstanceID(ids.Next()), TenantID: w.Tenant, Executor: w.Executor, BootID: boot, Name: boot,
 			Handlers: []string{"close-day"}, Slots: 10, StartedAt: time.Now(),

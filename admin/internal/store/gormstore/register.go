@@ -1,0 +1,267 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// registerTable is what a registration writes of an instance: all of it.
+var registerTable = table[instanceRow]{
+	name: "instances", keys: 2, required: 5,
+	columns: []column[instanceRow]{
+		intColumn("id", func(r *instanceRow) *int64 { return &r.ID }),
+		intColumn("tenant_id", func(r *instanceRow) *int64 { return &r.TenantID }),
+		intColumn("executor_id", func(r *instanceRow) *int64 { return &r.ExecutorID }),
+		textColumn("boot_id", 64, func(r *instanceRow) *string { return &r.BootID }),
+		textColumn("name", nameSize, func(r *instanceRow) *string { return &r.Name }),
+		textColumn("host", 255, func(r *instanceRow) *string { return &r.Host }),
+		intColumn("pid", func(r *instanceRow) *int64 { return &r.PID }),
+		textColumn("app_version", nameSize, func(r *instanceRow) *string { return &r.AppVersion }),
+		textColumn("build", 64, func(r *instanceRow) *string { return &r.Build }),
+		textColumn("client", nameSize, func(r *instanceRow) *string { return &r.Client }),
+		longColumn("labels", kindLongText, func(r *instanceRow) *string { return &r.Labels }),
+		longColumn("handlers", kindLongText, func(r *instanceRow) *string { return &r.Handlers }),
+		intColumn("slots", func(r *instanceRow) *int64 { return &r.Slots }),
+		intColumn("running", func(r *instanceRow) *int64 { return &r.Running }),
+		intColumn("draining", func(r *instanceRow) *int64 { return &r.Draining }),
+		intColumn("started_at", func(r *instanceRow) *int64 { return &r.StartedAt }),
+		intColumn("connected_at", func(r *instanceRow) *int64 { return &r.ConnectedAt }),
+		intColumn("last_seen_at", func(r *instanceRow) *int64 { return &r.LastSeenAt }),
+		intColumn("lease_until", func(r *instanceRow) *int64 { return &r.LeaseUntil }),
+		intColumn("gone_at", func(r *instanceRow) *int64 { return &r.GoneAt }),
+		textColumn("gone_reason", nameSize, func(r *instanceRow) *string { return &r.GoneReason }),
+		intColumn("parked", func(r *instanceRow) *int64 { return &r.Parked }),
+		intColumn("wanted_at", func(r *instanceRow) *int64 { return &r.WantedAt }),
+	},
+}
+
+// RegisterInstances brings instances back that were declared gone: they are the
+// same processes, and what they lost meanwhile was decided under their old
+// leases.
+func (s *Store) RegisterInstances(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	out, err := s.registerTogether(ctx, list)
+	if err == nil || len(list) == 1 || domain.Is(err, domain.CodeUnavailable) || ctx.Err() != nil {
+		if err != nil && len(list) == 1 && !domain.Is(err, domain.CodeUnavailable) {
+			return []store.Registration{{Err: err}}, nil
+		}
+		return out, err
+	}
+	// One of them is at fault, and which one is not said: each for itself.
+	out = make([]store.Registration, len(list))
+	for i := range list {
+		one, err := s.registerTogether(ctx, list[i:i+1])
+		if err != nil {
+			out[i].Err = err
+		} else {
+			out[i] = one[0]
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) registerTogether(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
+	for try := 1; ; try++ {
+		r := registering{list: list}
+		err := s.runRepeatable(ctx, "register instance", func(t *txn) error {
+			r = registering{list: list, out: make([]store.Registration, len(list)), rows: map[bootKey]*registered{}}
+			return r.run(t)
+		})
+		if err == nil {
+			return r.answers()
+		}
+		// Two nodes met over the same new boot: the second one finds the row.
+		if !domain.Is(err, domain.CodeConflict) || try == txTries || !sleep(ctx, txBackoff) {
+			return nil, err
+		}
+	}
+}
+
+// registering is one transaction of registrations.
+type registering struct {
+	list []store.RegisterInstanceParams
+	out  []store.Registration
+	rows map[bootKey]*registered
+	// order of the boots, as they came
+	order []*registered
+}
+
+type bootKey struct {
+	tenant, executor int64
+	boot             string
+}
+
+// registered is the row of one boot; p are the last registration's.
+type registered struct {
+	before *instanceRow // nil: there was none
+	row    *instanceRow
+	p      *store.RegisterInstanceParams
+}
+
+func (r *registering) run(t *txn) error {
+	if err := r.prepare(t); err != nil || len(r.order) == 0 {
+		return err
+	}
+	if err := r.lock(t); err != nil {
+		return err
+	}
+	now, err := t.clock()
+	if err != nil {
+		return err
+	}
+	var fresh []*instanceRow
+	var changes []change[instanceRow]
+	for _, one := range r.order {
+		row := one.row
+		row.LastSeenAt, row.LeaseUntil, row.ConnectedAt = millis(now), millis(now.Add(one.p.TTL)), millis(now)
+		if one.before == nil {
+			fresh = append(fresh, row)
+			continue
+		}
+		row.ID, row.ConnectedAt = one.before.ID, one.before.ConnectedAt
+		row.LeaseUntil = max(row.LeaseUntil, one.before.LeaseUntil)
+		changes = append(changes, change[instanceRow]{one.before, row})
+	}
+	if err := registerTable.insert(t, fresh); err != nil {
+		return err
+	}
+	if err := registerTable.update(t, changes); err != nil {
+		return err
+	}
+	return r.noteBuilds(t, now)
+}
+
+// prepare makes the rows of those whose executors exist.
+func (r *registering) prepare(t *txn) error {
+	executors, err := r.executors(t)
+	if err != nil {
+		return err
+	}
+	for i := range r.list {
+		p := &r.list[i]
+		if executors[p.Instance.Executor] != p.Instance.TenantID {
+			r.out[i].Err = notFound("executor", p.Instance.Executor)
+			continue
+		}
+		row, err := toInstanceRow(p.Instance)
+		if err != nil {
+			r.out[i].Err = err
+			continue
+		}
+		k := bootKey{row.TenantID, row.ExecutorID, row.BootID}
+		one := r.rows[k]
+		if one == nil {
+			one = &registered{}
+			r.rows[k] = one
+			r.order = append(r.order, one)
+		} else {
+			row.ID = one.row.ID
+		}
+		one.row, one.p = row, p
+	}
+	return nil
+}
+
+// executors tells whose they are.
+func (r *registering) executors(t *txn) (map[domain.ExecutorID]domain.TenantID, error) {
+	out := map[domain.ExecutorID]domain.TenantID{}
+	ids := make([]domain.ExecutorID, 0, 1)
+	for i := range r.list {
+		if id := r.list[i].Instance.Executor; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		var id domain.ExecutorID
+		var tenant domain.TenantID
+		err := rows.Scan(&id, &tenant)
+		out[id] = tenant
+		return err
+	}, "SELECT id, tenant_id FROM executors WHERE id IN ("+idList(ids)+")")
+	return out, err
+}
+
+// lock finds the rows of known boots and locks them in the order of their ids,
+// as renewals do.
+func (r *registering) lock(t *txn) error {
+	byExecutor := map[[2]int64][]any{}
+	for k := range r.rows {
+		of := [2]int64{k.tenant, k.executor}
+		byExecutor[of] = append(byExecutor[of], k.boot)
+	}
+	var ids []int64
+	for of, boots := range byExecutor {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
+			t.d.byIndex("uq_instances_boot"), of[0], of[1], placeholders(len(boots))), boots...)
+		if err != nil {
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	return query(t.ctx, t.q, func(rows *sql.Rows) error {
+		before := &instanceRow{}
+		if err := rows.Scan(registerTable.targets(before)...); err != nil {
+			return err
+		}
+		r.rows[bootKey{before.TenantID, before.ExecutorID, before.BootID}].before = before
+		return nil
+	}, "SELECT "+registerTable.list("")+" FROM instances"+t.d.byPrimary()+" WHERE id IN ("+idList(ids)+") ORDER BY id"+t.d.forUpdate())
+}
+
+// placeholders are n parameters of a list.
+func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+
+// noteBuilds notes each build once. They go in the order of their names, so
+// that nodes do not wait for each other in a circle.
+func (r *registering) noteBuilds(t *txn, now time.Time) error {
+	type buildKey struct {
+		tenant, executor int64
+		digest           string
+	}
+	list := slices.SortedStableFunc(slices.Values(r.order), func(a, b *registered) int {
+		if a.row.ExecutorID != b.row.ExecutorID {
+			return int(max(-1, min(1, a.row.ExecutorID-b.row.ExecutorID)))
+		}
+		return strings.Compare(a.p.Build.Digest, b.p.Build.Digest)
+	})
+	noted := map[buildKey]bool{}
+	for _, one := range list {
+		k := buildKey{one.row.TenantID, one.row.ExecutorID, one.p.Build.Digest}
+		if k.digest != "" && noted[k] {
+			continue
+		}
+		noted[k] = true
+		if err := t.noteBuild(one.row, *one.p, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answers tells each of the list what its boot's row is.
+func (r *registering) answers() ([]store.Registration, error) {
+	for i := range r.list {
+		if r.out[i].Err != nil {
+			continue
+		}
+		p := &r.list[i].Instance
+		r.out[i].Instance, r.out[i].Err = r.rows[bootKey{int64(p.TenantID), int64(p.Executor), p.BootID}].row.instance()
+	}
+	return r.out, nil
+}
