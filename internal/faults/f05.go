@@ -117,11 +117,10 @@ func (u *upgrade) replaceNodes(ctx context.Context, by release, admins []*lab.Ad
 			u.returns = append(u.returns, ms(time.Since(ready)))
 			return u.says(ctx, a, by.version)
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			err = u.works(ctx, a)
 		}
-		// It plans from the next leases of partitions on, 2 s later.
-		if err := wait(ctx, 4*time.Second); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -163,6 +162,27 @@ func (u *upgrade) connected(ctx context.Context, a *lab.Admin) error {
 		m, err := a.API.Metrics(ctx)
 		if err == nil && int(m["carillon_sessions"]) != len(u.executors) {
 			err = fmt.Errorf("there are %.0f", m["carillon_sessions"])
+		}
+		return err
+	})
+}
+
+// works waits until runs that the node has granted since it was replaced have
+// ended on every executor.
+func (u *upgrade) works(ctx context.Context, a *lab.Admin) error {
+	db, err := u.db.Open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	lives := u.lives[a.Name]
+	since := int64(lives[len(lives)-1].from) / 1000 // the table has milliseconds
+	return lab.Until(ctx, time.Minute, "runs through "+a.Name, func(ctx context.Context) error {
+		var n int
+		err := db.QueryRowContext(ctx, `SELECT COUNT(DISTINCT e.instance_id) FROM executions e JOIN nodes n ON n.id = e.node_id
+			WHERE n.name = ? AND e.granted_at > ? AND e.state >= 10`, a.Name, since).Scan(&n)
+		if err == nil && n < len(u.executors) {
+			err = fmt.Errorf("on %d executors", n)
 		}
 		return err
 	})
