@@ -24,6 +24,9 @@ const light: ThemeConfig = {
   token: {
     ...shared,
     colorPrimary: '#0b57d0',
+    // The library's own are lighter than what they stand on allows.
+    colorPrimaryHover: '#0a4cb8',
+    colorErrorHover: '#a40e26',
     colorLink: '#0b57d0',
     colorError: '#cf222e',
     colorSuccess: '#1a7f37',

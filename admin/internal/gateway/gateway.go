@@ -88,6 +88,7 @@ type Gateway struct {
 	registry registry
 	renewals renewals
 	flaps    *flaps
+	refusals *refusals
 	wants    wants
 	conns    sync.WaitGroup
 	door     *door
@@ -117,7 +118,7 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(),
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), entering: make(chan struct{}, maxEntering), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}

@@ -42,6 +42,15 @@ func TestHandshakeRefusals(t *testing.T) {
 		})
 	}
 	require.Zero(t, b.gate.Count())
+
+	// Each was written down before its connection ended; a hello that cannot be
+	// read names nobody.
+	times := map[string]int{}
+	for _, r := range b.gate.Refusals() {
+		times[r.Code] += r.Times
+		require.Equal(t, "127.0.0.1", r.Remote)
+	}
+	require.Equal(t, map[string]int{"bad_token": 2, "token_expired": 1, "wrong_executor": 1, "version_unsupported": 1, "malformed": 2, "not_registered": 1}, times)
 }
 
 func TestStrangersAreDroppedWithoutAWord(t *testing.T) {
@@ -178,6 +187,10 @@ func TestAThirdStreamClosesTheSession(t *testing.T) {
 	}
 	require.Same(t, s, get(t, b.rec.left))
 	require.ErrorContains(t, s.err(), "third stream")
+	cut := b.gate.Refusals()
+	require.Len(t, cut, 1)
+	require.Equal(t, "flood", cut[0].Code)
+	require.Equal(t, "shop", cut[0].Executor)
 }
 
 func TestTheSameProcessReplacesItsOlderSession(t *testing.T) {

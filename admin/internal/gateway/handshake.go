@@ -52,6 +52,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) 
 	g.door.known(from)
 	if err != nil {
 		g.tally.strayed(err)
+		g.refusals.strayed(from, err, time.Now())
 		g.tellRefused(from, err)
 		return
 	}
@@ -132,7 +133,7 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 			retry = g.comeAgain()
 		}
 		g.refuse(conn, code, err.Error(), retry)
-		return nil, nil, err
+		return nil, nil, &refusedError{err, &hello, code}
 	}
 	if err = proto.WriteFrame(conn, answer, proto.MaxHello); err != nil {
 		err = fmt.Errorf("write hello: %w", err)

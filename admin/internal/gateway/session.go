@@ -108,7 +108,7 @@ func muxConfig() *yamux.Config {
 func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
 	s := g.newSession(p, conn)
 	defer g.lived(s, p, s.began)
-	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: s.close}), muxConfig())
+	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: func(err error) { g.flooded(conn, p, s, err) }}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
 	}

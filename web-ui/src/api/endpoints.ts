@@ -66,6 +66,9 @@ export const api = {
     take(http.POST('/api/v1/executors/{id}/join-tokens', { params: at(id), body })),
   deleteJoinToken: (id: T.Id, tokenId: T.Id) =>
     take(http.DELETE('/api/v1/executors/{id}/join-tokens/{tokenId}', { params: { path: { id, tokenId } } })),
+  denials: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/executors/{id}/denials', { params: { ...at(id), query: { limit: 200 } }, signal })),
+  createDenial: (id: T.Id, body: Body<'/api/v1/executors/{id}/denials', 'post'>) => take(http.POST('/api/v1/executors/{id}/denials', { params: at(id), body })),
+  deleteDenial: (id: T.Id, denialId: T.Id) => take(http.DELETE('/api/v1/executors/{id}/denials/{denialId}', { params: { path: { id, denialId } } })),
 
   jobs: (query: JobsQuery, signal?: AbortSignal) =>
     take(http.GET('/api/v1/jobs', { params: { query: present(query) }, signal })) as Promise<T.Page<T.Job>>,
@@ -134,11 +137,13 @@ export const api = {
   runLog: (id: T.Id, query: LogQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs/{id}/log', { params: { ...at(id), query }, signal })),
   downloadLog: (id: T.Id) => take<Blob>(http.GET('/api/v1/runs/{id}/log/download', { params: at(id), parseAs: 'blob' })),
   cancelRun: (id: T.Id, reason?: string) => take(http.POST('/api/v1/runs/{id}/cancel', { params: at(id), body: { reason } })),
-  retryRun: (id: T.Id, body: Body<'/api/v1/runs/{id}/retry', 'post'>) => take(http.POST('/api/v1/runs/{id}/retry', { params: at(id), body })),
+  retryRun: (id: T.Id, body: Body<'/api/v1/runs/{id}/retry', 'post'>, allowUnfitInput?: boolean) =>
+    take(http.POST('/api/v1/runs/{id}/retry', { params: { ...at(id), query: present({ allowUnfitInput }) }, body })),
 
   overview: (signal?: AbortSignal) => take(http.GET('/api/v1/overview', { signal })),
   deliveries: (query: DeliveriesQuery, signal?: AbortSignal) => take(http.GET('/api/v1/deliveries', { params: { query: present(query) }, signal })),
   cluster: (signal?: AbortSignal) => take(http.GET('/api/v1/cluster', { signal })),
+  refusals: (signal?: AbortSignal) => take(http.GET('/api/v1/cluster/refusals', { signal })),
   confirmClock: () => take(http.POST('/api/v1/cluster/confirm-clock')),
   version: (signal?: AbortSignal) => take(http.GET('/api/v1/version', { signal })),
 }

@@ -95,11 +95,13 @@ export const queries = {
   scriptPolicy: () => list(['script-policy'], (signal) => api.scriptPolicy(signal), SLOW_MS),
 
   limits: () => list(['limits'], (signal) => api.limits(signal)),
+  refusals: () => list(['cluster', 'refusals'], (signal) => api.refusals(signal)),
   cluster: () => list(['cluster'], (signal) => api.cluster(signal), 2_000),
 
   executors: (query: ExecutorsQuery) => list(['executors', query], (signal) => api.executors(query, signal)),
   executor: (id: Id) => list(['executor', id], (signal) => api.executor(id, signal)),
   instances: (id: Id, query: InstancesQuery) => list(['executor', id, 'instances', query], (signal) => api.instances(id, query, signal)),
+  denials: (id: Id) => list(['executor', id, 'denials'], (signal) => api.denials(id, signal), SLOW_MS),
   joinTokens: (id: Id) => list(['executor', id, 'tokens'], (signal) => api.joinTokens(id, signal), SLOW_MS),
 
   deliveries: (query: DeliveriesQuery) => list(['deliveries', query], (signal) => api.deliveries(query, signal)),

@@ -381,6 +381,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which executors this node has turned away, and why
+         * @description What they say of themselves is not proven. Kept in memory.
+         */
+        get: operations["list-refusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -2843,6 +2863,37 @@ export interface components {
         Ref: {
             id: string;
             name: string;
+        };
+        Refusal: {
+            /** @description As the process was told: bad_token, token_expired, wrong_executor, certificate_required, bad_certificate, denied, version_unsupported, flapping, limit_reached, not_registered, malformed; or flood */
+            code: string;
+            /** @description The executor that it said it belongs to */
+            executor: string;
+            /**
+             * Format: date-time
+             * @description By the node's own clock, as lastAt
+             */
+            firstAt: string;
+            /** @description The name that it gave, if any */
+            instance: string;
+            /** Format: date-time */
+            lastAt: string;
+            message: string;
+            /** @description Its address; of IPv6 the network of 64 bits */
+            remote: string;
+            /** Format: int64 */
+            times: number;
+        };
+        Refusals: {
+            /** @description Of the node that answers; each knows its own only, since it started */
+            bootId: string;
+            /** @description The last one first; no more than 200 */
+            items: components["schemas"]["Refusal"][];
+            /**
+             * Format: int64
+             * @description Connections closed before they said anything, because there were too many
+             */
+            unheard: number;
         };
         Retry: {
             /**
@@ -5782,6 +5833,71 @@ export interface operations {
             };
             /** @description Request Entity Too Large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusals"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

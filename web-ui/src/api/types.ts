@@ -33,6 +33,8 @@ export type HandlerVersion = S['HandlerVersion']
 export type Instance = S['Instance']
 export type InstanceState = Instance['state']
 export type JoinToken = S['JoinToken']
+export type Denial = S['Denial']
+export type Refusal = S['Refusal']
 
 export type Schedule = S['Schedule']
 export type ScheduleSpec = Omit<S['ScheduleWrite'], 'text' | 'zone'> & { zone: string }

@@ -1,20 +1,20 @@
 // The fields of a job in three sections: what runs, when, and how it behaves.
-import { useQuery } from '@tanstack/react-query'
-import { AutoComplete, Button, Checkbox, Form, Input, InputNumber, Radio, Select } from 'antd'
+import { Button, Checkbox, Form, Input, InputNumber, Radio, Select } from 'antd'
 import type { Rule } from 'antd/es/form'
 import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
-import type { Handler } from '../api/types'
 import { parseDuration } from '../lib/duration'
 import { scheduleOf, scriptLanguage, splitLabel, takesCalendars, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
 import { CalendarFields } from './CalendarFields'
 import { ExecutorSelect } from './ExecutorSelect'
-import { exampleOf, JsonEditor, parseInput } from './JsonEditor'
+import { HandlerInput, SchemaHint, useCatalogue } from './HandlerFields'
+import { InputEditor } from './InputEditor'
+import { parseInput } from './JsonEditor'
 import { RoutingFields, SendFields } from './RoutingFields'
 import { CronFault, useCronFault } from './SchedulePreview'
 import { ScriptFields } from './ScriptFields'
+import type { Refused } from './SchemaForm'
 import { ShardFields } from './ShardFields'
 
 const WallPicker = lazy(() => import('./WallPicker'))
@@ -61,16 +61,14 @@ function Section({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
-export function WhatSection() {
+/** refused: the input that the server did not take. */
+export function WhatSection({ refused }: { refused: Refused | undefined }) {
   const { t } = useTranslation()
   const rules = useRules()
-  const form = Form.useFormInstance<JobFields>()
-  const executorId = Form.useWatch('executorId', form)
-  const handlerName = Form.useWatch('handler', form)
-  const executor = useQuery({ ...queries.executor(executorId ?? ''), enabled: Boolean(executorId), refetchInterval: false })
-  const handlers = executorId ? (executor.data?.handlers ?? []) : []
+  const handlerName = Form.useWatch<string | undefined>('handler')
+  const { executorId, executor, handlers } = useCatalogue()
   const handler = handlers.find((one) => one.name === handlerName)
-  const unknown = Boolean(handlerName) && executor.isSuccess && !handler
+  const unknown = Boolean(handlerName) && executor && !handler
   return (
     <Section title={t('jobs.form.what')}>
       <div className="form-fields">
@@ -78,16 +76,10 @@ export function WhatSection() {
           <Input maxLength={128} autoComplete="off" spellCheck={false} />
         </Form.Item>
         <Form.Item name="executorId" label={t('jobs.form.executor')} rules={[rules.needed]}>
-          <ExecutorSelect label={t('jobs.form.executor')} valueName={executor.data?.id === executorId ? executor.data?.name : undefined} />
+          <ExecutorSelect label={t('jobs.form.executor')} valueName={executor?.id === executorId ? executor?.name : undefined} />
         </Form.Item>
         <Form.Item name="handler" label={t('jobs.form.handler')} rules={[rules.required]} extra={unknown ? <span className="st-timeout">{t('jobs.form.handlerUnknown')}</span> : t('jobs.form.handlerHelp')}>
-          <AutoComplete
-            popupMatchSelectWidth={330}
-            showSearch={{ filterOption: (typed, option) => String(option?.value ?? '').includes(typed) }}
-            options={handlers.map((one) => ({ value: one.name, handler: one }))}
-            optionRender={(option) => <HandlerOption handler={option.data.handler} />}
-            placeholder={executorId ? undefined : t('jobs.form.pickExecutorFirst')}
-          />
+          <HandlerInput />
         </Form.Item>
         {scriptLanguage(handlerName) && <ScriptFields language={scriptLanguage(handlerName) ?? ''} />}
         <Form.Item name={['owner', 'name']} label={t('jobs.form.ownerName')}>
@@ -103,39 +95,13 @@ export function WhatSection() {
           <Input.TextArea maxLength={2000} autoSize={{ minRows: 1, maxRows: 5 }} />
         </Form.Item>
         <div className="wide">
-          <Form.Item name="inputText" label={t('jobs.form.input')} rules={[rules.json]} validateTrigger="onBlur">
-            <JsonEditor label={t('jobs.form.input')} />
+          <Form.Item name="inputText" rules={[rules.json]} validateTrigger={[]} noStyle>
+            <InputEditor label={t('jobs.form.input')} schema={handler?.inputSchema} refused={refused} />
           </Form.Item>
-          {handler && <SchemaHint handler={handler} onExample={(text) => form.setFieldValue('inputText', text)} />}
+          {handler && <SchemaHint handler={handler} />}
         </div>
       </div>
     </Section>
-  )
-}
-
-function HandlerOption({ handler }: { handler: Handler }) {
-  const { t } = useTranslation()
-  return (
-    <div>
-      <span className="mono">{handler.name}</span> {handler.idempotent && <span className="label-chip">{t('jobs.form.handlerIdempotent')}</span>}
-      {handler.description && <div className="muted small">{handler.description}</div>}
-    </div>
-  )
-}
-
-function SchemaHint({ handler, onExample }: { handler: Handler; onExample: (text: string) => void }) {
-  const { t } = useTranslation()
-  if (!handler.inputSchema) return <p className="muted small">{t('jobs.form.noSchema')}</p>
-  return (
-    <details>
-      <summary>{t('jobs.form.schema')}</summary>
-      <pre className="code-block" style={{ margin: '6px 0' }} tabIndex={0} role="region" aria-label={t('jobs.form.schema')}>
-        {JSON.stringify(handler.inputSchema, null, 2)}
-      </pre>
-      <Button size="small" onClick={() => onExample(JSON.stringify(exampleOf(handler.inputSchema), null, 2))}>
-        {t('jobs.form.fillExample')}
-      </Button>
-    </details>
   )
 }
 
@@ -346,12 +312,11 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>
             <InputNumber precision={0} min={-100} max={100} style={{ width: '100%' }} />
           </Form.Item>
-          <Form.Item name="onSuccess" label={t('jobs.form.callbackSuccess')}>
-            <Input className="mono" maxLength={128} />
-          </Form.Item>
-          <Form.Item name="onFailure" label={t('jobs.form.callbackFailure')}>
-            <Input className="mono" maxLength={128} />
-          </Form.Item>
+          {(['onSuccess', 'onFailure'] as const).map((name) => (
+            <Form.Item key={name} name={name} label={t(`jobs.form.${name === 'onSuccess' ? 'callbackSuccess' : 'callbackFailure'}`)} extra={t('jobs.form.callbackHelp')}>
+              <HandlerInput />
+            </Form.Item>
+          ))}
           <Form.Item name="logLevel" label={t('jobs.form.logLevel')}>
             <Select
               options={(['default', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const).map((value) => ({

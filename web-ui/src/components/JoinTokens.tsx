@@ -67,7 +67,7 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
       render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses, max: one.maxUses }) : one.uses}</span>,
     },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
-    { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },
+    { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('tokens.forever')} /> },
     {
       key: 'actions',
       title: t('field.actions'),

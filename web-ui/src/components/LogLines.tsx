@@ -13,6 +13,7 @@ const NEAR_END = 50
 
 /** As .log-scroll in styles.css. */
 const MAX_HEIGHT_PX = 560
+const EMPTY_HEIGHT_PX = 76
 
 interface Props {
   log: LogSnapshot
@@ -86,7 +87,7 @@ export function LogLines(props: Props) {
         aria-label={t('runs.log.region')}
         tabIndex={0}
         // A finished short log needs no tall box; a live one keeps its size, so that nothing below moves.
-        style={log.complete && lines.length > 0 ? { height: Math.min(follow.virtual.getTotalSize() + 12, MAX_HEIGHT_PX) } : undefined}
+        style={log.complete ? { height: Math.min(Math.max(follow.virtual.getTotalSize() + 12, EMPTY_HEIGHT_PX), MAX_HEIGHT_PX) } : undefined}
         onScroll={follow.onScroll}
         onWheel={follow.onIntent}
         onTouchMove={follow.onIntent}

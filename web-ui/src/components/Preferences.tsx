@@ -1,18 +1,18 @@
 // Language and theme, for the top bar and for the pages before signing in.
 import { BulbOutlined, GlobalOutlined } from '@ant-design/icons'
-import { Button, Dropdown } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { setLang } from '../i18n'
 import type { Lang, ThemeChoice } from '../lib/prefs'
 import { useLang } from './hooks'
+import { MenuButton } from './MenuButton'
 import { useTheme } from './themeContext'
 
 export function LanguageMenu() {
   const { t } = useTranslation()
   const lang = useLang()
   return (
-    <Dropdown
-      trigger={['click']}
+    <MenuButton
+      button={{ icon: <GlobalOutlined />, 'aria-label': t('user.language'), title: t('user.language') }}
       menu={{
         selectable: true,
         selectedKeys: [lang],
@@ -23,9 +23,7 @@ export function LanguageMenu() {
         ],
         onClick: ({ key }) => void setLang(key as Lang),
       }}
-    >
-      <Button type="text" icon={<GlobalOutlined />} aria-label={t('user.language')} title={t('user.language')} />
-    </Dropdown>
+    />
   )
 }
 
@@ -34,16 +32,14 @@ export function ThemeMenu() {
   const { choice, setChoice } = useTheme()
   const choices: ThemeChoice[] = ['system', 'light', 'dark']
   return (
-    <Dropdown
-      trigger={['click']}
+    <MenuButton
+      button={{ icon: <BulbOutlined />, 'aria-label': t('user.theme'), title: t('user.theme') }}
       menu={{
         selectable: true,
         selectedKeys: [choice],
         items: choices.map((key) => ({ key, label: t(`user.${key}`) })),
         onClick: ({ key }) => setChoice(key as ThemeChoice),
       }}
-    >
-      <Button type="text" icon={<BulbOutlined />} aria-label={t('user.theme')} title={t('user.theme')} />
-    </Dropdown>
+    />
   )
 }

@@ -15,7 +15,9 @@ import { randomKey } from '../lib/misc'
 import { loadFlag, saveFlag } from '../lib/prefs'
 import { useShowError } from './hooks'
 import { Misfits } from './Misfits'
-import { inputText, JsonEditor, parseInput } from './JsonEditor'
+import { InputEditor, useHandler } from './InputEditor'
+import { inputText, parseInput } from './JsonEditor'
+import type { Refused } from './SchemaForm'
 
 export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
@@ -31,6 +33,8 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
   // Lists come without input, so the job is asked for in full.
   const full = useQuery(queries.job(job.id))
   const instances = useQuery(queries.instances(job.executor.id, {}))
+  const handler = useHandler(job.executor.id, job.handler)
+  const [refused, setRefused] = useState<Refused>()
   const online = (instances.data?.items ?? []).filter((one) => one.state === 'online')
   const text = edited ?? inputText(full.data?.input)
   const parsed = parseInput(text)
@@ -55,6 +59,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
     } catch (err) {
       setBusy(false)
       if (!isApiError(err, 'unfit_input')) return showError(err)
+      setRefused({ value: parsed.value, items: err.items })
       const anyway = await modal.confirm({
         title: t('jobs.form.unfitTitle', { name: job.handler }),
         content: <Misfits items={err.items} />,
@@ -79,9 +84,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
         {instances.isSuccess && online.length === 0 && (
           <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.run.offline', { timeout: wireDuration(job.dispatchTimeout, t) })} />
         )}
-        <Form.Item label={t('jobs.run.input')} validateStatus={parsed.ok ? undefined : 'error'} help={parsed.ok ? undefined : t('jobs.form.inputBad', { message: parsed.message })}>
-          <JsonEditor value={text} onChange={setEdited} label={t('jobs.run.input')} invalid={!parsed.ok} />
-        </Form.Item>
+        <InputEditor id="run-input" label={t('jobs.run.input')} schema={handler?.inputSchema} value={text} onChange={setEdited} refused={refused} />
         <Form.Item label={t('jobs.run.instance')} htmlFor="run-instance">
           <Select
             id="run-instance"

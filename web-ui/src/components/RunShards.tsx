@@ -26,10 +26,10 @@ export function RunShards({ run }: { run: RunDetail }) {
   const columns: Column<Run>[] = [
     { key: 'part', title: t('runs.shards.part'), kind: 'title', render: (part) => <PartLink part={part} /> },
     { key: 'state', title: t('field.state'), render: (part) => <RunStateChip state={part.state} fireAt={part.fireAt} /> },
-    { key: 'instance', title: t('runs.list.instance'), render: (part) => (part.instance ? <span className="mono">{part.instance.name}</span> : '—') },
+    { key: 'instance', title: t('runs.list.instance'), render: (part) => (part.instance ? <Instance of={part.instance} /> : '—') },
     { key: 'attempt', title: t('runs.list.attempt'), align: 'right', render: (part) => <span className="num">{part.attempt === 0 ? '—' : `${part.attempt}/${part.maxAttempts}`}</span> },
     { key: 'duration', title: t('runs.list.duration'), align: 'right', render: (part) => <DurationText ms={part.durationMs} /> },
-    { key: 'why', title: t('runs.detail.why'), render: (part) => <span style={{ overflowWrap: 'anywhere' }}>{part.error || reasonText(part, t)}</span> },
+    { key: 'why', title: t('runs.detail.why'), render: (part) => <Why text={part.error || reasonText(part, t)} /> },
   ]
   return (
     <section className="card" aria-label={t('runs.shards.title')}>
@@ -62,6 +62,14 @@ export function RunShards({ run }: { run: RunDetail }) {
     </section>
   )
 }
+
+const Instance = ({ of }: { of: NonNullable<Run['instance']> }) => (
+  <Link to="/runs" search={{ instanceId: of.id }} className="mono">
+    {of.name}
+  </Link>
+)
+
+const Why = ({ text }: { text: string | undefined }) => (text ? <span style={{ overflowWrap: 'anywhere' }}>{text}</span> : null)
 
 function PartLink({ part }: { part: Run }) {
   const { t } = useTranslation()

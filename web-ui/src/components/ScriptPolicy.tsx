@@ -33,7 +33,7 @@ export function ScriptPolicyCard() {
             <span className="muted">
               {data.createdAt ? (
                 <>
-                  {t('scripts.policyBy', { who: data.createdBy })} · <RelativeTime at={data.createdAt} /> {data.note}
+                  {t('scripts.policyBy', { who: data.createdBy })} · <RelativeTime at={data.createdAt} /> {data.note && `· ${data.note}`}
                 </>
               ) : (
                 t('scripts.policyNever')

@@ -18,7 +18,7 @@ import {
 } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
-import { Button, Dropdown } from 'antd'
+import { Button } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -26,6 +26,7 @@ import { queries, queryClient } from '../api/queries'
 import { Banners } from './Banners'
 import { Bell } from './Bell'
 import { useCan, useSession, useShowError } from './hooks'
+import { MenuButton } from './MenuButton'
 import { LanguageMenu, ThemeMenu } from './Preferences'
 
 const NavDrawer = lazy(() => import('./NavDrawer'))
@@ -103,8 +104,8 @@ function AccountMenu() {
   }
   const others = tenants.filter((one) => one.id !== tenant.id)
   return (
-    <Dropdown
-      trigger={['click']}
+    <MenuButton
+      button={{ icon: <UserOutlined />, 'aria-label': t('user.menu', { name: user.username }), children: <span className="only-wide">{user.username}</span> }}
       menu={{
         onClick: (info) => void onClick(info),
         items: [
@@ -117,11 +118,7 @@ function AccountMenu() {
           { key: 'out', label: t('user.signOut') },
         ],
       }}
-    >
-      <Button type="text" icon={<UserOutlined />} aria-label={t('user.menu', { name: user.username })}>
-        <span className="only-wide">{user.username}</span>
-      </Button>
-    </Dropdown>
+    />
   )
 }
 

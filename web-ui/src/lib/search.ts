@@ -78,6 +78,7 @@ function instant(value: unknown): string | undefined {
 export interface JobsSearch {
   q?: string
   executorId?: string
+  handler?: string
   state?: JobState
   label?: string
   owner?: string
@@ -89,6 +90,7 @@ export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
   return clean({
     q: text(raw.q),
     executorId: id(raw.executorId),
+    handler: text(raw.handler),
     state: oneOf(raw.state, ['enabled', 'paused']),
     label: text(raw.label),
     owner: text(raw.owner),

@@ -56,7 +56,7 @@ export function ApiKeysPage() {
     },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     { key: 'used', title: t('field.lastUsed'), render: (one) => <RelativeTime at={one.lastUsedAt} fallback={t('field.never')} /> },
-    { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('field.never')} /> },
+    { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('tokens.forever')} /> },
     {
       key: 'actions',
       title: t('field.actions'),

@@ -1,8 +1,8 @@
 // Writing a calendar. Days and windows are lines of text: they are typed,
 // pasted and sorted; pickers put lines in.
 import { useQuery } from '@tanstack/react-query'
-import { Link, useBlocker, useNavigate, useParams } from '@tanstack/react-router'
-import { Alert, App, Button, Form, Input, Select } from 'antd'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { App, Button, Form, Input, Select } from 'antd'
 import { useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -12,8 +12,10 @@ import type { Calendar, CalendarSpec } from '../api/types'
 import { DayLines, WindowLines } from '../components/CalendarLines'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
+import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
 import { ErrorState } from '../components/States'
+import { useLeaveGuard } from '../components/useLeaveGuard'
 import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
 import { allZones } from '../lib/time'
 import { PageSkeleton } from './JobPage'
@@ -58,7 +60,7 @@ export function CalendarEditPage() {
 
 function CalendarForm({ stored }: { stored?: Calendar }) {
   const { t } = useTranslation()
-  const { message, modal } = App.useApp()
+  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
   const [form] = Form.useForm<CalendarFields>()
@@ -70,19 +72,7 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
   const dirty = () => !saved.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify({ ...initial })
   const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
 
-  useBlocker({
-    enableBeforeUnload: dirty,
-    shouldBlockFn: async () => {
-      if (!dirty()) return false
-      return !(await modal.confirm({
-        title: t('jobs.form.leaveTitle'),
-        content: t('jobs.form.leaveHelp'),
-        okText: t('jobs.form.leave'),
-        cancelText: t('jobs.form.stay'),
-        autoFocusButton: 'cancel',
-      }))
-    },
-  })
+  useLeaveGuard(dirty)
 
   const write = (spec: CalendarSpec, version: number) => (stored ? api.updateCalendar(stored.id, version, spec) : api.createCalendar(spec))
   const save = async (version: number) => {
@@ -124,23 +114,17 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
     >
       <div className="stack">
         {theirs && (
-          <Alert
-            type="warning"
-            showIcon
+          <Overwrite
             title={t('calendars.conflictTitle')}
-            description={
-              <div className="stack" style={{ gap: 8 }}>
-                <p>{t('calendars.conflictHelp', { n: theirs.version })}</p>
-                <div className="row">
-                  <a href={`/calendars/${theirs.id}`} target="_blank" rel="noreferrer">
-                    {t('calendars.conflictLook', { n: theirs.version })}
-                  </a>
-                  <Button onClick={() => void save(theirs.version)} loading={busy}>
-                    {t('calendars.conflictOver')}
-                  </Button>
-                </div>
-              </div>
+            help={t('calendars.conflictHelp', { n: theirs.version })}
+            look={
+              <a href={`/calendars/${theirs.id}`} target="_blank" rel="noreferrer">
+                {t('calendars.conflictLook', { n: theirs.version })}
+              </a>
             }
+            action={t('calendars.conflictOver')}
+            busy={busy}
+            onAction={() => void save(theirs.version)}
           />
         )}
         <section className="card form-fields">

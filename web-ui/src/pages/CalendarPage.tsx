@@ -9,6 +9,7 @@ import { api } from '../api/endpoints'
 import { queries, queryClient, refreshCalendars } from '../api/queries'
 import type { Blackout, Calendar, CalendarDay, Id } from '../api/types'
 import { CalendarVersions } from '../components/CalendarVersions'
+import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
@@ -64,15 +65,6 @@ export function CalendarPage() {
         <CalendarVersions calendar={data} />
       </div>
     </Page>
-  )
-}
-
-function Fact({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

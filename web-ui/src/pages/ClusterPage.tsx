@@ -5,8 +5,10 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Cluster, ClusterNode } from '../api/types'
 import { ClusterAlerts } from '../components/ClusterAlerts'
+import { useSession } from '../components/hooks'
 import { PartitionMap } from '../components/PartitionMap'
 import { Page } from '../components/Page'
+import { Refusals } from '../components/Refusals'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { NodeStateChip } from '../components/StateChip'
 import { Blank, ErrorState } from '../components/States'
@@ -21,6 +23,7 @@ const EXACT_MS = 5
 export function ClusterPage() {
   const { t } = useTranslation()
   const cluster = useQuery(queries.cluster())
+  const platform = useSession()?.user.platformAdmin ?? false
   if (cluster.error && !cluster.data) return <ErrorState error={cluster.error} onRetry={() => void cluster.refetch()} />
   if (!cluster.data) return <PageSkeleton />
   const { data } = cluster
@@ -30,6 +33,7 @@ export function ClusterPage() {
         <ClusterAlerts cluster={data} />
         <Tiles cluster={data} />
         <Nodes cluster={data} error={cluster.error} updatedAt={cluster.dataUpdatedAt} />
+        {platform && <Refusals />}
         <PartitionMap cluster={data} />
       </div>
     </Page>

@@ -6,6 +6,7 @@ import { Checkbox } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { ExecutorDetail, Handler, HandlerVersion, Instance } from '../api/types'
+import { Denials, DenyButton } from '../components/Denials'
 import { useCan } from '../components/hooks'
 import { JoinTokens } from '../components/JoinTokens'
 import { LimitButton, Running, Waiting } from '../components/Limits'
@@ -60,6 +61,7 @@ export function ExecutorPage() {
         <Instances executor={data} />
         <Handlers executor={data} />
         {canAdmin && <JoinTokens executor={data} />}
+        {canAdmin && <Denials executorId={data.id} />}
       </div>
     </Page>
   )
@@ -74,7 +76,7 @@ function ExecutorLimit({ executor }: { executor: ExecutorDetail }) {
   if (!limit) return null
   return (
     <section className="card row" aria-label={t('limits.ofExecutor')}>
-      <h2>{t('limits.ofExecutor')}</h2>
+      <h2 style={{ margin: 0 }}>{t('limits.ofExecutor')}</h2>
       {limit.maxRunning > 0 ? (
         <>
           <Running row={limit} /> <Waiting row={limit} />
@@ -91,6 +93,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
   const { gone } = useSearch({ from: '/app/executors/$executorId' })
   const navigate = useNavigate()
+  const canAdmin = useCan('admin')
   const instances = useQuery(queries.instances(executor.id, gone ? { includeGone: true } : {}))
   const columns: Column<Instance>[] = [
     {
@@ -157,6 +160,9 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       ),
     },
   ]
+  if (canAdmin) {
+    columns.push({ key: 'actions', title: t('field.actions'), kind: 'actions', render: (one) => one.state !== 'gone' && <DenyButton executorId={executor.id} instance={one} /> })
+  }
   return (
     <section className="card flush" aria-label={t('executors.instancesTitle')}>
       <div className="card-head">
@@ -208,7 +214,9 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
       kind: 'title',
       render: (one) => (
         <span className="row tight">
-          <strong className="mono">{one.name}</strong>
+          <Link to="/jobs" search={{ executorId: executor.id, handler: one.name }}>
+            <strong className="mono">{one.name}</strong>
+          </Link>
           {one.idempotent && <span className="label-chip">{t('executors.idempotent')}</span>}
         </span>
       ),
@@ -218,7 +226,9 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
       key: 'schema',
       title: t('executors.inputSchema'),
       render: (one) =>
-        one.inputSchema ? (
+        one.inputSchema && !fieldsOfSchema(one.inputSchema) ? (
+          <span className="muted">{t('jobs.detail.noInput')}</span>
+        ) : one.inputSchema ? (
           <details>
             <summary>{fieldsOfSchema(one.inputSchema)}</summary>
             <pre className="code-block" style={{ textAlign: 'left' }} tabIndex={0} role="region" aria-label={t('executors.inputSchema')}>
@@ -278,9 +288,10 @@ function Versions({ list }: { list: HandlerVersion[] }) {
   )
 }
 
-/** "day, dryRun": the names of the input's fields, as a summary. */
+/** "day, dryRun": the names of the input's fields, as a summary; "" for none at all. */
 function fieldsOfSchema(schema: unknown): string {
-  const { properties, type } = (schema ?? {}) as { properties?: object; type?: string }
+  const { properties, additionalProperties, type } = (schema ?? {}) as { properties?: object; additionalProperties?: unknown; type?: string }
   const names = Object.keys(properties ?? {})
+  if (names.length === 0 && properties && additionalProperties === false) return ''
   return names.length > 0 ? names.join(', ') : (type ?? 'JSON')
 }

@@ -1,6 +1,6 @@
 // Creating and editing a job: one page, three sections, the next fires beside.
 import { useQuery } from '@tanstack/react-query'
-import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { App, Button, Checkbox, Form } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -11,10 +11,12 @@ import type { Job, JobWrite } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
 import { useCan, useShowError } from '../components/hooks'
 import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
-import { Misfits, misfitText } from '../components/Misfits'
+import { Misfits } from '../components/Misfits'
 import { Page } from '../components/Page'
+import type { Refused } from '../components/SchemaForm'
 import { SchedulePreview } from '../components/SchedulePreview'
 import { ErrorState } from '../components/States'
+import { useLeaveGuard } from '../components/useLeaveGuard'
 import { fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields } from '../lib/jobForm'
 import { PageSkeleton } from './JobPage'
 
@@ -77,25 +79,13 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
   // What the draft stands on; moves when a conflict was settled.
   const [base, setBase] = useState({ write: initial, revision: stored?.revision ?? 0 })
   const [conflict, setConflict] = useState<Conflict>()
+  const [refusedInput, setRefusedInput] = useState<Refused>()
   const [advancedOpen, setAdvancedOpen] = useState(false)
   const [busy, setBusy] = useState(false)
   const dirty = useRef(false)
   const schedule = Form.useWatch('schedule', form)
 
-  useBlocker({
-    enableBeforeUnload: () => dirty.current,
-    shouldBlockFn: async () => {
-      if (!dirty.current) return false
-      const leave = await modal.confirm({
-        title: t('jobs.form.leaveTitle'),
-        content: t('jobs.form.leaveHelp'),
-        okText: t('jobs.form.leave'),
-        cancelText: t('jobs.form.stay'),
-        autoFocusButton: 'cancel',
-      })
-      return !leave
-    },
-  })
+  useLeaveGuard(() => dirty.current)
 
   const save = async (allow: Lenient = {}) => {
     const fields = form.getFieldsValue(true) as JobFields
@@ -133,7 +123,7 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
       return anyway ? save({ ...allow, allowUnknownHandler: true }) : form.scrollToField('handler', { focus: true })
     }
     if (isApiError(err, 'unfit_input')) {
-      form.setFields([{ name: 'inputText' as never, errors: err.items.map(misfitText) }])
+      setRefusedInput({ value: mine.input, items: err.items })
       const anyway = await modal.confirm({
         title: t('jobs.form.unfitTitle', { name: mine.handler }),
         content: <Misfits items={err.items} />,
@@ -174,7 +164,7 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     >
       <div className="form-grid">
         <div className="stack">
-          <WhatSection />
+          <WhatSection refused={refusedInput} />
           <WhenSection />
           <HowSection advancedOpen={advancedOpen} onAdvanced={setAdvancedOpen} secretSet={stored?.alert.webhookSecretSet ?? false} />
         </div>

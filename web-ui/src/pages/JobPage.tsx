@@ -3,11 +3,11 @@ import { EditOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Alert } from 'antd'
-import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Job } from '../api/types'
 import { DeclaredNote } from '../components/DeclaredNote'
+import { Fact } from '../components/Fact'
 import { FieldDiffTable } from '../components/FieldDiffTable'
 import { FireList } from '../components/FireList'
 import { useCan } from '../components/hooks'
@@ -106,15 +106,6 @@ export function PageSkeleton() {
   )
 }
 
-function Fact({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 export function JobOverviewTab() {
   const { t } = useTranslation()
   const jobId = useJobId()
@@ -167,6 +158,13 @@ function JobWhat({ job }: { job: Job }) {
         <Fact label={t('jobs.form.handler')}>
           <span className="mono">{job.handler}</span>
         </Fact>
+        {job.script && (
+          <Fact label={t('scripts.jobScript')}>
+            <ScriptLink id={job.script.id} />{' '}
+            <span className="muted">· {job.script.revision ? t('scripts.revisionN', { n: job.script.revision }) : t('scripts.jobNewest')}</span>
+            {job.script.args.length > 0 && <div className="mono small">{job.script.args.join(' ')}</div>}
+          </Fact>
+        )}
         <Fact label={t('jobs.form.owner')}>
           {job.owner.name || '—'} {job.owner.email && <span className="muted">{job.owner.email}</span>}
         </Fact>
@@ -221,10 +219,12 @@ function JobWhen({ job }: { job: Job }) {
         <Fact label={t('jobs.list.nextFire')}>
           <NextFire job={job} />
         </Fact>
-        <Fact label={t('jobs.form.misfirePolicy')}>
-          {t(MISFIRE[job.misfire.policy])}
-          <span className="muted"> (&gt; {wireDuration(job.misfire.threshold, t) || '0'})</span>
-        </Fact>
+        {job.schedule.kind !== 'none' && (
+          <Fact label={t('jobs.form.misfirePolicy')}>
+            {t(MISFIRE[job.misfire.policy])}
+            <span className="muted"> (&gt; {wireDuration(job.misfire.threshold, t) || '0'})</span>
+          </Fact>
+        )}
         {job.schedule.calendars && job.schedule.calendars.length > 0 && (
           <Fact label={t('calendars.inJob')}>
             {job.schedule.calendars.map((one, i) => (
@@ -314,11 +314,39 @@ function JobHow({ job }: { job: Job }) {
         <Fact label={t('jobs.form.timeout')}>{wireDuration(job.timeout, t) || none}</Fact>
         <Fact label={t('jobs.form.dispatchTimeout')}>{wireDuration(job.dispatchTimeout, t) || none}</Fact>
         <Fact label={t('jobs.form.onLost')}>{t(`jobs.form.onLost_${job.onLost}`)}</Fact>
+        {job.onSuccess && (
+          <Fact label={t('jobs.form.callbackSuccess')}>
+            <Callback job={job} handler={job.onSuccess} />
+          </Fact>
+        )}
+        {job.onFailure && (
+          <Fact label={t('jobs.form.callbackFailure')}>
+            <Callback job={job} handler={job.onFailure} />
+          </Fact>
+        )}
         <Fact label={t('jobs.form.alert')}>
           {job.alert.onFailure ? [job.owner.email, ...job.alert.emails, job.alert.webhookUrl].filter(Boolean).join(', ') || none : none}
         </Fact>
       </dl>
     </section>
+  )
+}
+
+function ScriptLink({ id }: { id: string }) {
+  const script = useQuery(queries.script(id))
+  return (
+    <Link to="/scripts/$scriptId" params={{ scriptId: id }}>
+      {script.data?.name ?? id}
+    </Link>
+  )
+}
+
+/** Leads to the runs of a callback: they belong to a job of its own. */
+function Callback({ job, handler }: { job: Job; handler: string }) {
+  return (
+    <Link to="/runs" search={{ q: `callback:${job.executor.name}/${handler}` }} className="mono">
+      {handler}
+    </Link>
   )
 }
 

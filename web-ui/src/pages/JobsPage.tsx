@@ -80,6 +80,7 @@ export function JobsPage() {
             { value: 'updatedAt', label: `${t('jobs.list.sort')}: ${t('jobs.list.sortUpdated')}` },
           ]}
         />
+        {search.handler && <Button onClick={() => go({ handler: undefined })}>{t('jobs.list.handler', { handler: search.handler })} ✕</Button>}
         {search.label && <Button onClick={() => go({ label: undefined })}>{t('jobs.list.label', { label: search.label })} ✕</Button>}
         {filtered && (
           <Button type="link" onClick={() => setSearch(search.sort ? { sort: search.sort } : {})}>

@@ -1,19 +1,20 @@
 // One run: what happened, why, and its live log.
 import { RedoOutlined, StopOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { Alert, App, Button, Input, Modal, Progress } from 'antd'
-import { useState, type ReactNode } from 'react'
+import { Link, useParams } from '@tanstack/react-router'
+import { Alert, App, Button, Input, Progress } from 'antd'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isFinal, queries, queryClient, refreshJobs } from '../api/queries'
 import type { Explanation, RunDetail } from '../api/types'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../components/Explain'
+import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
-import { inputText, JsonEditor, parseInput } from '../components/JsonEditor'
 import { JsonView } from '../components/JsonView'
 import { LogView } from '../components/LogView'
 import { Page } from '../components/Page'
+import { RetryDialog } from '../components/RetryDialog'
 import { RunShards } from '../components/RunShards'
 import { RunTimeline } from '../components/RunTimeline'
 import { RunStateChip } from '../components/StateChip'
@@ -63,9 +64,15 @@ function Content({ run }: { run: RunDetail }) {
         <RunErrors run={run} />
         {run.stage ? <RunShards run={run} /> : <LogView run={run} />}
         <section className="card">
-          <h2>{t('runs.detail.timeline')}</h2>
-          {!run.stage && <RunTimeline run={run} />}
-          <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
+          {run.stage ? (
+            <h2>{t('explain.steps')}</h2>
+          ) : (
+            <>
+              <h2>{t('runs.detail.timeline')}</h2>
+              <RunTimeline run={run} />
+              <h3 style={{ margin: '14px 0 6px' }}>{t('explain.steps')}</h3>
+            </>
+          )}
           {explain.data ? (
             <ExplainSteps explanation={explain.data} />
           ) : explain.error ? (
@@ -96,15 +103,6 @@ function Content({ run }: { run: RunDetail }) {
   )
 }
 
-function Fact({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanation | undefined }) {
   const { t } = useTranslation()
   const reason = reasonText(run, t)
@@ -117,7 +115,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
         </Fact>
         <Fact label={t('runs.list.cause')}>
           {t(`runs.cause.${run.cause}`)}
-          {run.requestedBy && <span className="muted"> · {run.requestedBy}</span>}
+          <Requester by={run.requestedBy} />
         </Fact>
         <Fact label={t('runs.list.lateness')}>
           <DurationText ms={run.latenessMs} />
@@ -141,7 +139,15 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
           </Link>{' '}
           <span className="mono muted">{run.handler}</span>
         </Fact>
-        <Fact label={t('runs.list.instance')}>{run.instance ? <span className="mono">{run.instance.name}</span> : '—'}</Fact>
+        <Fact label={t('runs.list.instance')}>
+          {run.instance ? (
+            <Link to="/runs" search={{ instanceId: run.instance.id }} className="mono">
+              {run.instance.name}
+            </Link>
+          ) : (
+            '—'
+          )}
+        </Fact>
         <Fact label={t('runs.detail.revision')}>
           <Link to="/jobs/$jobId/revisions" params={{ jobId: run.jobId }} className="num">
             {run.jobRevision}
@@ -167,7 +173,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
             </span>
           </Fact>
         )}
-        {run.message && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
+        {run.message && !run.stage && <Fact label={t('runs.detail.why')}>{run.message}</Fact>}
         {run.note && <Fact label={t('field.note')}>{run.note}</Fact>}
         {run.notBefore && run.notBefore > run.fireAt && (run.state === 'due' || run.state === 'retry_wait') && (
           <Fact label={t('runs.detail.notBefore')}>
@@ -181,6 +187,25 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
         )}
       </dl>
     </section>
+  )
+}
+
+/** A person, a key, or the run that this one follows. */
+function Requester({ by }: { by: string | undefined }) {
+  if (!by) return null
+  const run = /^run:(\d+)$/.exec(by)?.[1]
+  return (
+    <span className="muted">
+      {' '}
+      ·{' '}
+      {run ? (
+        <Link to="/runs/$runId" params={{ runId: run }} className="mono">
+          {run}
+        </Link>
+      ) : (
+        by
+      )}
+    </span>
   )
 }
 
@@ -301,44 +326,5 @@ function RunActions({ run }: { run: RunDetail }) {
       )}
       {retrying && <RetryDialog run={run} onClose={() => setRetrying(false)} />}
     </>
-  )
-}
-
-function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
-  const { t } = useTranslation()
-  const { message } = App.useApp()
-  const navigate = useNavigate()
-  const showError = useShowError()
-  const original = inputText(run.input)
-  const [text, setText] = useState(original)
-  const [busy, setBusy] = useState(false)
-  const parsed = parseInput(text)
-  const submit = async () => {
-    if (!parsed.ok) return
-    setBusy(true)
-    try {
-      const next = await api.retryRun(run.id, text === original ? {} : { input: parsed.value })
-      message.success(t('runs.detail.retried', { id: next.id }))
-      refreshJobs()
-      onClose()
-      await navigate({ to: '/runs/$runId', params: { runId: next.id } })
-    } catch (err) {
-      showError(err)
-      setBusy(false)
-    }
-  }
-  return (
-    <Modal
-      open
-      title={t('runs.detail.retryTitle')}
-      okText={t('runs.detail.retry')}
-      cancelText={t('action.cancel')}
-      okButtonProps={{ disabled: !parsed.ok, loading: busy }}
-      onOk={() => void submit()}
-      onCancel={onClose}
-    >
-      <JsonEditor value={text} onChange={setText} label={t('jobs.run.input')} invalid={!parsed.ok} />
-      {!parsed.ok && <p className="st-failed small">{t('jobs.form.inputBad', { message: parsed.message })}</p>}
-    </Modal>
   )
 }

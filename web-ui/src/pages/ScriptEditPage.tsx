@@ -1,6 +1,6 @@
 // Writing a script: each save is a revision with its author and a note.
 import { useQuery } from '@tanstack/react-query'
-import { Link, useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Alert, App, Button, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -10,8 +10,10 @@ import { queries, queryClient, refreshScripts } from '../api/queries'
 import type { Script, ScriptLanguage } from '../api/types'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
+import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
 import { ErrorState } from '../components/States'
+import { useLeaveGuard } from '../components/useLeaveGuard'
 import { languageOptions } from '../lib/script'
 import { PageSkeleton } from './JobPage'
 
@@ -64,7 +66,7 @@ interface Fields {
 
 function ScriptForm({ stored }: { stored?: Script }) {
   const { t } = useTranslation()
-  const { message, modal } = App.useApp()
+  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
   const policy = useQuery(queries.scriptPolicy())
@@ -83,19 +85,7 @@ function ScriptForm({ stored }: { stored?: Script }) {
   const saved = useRef(false)
   const dirty = () => !saved.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify({ ...initial })
 
-  useBlocker({
-    enableBeforeUnload: dirty,
-    shouldBlockFn: async () => {
-      if (!dirty()) return false
-      return !(await modal.confirm({
-        title: t('jobs.form.leaveTitle'),
-        content: t('jobs.form.leaveHelp'),
-        okText: t('jobs.form.leave'),
-        cancelText: t('jobs.form.stay'),
-        autoFocusButton: 'cancel',
-      }))
-    },
-  })
+  useLeaveGuard(dirty)
 
   const save = async (revision: number) => {
     const { name, description, content, note, ...rest } = form.getFieldsValue(true) as Fields
@@ -121,20 +111,12 @@ function ScriptForm({ stored }: { stored?: Script }) {
       <div className="stack">
         {policy.data && !policy.data.languages.includes(language) && <Alert type="warning" showIcon title={t('scripts.offFor')} description={t('scripts.policyAsk')} />}
         {theirs && (
-          <Alert
-            type="warning"
-            showIcon
+          <Overwrite
             title={t('scripts.conflictTitle')}
-            description={
-              <div className="stack" style={{ gap: 8 }}>
-                <p>{t('scripts.conflictHelp', { n: theirs.revision })}</p>
-                <div className="row">
-                  <Button onClick={() => void save(theirs.revision)} loading={busy}>
-                    {t('scripts.conflictOver')}
-                  </Button>
-                </div>
-              </div>
-            }
+            help={t('scripts.conflictHelp', { n: theirs.revision })}
+            action={t('scripts.conflictOver')}
+            busy={busy}
+            onAction={() => void save(theirs.revision)}
           />
         )}
         <section className="card form-fields">

@@ -9,6 +9,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshScripts } from '../api/queries'
 import type { Script, ScriptRevision } from '../api/types'
+import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
@@ -31,24 +32,16 @@ export function ScriptPage() {
       <div className="stack">
         <section className="card">
           <dl className="facts">
-            <div>
-              <dt>{t('scripts.language')}</dt>
-              <dd>{SCRIPT_LANGUAGES[data.language]}</dd>
-            </div>
-            <div>
-              <dt>{t('scripts.revision')}</dt>
-              <dd className="num">{data.revision}</dd>
-            </div>
-            <div>
-              <dt>{t('field.updated')}</dt>
-              <dd>
-                {data.updatedBy} · <RelativeTime at={data.updatedAt} />
-              </dd>
-            </div>
-            <div>
-              <dt>{t('scripts.digest')}</dt>
-              <dd className="mono small">{data.sha256?.slice(0, 16)}…</dd>
-            </div>
+            <Fact label={t('scripts.language')}>{SCRIPT_LANGUAGES[data.language]}</Fact>
+            <Fact label={t('scripts.revision')}>
+              <span className="num">{data.revision}</span>
+            </Fact>
+            <Fact label={t('field.updated')}>
+              {data.updatedBy} · <RelativeTime at={data.updatedAt} />
+            </Fact>
+            <Fact label={t('scripts.digest')}>
+              <span className="mono small">{data.sha256?.slice(0, 16)}…</span>
+            </Fact>
           </dl>
         </section>
         <div className="grid-2">

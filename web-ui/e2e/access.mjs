@@ -1,0 +1,81 @@
+// Who may: join tokens, users, roles.
+import assert from 'node:assert/strict'
+import { axe, env, newPage, settled, shot } from './browser.mjs'
+import { browser, go, jobName, made, page, signIn, test } from './world.mjs'
+
+test('a join token is shown once, with a program to copy', async () => {
+  await go('/executors')
+  await page.locator('a.exec-card').first().click()
+  await page.getByRole('button', { name: 'New join token' }).waitFor()
+  made.executor = new URL(page.url()).pathname
+  await page.getByRole('button', { name: 'New join token' }).click()
+  await page.getByRole('dialog').getByLabel('Name').fill(jobName)
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('dialog').getByText('cjt_').waitFor()
+  assert.match(await page.getByRole('dialog').innerText(), /executor\.Handle/)
+  await settled(page)
+  await shot(page, 'join-token')
+  assert.deepEqual(await axe(page), [])
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+  await page.getByRole('button', { name: `Revoke: ${jobName}` }).click()
+  await settled(page) // a click on a dialog that still moves may miss
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('button', { name: `Revoke: ${jobName}` }).waitFor({ state: 'detached' })
+})
+
+test('a process is kept out, and the cluster page says who was turned away, why and what to do', async () => {
+  await go(made.executor)
+  await page.getByRole('button', { name: /^Keep out/ }).first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Reason').fill('smoke test')
+  await settled(page)
+  assert.deepEqual(await axe(page), [])
+  await dialog.getByRole('button', { name: 'Keep out' }).click()
+  await page.getByRole('region', { name: 'Kept out' }).getByText('smoke test').waitFor()
+  await go('/cluster')
+  const row = page.getByRole('region', { name: 'Turned away' }).getByRole('row').filter({ hasText: 'An administrator keeps it out.' })
+  await row.waitFor()
+  assert.match(await row.innerText(), /allow it again on the page of the executor/)
+})
+
+test('a new user must choose a password, and a viewer sees no controls', async () => {
+  await go('/settings/users')
+  await page.getByRole('button', { name: 'New user' }).click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('User name').fill(jobName)
+  await form.getByRole('button', { name: 'Create' }).click()
+  const secret = page.getByRole('dialog').locator('pre')
+  await secret.waitFor()
+  const first = (await secret.innerText()).trim()
+  await settled(page)
+  await shot(page, 'user-created')
+  assert.deepEqual(await axe(page), [])
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+
+  const viewer = await newPage(browser)
+  viewer.expect(/401.*\/auth\/refresh/)
+  await signIn(viewer.page, first, jobName)
+  await viewer.page.waitForURL('**/password**')
+  await viewer.page.getByLabel('Current password').fill(first)
+  await viewer.page.getByLabel('New password', { exact: true }).fill('a password of my own')
+  await viewer.page.getByLabel('New password again').fill('a password of my own')
+  await settled(viewer.page)
+  await shot(viewer.page, 'password')
+  assert.deepEqual(await axe(viewer.page), [])
+  await viewer.page.getByRole('button', { name: 'Change password' }).click()
+  await viewer.page.waitForURL('**/overview')
+  await viewer.page.goto(`${env.url}/jobs`)
+  await viewer.page.getByRole('row').nth(1).waitFor()
+  for (const name of [/^Run now/, /^Pause/, /^More actions/, 'New job']) {
+    assert.equal(await viewer.page.getByRole('button', { name }).count(), 0, String(name))
+  }
+  assert.equal(await viewer.page.getByRole('link', { name: 'Users' }).count(), 0)
+  await viewer.page.goto(`${env.url}/jobs/new`)
+  await viewer.page.getByText('Your role does not allow this').waitFor()
+  assert.deepEqual(viewer.errors, [])
+  await viewer.context.close()
+
+  await page.getByRole('button', { name: `Delete: ${jobName}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('button', { name: `Delete: ${jobName}` }).waitFor({ state: 'detached' })
+})

@@ -1,0 +1,35 @@
+// What is left at the end.
+import assert from 'node:assert/strict'
+import { env } from './browser.mjs'
+import { go, jobName, made, page, session, test } from './world.mjs'
+
+test('delete the job', async () => {
+  await go(made.job)
+  await page.getByRole('button', { name: `More actions for ${jobName}` }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('It will not fire again.').waitFor()
+  // Enter must not destroy: the focus stands on the way out.
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Cancel')
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.waitForURL((url) => url.pathname === '/jobs')
+})
+
+test('a process that was kept out is allowed again', async () => {
+  await go(made.executor)
+  const out = page.getByRole('region', { name: 'Kept out' })
+  await out.getByRole('button', { name: /^Allow again/ }).click()
+  await out.getByText('Nobody is kept out.').waitFor()
+})
+
+test('sign out leads to the sign-in page and stays there', async () => {
+  await page.getByRole('button', { name: `Account of ${env.user}` }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/login**')
+  await page.goto(`${env.url}/jobs`)
+  await page.waitForURL('**/login**')
+})
+
+test('the console stayed free of errors', () => {
+  assert.deepEqual(session.errors, [])
+})

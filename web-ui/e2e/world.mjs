@@ -1,0 +1,63 @@
+// What the steps share: the browser, what they have made, and the ways of a
+// person: go, choose, sign in.
+import { after, before, test as nodeTest } from 'node:test'
+import { env, launch, newPage, settled, shot } from './browser.mjs'
+
+export const jobName = `e2e-smoke-${Date.now().toString(36)}`
+export let browser
+/** The page of the administrator, with its console errors. */
+export let session
+export let page
+/** Addresses of what the steps have made: job, run, calendar, script, executor. */
+export const made = {}
+
+// The step that failed first: those after it would only wait for what never comes.
+let broken = ''
+
+export function test(name, step) {
+  nodeTest(name, async () => {
+    if (broken) throw new Error(`not run: the step "${broken}" failed`)
+    try {
+      await step()
+    } catch (err) {
+      broken = name
+      await shot(page, 'failed').catch(() => {})
+      throw err
+    }
+  })
+}
+
+before(async () => {
+  browser = await launch()
+  session = await newPage(browser)
+  page = session.page
+})
+
+after(async () => {
+  await browser?.close()
+})
+
+export const go = async (path) => {
+  await page.goto(env.url + path)
+  await settled(page)
+}
+export const heading = (name) => page.getByRole('heading', { level: 1, name })
+
+/** Chooses options of a select by their texts; without a text, the first one. */
+export async function choose(name, ...texts) {
+  const box = page.getByRole('combobox', { name })
+  await box.click()
+  // Other lists, closed before, stay in the page: this is the one of the box.
+  const popup = page.locator(`.ant-select-dropdown:has([id="${await box.getAttribute('aria-controls')}"])`)
+  for (const text of texts) await popup.locator('.ant-select-item-option', text ? { hasText: text } : undefined).first().click()
+}
+
+export async function signIn(target, password, user = env.user) {
+  await target.goto(`${env.url}/login`)
+  await target.getByLabel('User name').fill(user)
+  await target.getByLabel('Password', { exact: true }).fill(password)
+  await target.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+/** A date some days from now. */
+export const inDays = (n) => new Date(Date.now() + n * 86_400_000).toISOString().slice(0, 10)

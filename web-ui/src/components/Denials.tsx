@@ -1,0 +1,120 @@
+// Which processes and certificates of an executor are kept out, whatever they show.
+import { useQuery } from '@tanstack/react-query'
+import { App, Button, Input } from 'antd'
+import { useRef } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import type { Denial, Id, Instance } from '../api/types'
+import { useShowError } from './hooks'
+import { ResourceTable, type Column } from './ResourceTable'
+import { RelativeTime } from './TimeText'
+
+const refresh = (id: Id) => void queryClient.invalidateQueries({ queryKey: queries.executor(id).queryKey })
+
+export function Denials({ executorId }: { executorId: Id }) {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const showError = useShowError()
+  const denials = useQuery(queries.denials(executorId))
+  const allow = async (one: Denial) => {
+    try {
+      await api.deleteDenial(executorId, one.id)
+      message.success(t('denials.allowed'))
+      refresh(executorId)
+    } catch (err) {
+      showError(err)
+    }
+  }
+  const columns: Column<Denial>[] = [
+    {
+      key: 'who',
+      title: t('denials.who'),
+      kind: 'title',
+      render: (one) => (
+        <div style={{ overflowWrap: 'anywhere' }}>
+          <strong>{one.instance || t(`denials.${one.kind}`)}</strong>
+          <div className="muted small mono">{one.subject}</div>
+        </div>
+      ),
+    },
+    { key: 'why', title: t('denials.reason'), render: (one) => one.reason || <span className="muted">—</span> },
+    {
+      key: 'by',
+      title: t('field.created'),
+      render: (one) => (
+        <span>
+          {one.createdBy} · <RelativeTime at={one.createdAt} />
+        </span>
+      ),
+    },
+    {
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) => (
+        <Button size="small" onClick={() => void allow(one)} aria-label={`${t('denials.allow')}: ${one.instance || one.subject}`}>
+          {t('denials.allow')}
+        </Button>
+      ),
+    },
+  ]
+  return (
+    <section className="card flush" aria-label={t('denials.title')}>
+      <div className="card-head">
+        <div>
+          <h2>{t('denials.title')}</h2>
+          <p className="muted small">{t('denials.help')}</p>
+        </div>
+      </div>
+      <ResourceTable
+        label={t('denials.title')}
+        columns={columns}
+        rows={denials.data?.items}
+        rowKey={(one) => one.id}
+        error={denials.error}
+        onRetry={() => void denials.refetch()}
+        empty={<p className="muted empty-line">{t('denials.none')}</p>}
+      />
+    </section>
+  )
+}
+
+/** Ends the sessions of one process and keeps it out. */
+export function DenyButton({ executorId, instance }: { executorId: Id; instance: Instance }) {
+  const { t } = useTranslation()
+  const { modal, message } = App.useApp()
+  const showError = useShowError()
+  const reason = useRef('')
+  const { name } = instance
+  const ask = () => {
+    reason.current = ''
+    modal.confirm({
+      title: t('denials.denyTitle', { name }),
+      content: (
+        <div className="stack">
+          <p>{t('denials.denyHelp')}</p>
+          <Input aria-label={t('denials.reason')} placeholder={t('denials.reason')} maxLength={1000} onChange={(event) => (reason.current = event.target.value)} />
+        </div>
+      ),
+      okText: t('denials.deny'),
+      okButtonProps: { danger: true },
+      cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
+      onOk: async () => {
+        try {
+          await api.createDenial(executorId, { instanceId: instance.id, reason: reason.current.trim() })
+          message.success(t('denials.denied', { name }))
+          refresh(executorId)
+        } catch (err) {
+          showError(err)
+        }
+      },
+    })
+  }
+  return (
+    <Button size="small" danger onClick={ask} aria-label={`${t('denials.deny')}: ${name}`}>
+      {t('denials.deny')}
+    </Button>
+  )
+}

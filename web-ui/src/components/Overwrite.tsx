@@ -1,0 +1,34 @@
+import { Alert, Button } from 'antd'
+import type { ReactNode } from 'react'
+
+interface Props {
+  title: string
+  help: string
+  /** Look at what the other person wrote, if that has a page. */
+  look?: ReactNode
+  action: string
+  busy: boolean
+  onAction: () => void
+}
+
+/** Somebody else saved in between: theirs is kept as a version, and the person decides whether to go on. */
+export function Overwrite({ title, help, look, action, busy, onAction }: Props) {
+  return (
+    <Alert
+      type="warning"
+      showIcon
+      title={title}
+      description={
+        <div className="stack" style={{ gap: 8 }}>
+          <p>{help}</p>
+          <div className="row">
+            {look}
+            <Button onClick={onAction} loading={busy}>
+              {action}
+            </Button>
+          </div>
+        </div>
+      }
+    />
+  )
+}

@@ -1,0 +1,107 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { App, Form } from 'antd'
+import i18next from 'i18next'
+import { useState } from 'react'
+import { I18nextProvider, initReactI18next } from 'react-i18next'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { InputEditor } from '../src/components/InputEditor'
+import type { Refused } from '../src/components/SchemaForm'
+import { en } from '../src/i18n/en'
+
+beforeAll(async () => {
+  vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))
+  vi.stubGlobal('ResizeObserver', class { observe() {} unobserve() {} disconnect() {} })
+  await i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en } }, interpolation: { escapeValue: false } })
+})
+afterEach(cleanup)
+
+const schema = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', description: 'Who pays' },
+    count: { type: 'integer', minimum: 1, default: 3 },
+    tags: { type: 'array', items: { type: 'string' } },
+    address: { type: 'object', properties: { street: { type: 'string' } }, required: ['street'] },
+  },
+  required: ['name'],
+  additionalProperties: false,
+}
+
+let text = ''
+function Harness({ start, of, refused }: { start: string; of: unknown; refused?: Refused }) {
+  const [value, setValue] = useState(start)
+  return (
+    <I18nextProvider i18n={i18next}>
+      <App>
+        <QueryClientProvider client={new QueryClient()}>
+          <Form layout="vertical" component="div">
+            <InputEditor label="Input" schema={of} value={value} onChange={(next) => setValue((text = next))} refused={refused} />
+          </Form>
+        </QueryClientProvider>
+      </App>
+    </I18nextProvider>
+  )
+}
+const show = (start: string, of: unknown = schema, refused?: Refused) => render(<Harness start={start} of={of} refused={refused} />)
+const type = (label: string, value: string) => fireEvent.change(screen.getByLabelText(label), { target: { value } })
+
+describe('InputEditor', () => {
+  it('writes JSON from fields, without those that are empty', () => {
+    show('')
+    expect(screen.getByText('Who pays')).toBeTruthy()
+    expect(screen.getByText('left out: 3')).toBeTruthy()
+    type('name', 'ACME')
+    type('count', '2')
+    type('tags', 'a\nb\n')
+    type('street', 'Main 1')
+    expect(JSON.parse(text)).toEqual({ name: 'ACME', count: 2, tags: ['a', 'b'], address: { street: 'Main 1' } })
+    type('street', '')
+    type('tags', '')
+    expect(JSON.parse(text)).toEqual({ name: 'ACME', count: 2, address: { street: '' } })
+  })
+
+  it('shows what is stored and what is wrong with it once it was left', () => {
+    show('{"name":"ACME","count":0}')
+    expect((screen.getByLabelText('name') as HTMLInputElement).value).toBe('ACME')
+    expect(screen.queryByText('Must be at least 1.')).toBeNull()
+    fireEvent.blur(screen.getByLabelText('count'))
+    expect(screen.getByText('Must be at least 1.')).toBeTruthy()
+  })
+
+  it('shows what the server said at its field, until the field is changed', () => {
+    show('{"count":2}', schema, { value: { count: 2 }, items: [{ location: 'body.input.name', message: 'is missing', pointer: '/name' }] })
+    expect(screen.getByText('is missing')).toBeTruthy()
+    type('count', '5')
+    expect(screen.getByLabelText('name').getAttribute('aria-invalid')).toBe('true')
+    type('name', 'ACME')
+    expect(screen.getByLabelText('name').getAttribute('aria-invalid')).toBe('false')
+  })
+
+  it('changes to JSON and back', () => {
+    show('{"name":"ACME"}')
+    fireEvent.click(screen.getByLabelText('JSON'))
+    expect(screen.queryByLabelText('name')).toBeNull()
+    fireEvent.click(screen.getByLabelText('Form'))
+    expect((screen.getByLabelText('name') as HTMLInputElement).value).toBe('ACME')
+  })
+
+  it('stays JSON for an input that the form would lose a part of, and says so', () => {
+    show('{"name":"ACME","colour":"red"}')
+    expect(screen.getByText(/cannot show this input/)).toBeTruthy()
+    expect((screen.getByLabelText('Form') as HTMLInputElement).disabled).toBe(true)
+    expect(screen.queryByLabelText('name')).toBeNull()
+  })
+
+  it('is plain JSON without a schema that it understands', () => {
+    show('{"a":1}', { type: 'object', patternProperties: {} })
+    expect(screen.queryByLabelText('Form')).toBeNull()
+    expect(screen.getByLabelText('Input', { selector: 'textarea' })).toBeTruthy()
+  })
+
+  it('says when there is nothing to fill in', () => {
+    show('', { type: 'object', properties: {}, additionalProperties: false })
+    expect(screen.getByText('The handler takes no input.')).toBeTruthy()
+  })
+})
