@@ -99,8 +99,16 @@ func helloBytes(token string) []byte {
 // cost is F11's.
 var attackerBoot = newBootID()
 
+// connect waits a moment when it fails: the address has no port left then, and
+// looking for one again and again keeps the kernel from everything else.
 func connect(ctx context.Context, v *victim) (raw, bool) {
 	conn, err := from(ctx, attackerHost, v.Wire)
+	if err != nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 	return raw{Conn: conn}, err == nil
 }
 

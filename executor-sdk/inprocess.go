@@ -17,6 +17,7 @@ type fleet interface {
 	Drain(reason string, grace time.Duration)
 	Leave(clean bool)
 	Health() error
+	Beat()
 	Sessions() (now int, opened uint64)
 	DialLogs(ctx context.Context) (net.Conn, error)
 }
@@ -136,6 +137,9 @@ func (f *inProcess) Drain(string, time.Duration) { f.admin.Draining() }
 
 // Leave implements fleet: there is no session to end.
 func (f *inProcess) Leave(bool) {}
+
+// Beat implements fleet: the admin asks for nothing between offers.
+func (f *inProcess) Beat() {}
 
 // Health implements fleet.
 func (f *inProcess) Health() error { return nil }

@@ -46,6 +46,7 @@ type process struct {
 	startedAt    time.Time
 	logger       *slog.Logger
 	journal      *journal.Journal
+	journalDir   string // its share of Config.JournalDir
 	runner       *runner.Runner
 	logs         *logship.Shipper
 	fleet        fleet
@@ -58,6 +59,7 @@ type process struct {
 
 	mu         sync.Mutex // guards what follows
 	superseded []string   // dead boots that no admin node was told of
+	failing    bool       // the journal took nothing when it was asked last
 }
 
 // newProcess opens the journal and puts the rooms together. base is the
@@ -77,10 +79,13 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	}
 	var found journal.Found
 	var err error
-	p.journal, found, err = journal.Open(journal.Options{Dir: p.config.JournalDir, Boot: p.boot, Synced: p.counts.syncs.Add, NoSync: ex.admin != nil})
+	p.journal, found, err = journal.Open(journal.Options{
+		Dir: p.config.JournalDir, Boot: p.boot, Synced: p.counts.syncs.Add, Turned: p.journalTurned, NoSync: ex.admin != nil,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (set Config.JournalDir or %s to a writable folder)", err, envJournal)
 	}
+	p.journalDir = found.Dir
 	p.tellFound(found)
 	p.superseded = found.Boots
 	p.nameInstance(found.Share)
@@ -244,8 +249,28 @@ func (p *process) Load() *proto.Heartbeat {
 	return &proto.Heartbeat{
 		Running: int32(used), Slots: int32(p.config.Slots),
 		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
-		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit,
+		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit, Refusing: p.refuses(),
 	}
+}
+
+// journalTurned lets all nodes know at once whether runs are taken.
+func (p *process) journalTurned() { p.fleet.Beat() }
+
+// refuses reports whether the journal takes nothing, so that no offer can be
+// taken, and says so in the log when that changes.
+func (p *process) refuses() bool {
+	err := p.journal.Err()
+	p.mu.Lock()
+	turned := p.failing != (err != nil)
+	p.failing = err != nil
+	p.mu.Unlock()
+	switch {
+	case turned && err != nil:
+		p.logger.Error("the journal cannot be written: no runs are taken until it can; results are sent all the same", "dir", p.journalDir, "err", err)
+	case turned:
+		p.logger.Info("the journal can be written again: runs are taken", "dir", p.journalDir)
+	}
+	return err != nil
 }
 
 // Up implements session.Events.

@@ -2095,8 +2095,10 @@ type Heartbeat struct {
 	// The routing strategy least_loaded goes by the shares.
 	CpuLimitMilli    int32 `protobuf:"varint,10,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
 	MemoryLimitBytes int64 `protobuf:"varint,11,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// It takes nothing for now, whatever room it has: its journal cannot be written.
+	Refusing      bool `protobuf:"varint,12,opt,name=refusing,proto3" json:"refusing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Heartbeat) Reset() {
@@ -2190,6 +2192,13 @@ func (x *Heartbeat) GetMemoryLimitBytes() int64 {
 		return x.MemoryLimitBytes
 	}
 	return 0
+}
+
+func (x *Heartbeat) GetRefusing() bool {
+	if x != nil {
+		return x.Refusing
+	}
+	return false
 }
 
 type HeartbeatAck struct {
@@ -4611,7 +4620,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\v2\x11.carillon.v1.NodeR\x05nodes\"0\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x97\x02\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xb3\x02\n" +
 	"\tHeartbeat\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
@@ -4622,7 +4631,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\x06parked\x18\a \x01(\bR\x06parked\x12&\n" +
 	"\x0fcpu_limit_milli\x18\n" +
 	" \x01(\x05R\rcpuLimitMilli\x12,\n" +
-	"\x12memory_limit_bytes\x18\v \x01(\x03R\x10memoryLimitBytes\"\\\n" +
+	"\x12memory_limit_bytes\x18\v \x01(\x03R\x10memoryLimitBytes\x12\x1a\n" +
+	"\brefusing\x18\f \x01(\bR\brefusing\"\\\n" +
 	"\fHeartbeatAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x15\n" +
 	"\x06now_ms\x18\x02 \x01(\x03R\x05nowMs\x12#\n" +

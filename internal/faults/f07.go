@@ -13,7 +13,14 @@ import (
 // work starts n jobs that fire at that pace, spread over it, and whose handler
 // works for a while; half of them may be repeated when they are lost.
 func (s *stage) work(ctx context.Context, n int, every time.Duration, ms int64) error {
-	start := time.Now().Truncate(time.Second)
+	if err := s.begin(ctx, workJobs(n, every, ms, time.Now().Truncate(time.Second))); err != nil {
+		return err
+	}
+	return wait(ctx, time.Duration(ms)*time.Millisecond)
+}
+
+// workJobs are the jobs of work.
+func workJobs(n int, every time.Duration, ms int64, start time.Time) []job {
 	jobs := make([]job, n)
 	for i := range jobs {
 		jobs[i] = job{
@@ -24,10 +31,7 @@ func (s *stage) work(ctx context.Context, n int, every time.Duration, ms int64) 
 			jobs[i].handler, jobs[i].onLost, jobs[i].maxAttempts = handlerWorkIdem, "retry", 5
 		}
 	}
-	if err := s.begin(ctx, jobs); err != nil {
-		return err
-	}
-	return wait(ctx, time.Duration(ms)*time.Millisecond)
+	return jobs
 }
 
 // kill is one SIGKILL of one executor.

@@ -124,9 +124,10 @@ func (s *stage) sentence(j *judged) error {
 }
 
 func latenessOf(s verify.Stats) lateness {
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return lateness{Count: s.Count, P50: ms(s.P50), P99: ms(s.P99), Max: ms(s.Max)}
 }
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // executorOf names the executor that a run ran on.
 func executorOf(r verify.Run) string {

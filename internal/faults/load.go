@@ -36,6 +36,17 @@ func (s *stage) loadWithShards(ctx context.Context, n int) error {
 	return s.begin(ctx, jobs)
 }
 
+// mixedJobs are n jobs of the steady load, and beside them handlers that are
+// always under way.
+func mixedJobs(n int) []job {
+	start := time.Now().Truncate(time.Second)
+	jobs := workJobs(20, time.Second, 2500, start)
+	for i := range n {
+		jobs = append(jobs, steadyJob(i, n, start))
+	}
+	return jobs
+}
+
 // begin makes jobs that fire from their creation on. Fire times are judged
 // from the moment at which all of them are there.
 func (s *stage) begin(ctx context.Context, jobs []job) error {

@@ -58,6 +58,8 @@ type fleetPlan struct {
 	env       func(i int) []string
 	// space is the network namespace of executor k; nil = ours.
 	space func(k int) string
+	// prepare changes how executor k is started; may be nil.
+	prepare func(k int, c *lab.Command)
 	// slots of an executor; 0 = 500.
 	slots int
 }
@@ -158,6 +160,9 @@ func (s *stage) addExecutor() (*witnessProcess, error) {
 	w, err := s.startWitness(fmt.Sprintf("executor-%d", k+1), s.tenant, func(c *lab.Command) {
 		if s.plan.space != nil {
 			c.Namespace = s.plan.space(k)
+		}
+		if s.plan.prepare != nil {
+			s.plan.prepare(k, c)
 		}
 	})
 	s.mu.Lock()

@@ -42,7 +42,7 @@ func witness(ctx context.Context, args []string) error {
 	}
 	ex, err := witnessExecutor(out, executor.Config{
 		Name: *name, Addresses: strings.Split(*addresses, ","), Token: executor.Secret(os.Getenv("CARILLON_EXECUTOR_TOKEN")),
-		JournalDir: *journal, Slots: *slots, InstanceName: *instance,
+		JournalDir: *journal, Slots: *slots, InstanceName: *instance, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return err

@@ -149,6 +149,9 @@ func (a *Admin) Launch() error {
 	return err
 }
 
+// Use makes the node's next process run another binary.
+func (a *Admin) Use(binary string) { a.binary = binary }
+
 // Process returns the node's process as it was started last; nil: never.
 func (a *Admin) Process() *Process { return a.process.Load() }
 

@@ -83,6 +83,15 @@ func (p *Process) Ended() bool {
 	}
 }
 
+// ExitCode is what an ended process returned; -1 while it runs, and when a
+// signal has ended it.
+func (p *Process) ExitCode() int {
+	if !p.Ended() {
+		return -1
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
 // Kill ends the process without warning and waits for it.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL) // an error: it has ended already

@@ -115,6 +115,24 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 	require.Equal(t, "killed", p.nextCommand().GetCancels().Cancels[0].Reason)
 }
 
+// An instance that refuses everything for a while has no room, keeps its lease,
+// and lets what waits go on as soon as it takes runs again.
+func TestAnInstanceThatTakesNothingHasNoRoom(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 2)
+	s := get(t, b.rec.joined)
+	beat := func(m *proto.Heartbeat) {
+		p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
+		require.True(t, p.nextControl().GetHeartbeatAck().LeaseRenewed)
+	}
+	beat(&proto.Heartbeat{Seq: 1, Slots: 2, Refusing: true})
+	require.Zero(t, s.Free())
+	require.False(t, s.Reserve(100, 1))
+	beat(&proto.Heartbeat{Seq: 2, Slots: 2})
+	require.Equal(t, room{s, 2}, get(t, b.rec.freed))
+	require.True(t, s.Reserve(100, 1))
+}
+
 func TestHeartbeatIsAcknowledgedAfterTheLeaseWasRenewed(t *testing.T) {
 	b := start(t)
 	p := b.join(bootA, 2)

@@ -28,7 +28,7 @@ func (s *Session) counted(running int) {
 func (s *Session) Reserve(execution, fence int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || s.retiring || s.cause != nil || s.occupied() >= s.slots {
+	if s.draining || s.retiring || s.cause != nil || s.refusing || s.occupied() >= s.slots {
 		return false
 	}
 	s.forgetLocked(attemptKey{execution, fence})

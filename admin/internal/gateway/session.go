@@ -60,6 +60,7 @@ type Session struct {
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
+	refusing bool                  // guarded by mu; it has no room, whatever its slots say
 	retiring bool                  // guarded by mu: it gets no more offers, and is replaced
 	owed     debt                  // guarded by mu: results without their acknowledgement
 	promised int                   // guarded by mu: acceptances without their grant, about
@@ -368,6 +369,9 @@ func (s *Session) isDraining() bool {
 func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.refusing {
+		return 0
+	}
 	return s.slots - s.occupied()
 }
 

@@ -194,11 +194,18 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 		s.slots = int(b.Slots)
 	}
 	s.cpu, s.memory = share(int64(b.CpuMilli), int64(b.CpuLimitMilli)), share(b.MemoryBytes, b.MemoryLimitBytes)
+	turned := s.refusing != b.Refusing
+	s.refusing = b.Refusing
 	leaves := b.Draining && !s.draining
 	s.draining = s.draining || b.Draining
 	s.mu.Unlock()
 	if leaves {
 		g.opt.Sink.Draining(s)
+	}
+	if turned && b.Refusing {
+		g.log.Warn("executor takes nothing: its journal cannot be written", "instance_id", s.Instance)
+	} else if turned {
+		g.log.Info("executor takes runs again", "instance_id", s.Instance)
 	}
 	g.renewals.add(s, b)
 	if room := s.Free(); room > 0 { // attempts of other nodes may have ended

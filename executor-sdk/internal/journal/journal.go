@@ -297,8 +297,12 @@ func callAll(list []func()) {
 
 func (j *Journal) setErr(err error) {
 	j.mu.Lock()
+	turned := (j.err == nil) != (err == nil)
 	j.err = err
 	j.mu.Unlock()
+	if turned {
+		j.options.Turned()
+	}
 }
 
 // drop closes the segment that cannot be trusted. The file stays until a new

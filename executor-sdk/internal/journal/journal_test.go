@@ -199,18 +199,22 @@ func TestDiskFullAndBack(t *testing.T) {
 	dir := t.TempDir()
 	var fail atomic.Bool
 	var syncs atomic.Int64
-	j := open(t, Options{Dir: dir, Boot: "boot1"}, withFaults(&fail, &syncs))
+	var turns atomic.Int64
+	j := open(t, Options{Dir: dir, Boot: "boot1", Turned: func() { turns.Add(1) }}, withFaults(&fail, &syncs))
 	require.NoError(t, j.put(rec(Accepted, 1)))
+	require.Zero(t, turns.Load())
 
 	fail.Store(true)
 	require.ErrorIs(t, j.put(rec(Done, 1, "one")), errDisk)
 	require.ErrorIs(t, j.Err(), errDisk)
 	require.ErrorIs(t, j.put(rec(Accepted, 2)), errDisk)
+	require.Equal(t, int64(1), turns.Load(), "told once")
 	j.Append([]Record{rec(Settled, 2)}, nil, nil)
 
 	fail.Store(false)
 	require.NoError(t, j.put(rec(Accepted, 3)))
 	require.NoError(t, j.Err())
+	require.Equal(t, int64(2), turns.Load())
 	j.stop()
 	require.Equal(t, []string{"1:4:one", "3:2:"}, brief(open(t, Options{Dir: dir, Boot: "boot2"}).found.Entries))
 }

@@ -31,6 +31,9 @@ type Options struct {
 	// Synced is told how long each fsync of records took; may be nil. It must
 	// not wait.
 	Synced func(took time.Duration)
+	// Turned is called when the disk has begun or ceased to refuse writes; may be
+	// nil. It must not wait.
+	Turned func()
 	// NoSync leaves it to the system when bytes reach the disk: for tests, whose
 	// journals need not outlive the machine.
 	NoSync bool
@@ -66,6 +69,9 @@ func Open(o Options) (*Journal, Found, error) {
 	}
 	if o.Synced == nil {
 		o.Synced = func(time.Duration) {}
+	}
+	if o.Turned == nil {
+		o.Turned = func() {}
 	}
 	dir, lock, share, err := take(o.Dir)
 	if err != nil {

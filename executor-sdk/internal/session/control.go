@@ -119,6 +119,13 @@ func (l *Link) beatSoon() {
 	}
 }
 
+// Beat sends heartbeats at once: what Events.Load says has changed.
+func (f *Fleet) Beat() {
+	for _, l := range f.current() {
+		l.beatSoon()
+	}
+}
+
 // leave is the last word. A node that does not hear it waits for the end of the
 // lease.
 func (l *Link) leave() {
