@@ -107,6 +107,7 @@ func appendRun(b []byte, t executor.Task, boot string, at int64) []byte {
 const (
 	handlerOnce       = "tick"            // at most once: OFFER, ACCEPT, GRANT
 	handlerIdempotent = "tick-idempotent" // one step
+	handlerListens    = "listens"         // until it is told to stop
 )
 
 // loadSlots is how many handlers one load executor runs at once.
@@ -125,7 +126,7 @@ type ExecutorOptions struct {
 }
 
 // RunExecutor is an executor whose handlers write down that they were started
-// and return at once. It runs until ctx ends.
+// and return at once, but for one that waits until it is told to stop. It runs until ctx ends.
 func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	if o.Crowd > 0 {
 		return runCrowd(ctx, o)
@@ -145,5 +146,9 @@ func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	tick := func(ctx context.Context) error { return w.record(executor.TaskFrom(ctx), time.Now()) }
 	executor.HandleFunc(ex, handlerOnce, tick)
 	executor.HandleFunc(ex, handlerIdempotent, tick, executor.Idempotent())
+	executor.HandleFunc(ex, handlerListens, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
 	return ex.Run(ctx)
 }
