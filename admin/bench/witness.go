@@ -108,6 +108,7 @@ const (
 	handlerOnce       = "tick"            // at most once: OFFER, ACCEPT, GRANT
 	handlerIdempotent = "tick-idempotent" // one step
 	handlerListens    = "listens"         // until it is told to stop
+	handlerTalks      = "talks"           // the same, and logs meanwhile
 )
 
 // loadSlots is how many handlers one load executor runs at once.
@@ -126,7 +127,7 @@ type ExecutorOptions struct {
 }
 
 // RunExecutor is an executor whose handlers write down that they were started
-// and return at once, but for one that waits until it is told to stop. It runs until ctx ends.
+// and return at once, but for those that wait until they are told to stop. It runs until ctx ends.
 func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	if o.Crowd > 0 {
 		return runCrowd(ctx, o)
@@ -150,5 +151,20 @@ func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
+	executor.HandleFunc(ex, handlerTalks, talk)
 	return ex.Run(ctx)
+}
+
+// talk writes lines until it is told to stop.
+func talk(ctx context.Context) error {
+	tick := time.NewTicker(tailEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			executor.Logger(ctx).Info("a line", "number", n)
+		}
+	}
 }
