@@ -31,7 +31,8 @@ const (
 type stopping struct {
 	variant, state, reason string
 	job                    map[string]any
-	// stop asks for the end, and returns since when it was due.
+	// stop asks for the end, and returns since when it was due; nil: the end is
+	// due cancelTimeout after the start.
 	stop func(ctx context.Context, api *lab.API, job string, r *stoppedRun) (time.Time, error)
 	// again says that another run of the job is there, which has to be killed.
 	again bool
@@ -48,9 +49,6 @@ var stoppings = []stopping{
 	{variant: "kill", state: "cancelled", reason: "killed", job: map[string]any{"blocking": "parallel"}, stop: killRun},
 	{
 		variant: "timeout", state: "timed_out", reason: "timeout", job: map[string]any{"blocking": "parallel", "timeout": cancelTimeout.String()},
-		stop: func(_ context.Context, _ *lab.API, _ string, r *stoppedRun) (time.Time, error) {
-			return r.StartedAt.Add(cancelTimeout), nil
-		},
 	},
 	{
 		variant: "cover early", state: "cancelled", reason: "covered", job: map[string]any{"blocking": "cover_early"}, again: true,
@@ -150,13 +148,15 @@ func (s *stopping) trial(ctx context.Context, api *lab.API, job string) (float64
 	if err != nil {
 		return 0, err
 	}
-	r, err := awaitRun(ctx, api, id, func(r *stoppedRun) bool { return r.StartedAt != nil })
+	r, err := awaitRun(ctx, api, id, func(r *stoppedRun) bool { return r.State == "running" })
 	if err != nil {
 		return 0, err
 	}
-	began, err := s.stop(ctx, api, job, &r)
-	if err != nil {
-		return 0, err
+	var began time.Time
+	if s.stop != nil {
+		if began, err = s.stop(ctx, api, job, &r); err != nil {
+			return 0, err
+		}
 	}
 	ended, err := awaitRun(ctx, api, id, func(r *stoppedRun) bool { return r.FinishedAt != nil })
 	if err != nil {
@@ -164,6 +164,9 @@ func (s *stopping) trial(ctx context.Context, api *lab.API, job string) (float64
 	}
 	if ended.State != s.state || ended.Reason != s.reason || ended.Lingers {
 		return 0, fmt.Errorf("run %s ended as %s (%s), lingers: %t", id, ended.State, ended.Reason, ended.Lingers)
+	}
+	if s.stop == nil && ended.StartedAt != nil {
+		began = ended.StartedAt.Add(cancelTimeout)
 	}
 	if s.again {
 		if _, err := killRun(ctx, api, job, &r); err != nil {
