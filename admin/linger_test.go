@@ -44,7 +44,7 @@ func TestTheNextRunWaitsForAHandlerThatDoesNotListen(t *testing.T) {
 				}, func() string { return why.Summary.En })
 			}
 			explained(second, "run "+first+" before it ended as timed_out")
-			explained(first, "Its handler still runs on instance")
+			explained(first, "and still runs on instance")
 
 			close(release)
 			n.until(second, "succeeded")

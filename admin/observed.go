@@ -57,6 +57,29 @@ func (o observed) CreateExecution(ctx context.Context, e domain.Execution) (run 
 	return run, created, err
 }
 
+// CreateBackfill implements store.Backfills.
+func (o observed) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.Backfill, error) {
+	begun := o.tracer.AskBackfill(&b)
+	out, err := o.Store.CreateBackfill(ctx, b)
+	if err == nil {
+		begun.Done()
+	}
+	return out, err
+}
+
+// DriveBackfills implements store.Backfills.
+func (o observed) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
+	begun := map[domain.ExecutionID]*tracing.Trigger{}
+	if o.tracer != nil {
+		p.Begin = func(b *domain.Backfill, e *domain.Execution) { begun[e.ID] = o.tracer.Backfill(b, e) }
+	}
+	out, err := o.Store.DriveBackfills(ctx, p)
+	for i := range out.Runs {
+		begun[out.Runs[i].ID].Done()
+	}
+	return out, err
+}
+
 // OfferExecutions implements store.Executions.
 func (o observed) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
 	o.metrics.batch.WithLabelValues("offer_executions").Observe(float64(len(offers)))

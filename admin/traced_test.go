@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +26,7 @@ import (
 )
 
 // tracedSpan is a span as a trace store sees it.
-type tracedSpan struct{ name, trace, id, parent string }
+type tracedSpan struct{ name, trace, id, parent, link string }
 
 // collector is a trace store that takes OTLP over HTTP.
 type collector struct {
@@ -52,7 +52,11 @@ func newCollector(t *testing.T) *collector {
 		for _, resource := range batch.ResourceSpans {
 			for _, scope := range resource.ScopeSpans {
 				for _, s := range scope.Spans {
-					c.spans = append(c.spans, tracedSpan{s.Name, hex.EncodeToString(s.TraceId), hex.EncodeToString(s.SpanId), hex.EncodeToString(s.ParentSpanId)})
+					one := tracedSpan{s.Name, hex.EncodeToString(s.TraceId), hex.EncodeToString(s.SpanId), hex.EncodeToString(s.ParentSpanId), ""}
+					for _, l := range s.Links {
+						one.link = hex.EncodeToString(l.TraceId) + "/" + hex.EncodeToString(l.SpanId)
+					}
+					c.spans = append(c.spans, one)
 				}
 			}
 		}
@@ -74,6 +78,18 @@ func (c *collector) of(trace string) map[string]tracedSpan {
 	return out
 }
 
+// named returns all spans of a name, of one trace or, with "", of all.
+func (c *collector) named(trace, name string) (out []tracedSpan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.spans {
+		if s.name == name && (trace == "" || s.trace == trace) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 const (
 	callerTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	callerSpan  = "00f067aa0ba902b7"
@@ -82,7 +98,13 @@ const (
 // runTraced asks for a run as a caller that is traced.
 func (n *node) runTraced(job string) string {
 	n.t.Helper()
-	req, err := http.NewRequestWithContext(n.t.Context(), http.MethodPost, n.admin.URL()+"/api/v1/jobs/"+job+"/run", bytes.NewReader([]byte(`{}`)))
+	return n.askTraced("/api/v1/jobs/"+job+"/run", `{}`)
+}
+
+// askTraced asks for something as a caller that is traced, and returns its id.
+func (n *node) askTraced(path, body string) string {
+	n.t.Helper()
+	req, err := http.NewRequestWithContext(n.t.Context(), http.MethodPost, n.admin.URL()+path, strings.NewReader(body))
 	require.NoError(n.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+n.token)
@@ -182,6 +204,95 @@ func TestAScheduleBeginsATrace(t *testing.T) {
 		require.NotContains(t, all, "grant", "the offer was the grant")
 	case <-time.After(time.Minute):
 		t.Fatal("the job did not run")
+	}
+}
+
+// Each part of a fire that is spread is a span below the whole, with its own
+// attempt and handler below it.
+func TestShardsAreBelowTheirBroadcast(t *testing.T) {
+	for name, database := range databases {
+		t.Run(name, func(t *testing.T) {
+			store := newCollector(t)
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", store.URL)
+			t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
+			var mu sync.Mutex
+			seen := map[string]bool{} // parents of handlers
+			told := func(ctx context.Context) error {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[executor.TaskFrom(ctx).Traceparent] = true
+				return nil
+			}
+			n.startExecutor("shop", nil, func(ex *executor.Executor) {
+				executor.HandleFunc(ex, "prepare", told)
+				executor.HandleFunc(ex, "clear", told)
+				executor.Handle(ex, "collect", func(ctx context.Context, _ executor.ShardResults) (string, error) { return "", told(ctx) })
+			})
+			id := n.runTraced(n.newJob("shop", "clear", map[string]any{"sharding": map[string]any{
+				"mode": "fixed", "shards": 3, "before": "prepare", "after": "collect",
+			}}))
+			n.until(id, "succeeded")
+			n.eventually(func() bool { return len(store.named(callerTrace, "attempt")) == 5 }, func() string { return "the trace has not come: " + toText(store.of(callerTrace)) })
+
+			trigger := store.named(callerTrace, "trigger")
+			require.Len(t, trigger, 1)
+			parts := map[string]int{}
+			for _, kind := range []string{"before", "shard", "after"} {
+				for _, part := range store.named(callerTrace, kind) {
+					require.Equal(t, trigger[0].id, part.parent, kind)
+					parts[part.id]++
+				}
+			}
+			require.Len(t, parts, 5, "each has a span of its own")
+			for _, a := range store.named(callerTrace, "attempt") {
+				require.Equal(t, 1, parts[a.parent], "one attempt below each")
+				parts[a.parent] = 0
+				mu.Lock()
+				require.True(t, seen["00-"+callerTrace+"-"+a.id+"-01"], "its handler is below it")
+				mu.Unlock()
+			}
+			require.Len(t, store.named(callerTrace, "shard"), 3)
+		})
+	}
+}
+
+// A backfill has thousands of runs: each is a trace of its own, and says who
+// asked for it.
+func TestRunsOfABackfillLinkToItsRequest(t *testing.T) {
+	for name, database := range databases {
+		t.Run(name, func(t *testing.T) {
+			store := newCollector(t)
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", store.URL)
+			t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
+			traces := make(chan string, 10)
+			n.startExecutor("shop", nil, func(ex *executor.Executor) {
+				executor.HandleFunc(ex, "close-day", func(ctx context.Context) error {
+					traces <- executor.TaskFrom(ctx).TraceID()
+					return nil
+				})
+			})
+			job := n.newJob("shop", "close-day", map[string]any{"schedule": map[string]any{"kind": "cron", "expr": "0 0 * * *", "zone": "UTC"}})
+			n.askTraced("/api/v1/jobs/"+job+"/backfill", `{"from":"2026-01-01T00:00:00Z","to":"2026-01-04T00:00:00Z","concurrency":3}`)
+			n.eventually(func() bool { return len(store.named("", "attempt")) == 3 }, func() string { return "the traces have not come" })
+
+			request := store.named(callerTrace, "backfill")
+			require.Len(t, request, 1)
+			require.Equal(t, callerSpan, request[0].parent)
+			runs := store.named("", "trigger")
+			require.Len(t, runs, 3)
+			different := map[string]bool{callerTrace: true}
+			for _, r := range runs {
+				require.Equal(t, callerTrace+"/"+request[0].id, r.link)
+				require.Empty(t, r.parent)
+				different[r.trace] = true
+			}
+			require.Len(t, different, 4, "a trace for each")
+			for range 3 {
+				require.True(t, different[<-traces], "which the handler is in")
+			}
+		})
 	}
 }
 

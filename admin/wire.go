@@ -73,7 +73,7 @@ func (t target) traceOf(e *domain.Execution) domain.Trace {
 	case !e.Trace.Sampled():
 		return e.Trace
 	default:
-		return e.Trace.Attempt(e.Fence)
+		return e.AttemptTrace()
 	}
 }
 

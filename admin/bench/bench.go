@@ -83,6 +83,8 @@ func scenarios() []scenario {
 		{"steady", "1,000 fires per second", false, (*bench).steady},
 		{"idle", "many enabled jobs that do not fire", false, (*bench).idle},
 		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch},
+		{"cancel", "handlers that are killed, meet their timeout, or are covered, until their row says so", true, (*bench).cancel},
+		{"tail", "from a line that a handler writes to somebody who follows the log", true, (*bench).tail},
 		{"sessions", "instances that are connected, idle, silent, cut off, and come back", true, (*bench).sessions},
 		{"timers", "what the scheduler's timer could be made of", false, (*bench).timers},
 		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},

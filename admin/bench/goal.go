@@ -42,6 +42,10 @@ func (r *Report) GoalOf(one *Result) (Goal, bool) {
 		return Goal{"p50 200 µs", "", level(one.RoundTrip.P50 <= 200)}, true
 	case one.Scenario == "dispatch" && one.Throughput != nil:
 		return Goal{"50,000/s", "150,000/s", level(one.Throughput.PerSecond >= 50_000, one.Throughput.PerSecond >= 150_000)}, true
+	case one.Scenario == "cancel" && one.Elapsed != nil:
+		return Goal{"1 s", "p99 100 ms", level(one.Elapsed.Max <= 1000, one.Elapsed.P99 <= 100)}, true
+	case one.Scenario == "tail" && one.Elapsed != nil:
+		return Goal{"p99 1 s", "p99 400 ms", level(one.Elapsed.P99 <= 1000, one.Elapsed.P99 <= 400)}, true
 	case one.Scenario == "sessions":
 		return one.sessionsGoal()
 	case one.Scenario == "scale" && one.Rows >= 10_000_000:

@@ -111,6 +111,8 @@ func TestGoals(t *testing.T) {
 		{"on time, all of them", steady(1, 10, 40), 2},
 		{"burst", Result{Scenario: "burst", Jobs: 5000, Lateness: &Spread{P99: 600}}, 1},
 		{"idle", Result{Scenario: "idle", Jobs: 1_000_000, Processes: []Process{{Name: "admin-1", Core: 15, RSS: 501 << 20}}}, 0},
+		{"stopped in time", Result{Scenario: "cancel", Elapsed: &Spread{P99: 200, Max: 999}}, 1},
+		{"stopped late", Result{Scenario: "cancel", Elapsed: &Spread{P99: 20, Max: 1001}}, 0},
 		{"full table", rows(9000), 1},
 		{"full table, slow", rows(8900), 0},
 		{"full table, faster", rows(11_000), 2},

@@ -107,6 +107,8 @@ func appendRun(b []byte, t executor.Task, boot string, at int64) []byte {
 const (
 	handlerOnce       = "tick"            // at most once: OFFER, ACCEPT, GRANT
 	handlerIdempotent = "tick-idempotent" // one step
+	handlerListens    = "listens"         // until it is told to stop
+	handlerTalks      = "talks"           // the same, and logs meanwhile
 )
 
 // loadSlots is how many handlers one load executor runs at once.
@@ -125,7 +127,7 @@ type ExecutorOptions struct {
 }
 
 // RunExecutor is an executor whose handlers write down that they were started
-// and return at once. It runs until ctx ends.
+// and return at once, but for those that wait until they are told to stop. It runs until ctx ends.
 func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	if o.Crowd > 0 {
 		return runCrowd(ctx, o)
@@ -145,5 +147,24 @@ func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	tick := func(ctx context.Context) error { return w.record(executor.TaskFrom(ctx), time.Now()) }
 	executor.HandleFunc(ex, handlerOnce, tick)
 	executor.HandleFunc(ex, handlerIdempotent, tick, executor.Idempotent())
+	executor.HandleFunc(ex, handlerListens, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	executor.HandleFunc(ex, handlerTalks, talk)
 	return ex.Run(ctx)
+}
+
+// talk writes lines until it is told to stop.
+func talk(ctx context.Context) error {
+	tick := time.NewTicker(tailEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			executor.Logger(ctx).Info("a line", "number", n)
+		}
+	}
 }

@@ -128,7 +128,7 @@ func (a *API) backfillJob(ctx context.Context, id auth.Identity, in *backfillInp
 		out, err := a.dryRun(ctx, v, b, fires)
 		return &backfillOutput{Status: http.StatusOK, Body: out}, err
 	}
-	b.ID = domain.BackfillID(a.deps.NewID())
+	b.ID, b.Trace = domain.BackfillID(a.deps.NewID()), requestOf(ctx).trace
 	if b, err = a.deps.Store.CreateBackfill(ctx, b); err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func TestExplainWaitingBehindAHandlerThatDoesNotListen(t *testing.T) {
 	require.Contains(t, ask(runs[1]).Summary.En, "run "+runs[0].ID+" before it ended as timed_out")
 	require.Contains(t, ask(runs[1]).Summary.En, "but its handler still runs on instance one")
 	require.True(t, ask(runs[0]).Run.Lingers)
-	require.Contains(t, ask(runs[0]).Summary.En, "Its handler still runs")
+	require.Contains(t, ask(runs[0]).Summary.En, "still runs on instance")
 }
 
 func TestExplainFire(t *testing.T) {

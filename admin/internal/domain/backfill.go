@@ -23,12 +23,14 @@ type Backfill struct {
 	// Succeeded and Failed count its runs that have ended.
 	Succeeded, Failed int
 	// Live are its runs that have not ended, as far as is known.
-	Live       []ExecutionID
-	Note       string
-	Message    string // why it ended early
-	WakeAt     time.Time
-	CreatedAt  time.Time
-	CreatedBy  string
+	Live      []ExecutionID
+	Note      string
+	Message   string // why it ended early
+	WakeAt    time.Time
+	CreatedAt time.Time
+	CreatedBy string
+	// Trace is where it was asked for; its runs have traces of their own.
+	Trace      Trace
 	FinishedAt time.Time
 }
 

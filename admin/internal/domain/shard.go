@@ -215,7 +215,7 @@ func (e *Execution) bear(now time.Time, part *Execution, spec *JobSpec, newID fu
 	part.TenantID, part.JobID, part.Revision, part.Executor, part.Partition = e.TenantID, e.JobID, e.Revision, e.Executor, e.Partition
 	part.Cause, part.Priority, part.FireAt = e.Cause, e.Priority, e.FireAt
 	part.OccurrenceKey = partKey(e.ID, part.Part, part.Shard)
-	part.State, part.Note, part.RequestedBy = Due, e.Note, e.RequestedBy
+	part.State, part.Note, part.RequestedBy, part.Trace = Due, e.Note, e.RequestedBy, e.Trace
 	if part.Input == nil {
 		part.Input = e.Input
 	}

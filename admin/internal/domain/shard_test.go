@@ -23,6 +23,7 @@ func counting() func() (ExecutionID, error) {
 
 func TestSpread(t *testing.T) {
 	e, spec := spreadable(Sharding{Mode: ShardFixed, Shards: 3, Timeout: time.Minute})
+	e.Trace = ParseTrace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	parts, err := e.Spread(shardsAt, spec, nil, counting())
 	require.NoError(t, err)
 	require.Len(t, parts, 3)
@@ -32,8 +33,15 @@ func TestSpread(t *testing.T) {
 	require.Equal(t, Execution{
 		ID: 103, Parent: 7, Part: PartShard, Shard: 2, Shards: 3, TenantID: 1, JobID: 2, Revision: 3, Executor: 4, Cause: CauseSchedule, FireAt: shardsAt,
 		OccurrenceKey: "part:7:1:00002", State: Due, MaxAttempts: 2, NotBefore: shardsAt, PlannedAt: shardsAt, WakeAt: shardsAt.Add(PickupGrace),
-		ExpireAt: shardsAt.Add(DefaultDispatchTimeout), LogLines: -1,
+		ExpireAt: shardsAt.Add(DefaultDispatchTimeout), LogLines: -1, Trace: e.Trace,
 	}, parts[2])
+	require.Equal(t, e.Trace.ID(), parts[2].PartTrace().ID())
+	places := map[Trace]bool{e.Trace: true}
+	for _, p := range parts {
+		p.Fence = 1
+		places[p.PartTrace()], places[p.AttemptTrace()] = true, true
+	}
+	require.Len(t, places, 1+2*len(parts), "each part and its attempt has a place of its own below the parent")
 	from, below := PartKeys(7)
 	for _, p := range parts {
 		require.True(t, from <= p.OccurrenceKey && p.OccurrenceKey < below)

@@ -93,15 +93,29 @@ func UnrecordedTrace(id ExecutionID) Trace {
 // Attempt is the place of an attempt below a run's trace. It is computed, so
 // that the node that offers, the executor and the node that takes the result
 // name the same span, and nothing has to be stored for it.
-func (t Trace) Attempt(fence int64) Trace {
+func (t Trace) Attempt(fence int64) Trace { return t.below(fence) }
+
+// PartTrace is the place of a run below which its attempts are: its own trace,
+// or for a part of a family, which has its parent's, a computed place below it.
+func (e *Execution) PartTrace() Trace {
+	if !e.IsPart() {
+		return e.Trace
+	}
+	return e.Trace.below(int64(e.ID)) // ids are larger than any fence
+}
+
+// AttemptTrace is the place of a run's current attempt.
+func (e *Execution) AttemptTrace() Trace { return e.PartTrace().Attempt(e.Fence) }
+
+func (t Trace) below(number int64) Trace {
 	if t == "" {
 		return ""
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(t[:flagsFrom])) // never fails
-	var number [8]byte
-	binary.BigEndian.PutUint64(number[:], uint64(fence))
-	_, _ = sum.Write(number[:])
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(number))
+	_, _ = sum.Write(raw[:])
 	var span [8]byte
 	binary.BigEndian.PutUint64(span[:], sum.Sum64()|1) // never zero
 	trace, _ := t.IDs()

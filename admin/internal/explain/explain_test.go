@@ -244,9 +244,15 @@ func TestAHandlerThatDoesNotListen(t *testing.T) {
 
 	run.Execution = stuck
 	got = run.Explain().Summary
-	require.Equal(t, "It ended as timed_out after one attempt, because it ran longer than the job's timeout. Its handler still runs on instance one"+
-		" since 2026-11-21T02:00:00.003Z, and it keeps its slot until that has returned or its instance is gone.", got.En)
+	require.Equal(t, "It ended as timed_out after one attempt, because it ran longer than the job's timeout. Its handler was told to stop,"+
+		" had not done so at 2026-11-21T02:00:12.000Z and still runs on instance one since 2026-11-21T02:00:00.003Z, and it keeps its slot until that has returned or its instance is gone.", got.En)
 	require.NotEmpty(t, got.Zh)
+
+	run.Execution.State, run.Execution.Reason, run.Execution.Lingers = domain.Cancelling, domain.ReasonKilled, false
+	got = run.Explain().Summary
+	require.Contains(t, got.En, "Its handler has not returned yet and still runs on instance one since 2026-11-21T02:00:00.003Z")
+	require.Contains(t, got.Zh, "实例 one 上仍在运行")
+	run.Execution = stuck
 	run.Execution.Lingers, run.Execution.ReturnedAt = false, at(19_000)
 	e := run.Explain()
 	require.NotContains(t, e.Summary.En, "still runs")

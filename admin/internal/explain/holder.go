@@ -56,7 +56,24 @@ func (r Run) lingers(t Text) Text {
 		return t
 	}
 	where, whereZh := places(&r.Execution, r.names())
-	t.En += " Its handler still runs" + where + ", and it keeps its slot until that has returned or its instance is gone."
-	t.Zh += "其处理器" + whereZh + "仍在运行；在处理器返回或实例消失之前，该运行仍占用槽位。"
+	told := clock(r.Execution.FinishedAt)
+	t.En += " Its handler was told to stop, had not done so at " + told + " and still runs" + where + ", and it keeps its slot until that has returned or its instance is gone."
+	t.Zh += "其处理器已被要求停止，但截至 " + told + " 仍未停止，现" + whereZh + "仍在运行；在处理器返回或实例消失之前，该运行仍占用槽位。"
 	return t
+}
+
+// stopping says of a run that was asked to stop why, where its handler still
+// runs, and what becomes of it if it does not listen.
+func (r Run) stopping() Text {
+	e := &r.Execution
+	if r.isParent() {
+		return Text{"It is running and has been asked to stop.", "正在运行，已请求停止。"}
+	}
+	reason := because(e.Reason)
+	where, whereZh := places(e, r.names())
+	return Text{
+		"It was asked to stop, because " + reason.En + ". Its handler has not returned yet and still runs" + where +
+			"; if it does not listen, the run ends all the same after the executor's grace time, and is said to linger.",
+		"已请求停止：" + reason.Zh + "。其处理器尚未返回，" + whereZh + "仍在运行；如果处理器不响应，执行器的宽限时间过后该运行仍会结束，并标记为处理器仍在运行。",
+	}
 }

@@ -52,7 +52,7 @@ func (r Run) summary() Text {
 	case domain.Running:
 		return r.late(Text{"It is running", "正在运行"})
 	case domain.Cancelling:
-		return Text{"It is running and has been asked to stop.", "正在运行，已请求停止。"}
+		return r.stopping()
 	case domain.Succeeded:
 		return r.late(Text{"It ran and succeeded", "运行成功"})
 	case domain.Failed, domain.TimedOut:

@@ -14,6 +14,8 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
+var errLogsNotStored = errors.New("log lines could not be stored")
+
 var errInstanceGone = errors.New("the instance was declared gone; it has to register again")
 
 // How logs are taken. All of this is about logs alone: sessions, results and
@@ -69,13 +71,21 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 		if err != nil {
 			return err
 		}
-		// Late acknowledgements are what slows an executor down.
-		if err := limit.WaitN(ctx, min(size, logBurst)); err != nil {
-			return err
+		// Late acknowledgements are what slows an executor down. After a failure
+		// it has to wait for its next connection anyway.
+		if ack.Error == nil {
+			if err := limit.WaitN(ctx, min(size, logBurst)); err != nil {
+				return err
+			}
 		}
 		_ = conn.SetWriteDeadline(time.Now().Add(proto.WriteTimeout))
 		if err := proto.WriteFrame(conn, ack, proto.MaxHello); err != nil {
 			return fmt.Errorf("write log ack: %w", err)
+		}
+		if ack.Error != nil {
+			// The next batch may be here already. Storing it would make the lines
+			// of this one a resend, which nobody keeps.
+			return errLogsNotStored
 		}
 	}
 }
@@ -97,6 +107,7 @@ func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, p *peer, reader 
 	ack := &proto.LogAck{Seq: batch.Seq}
 	chunks, size := logChunks(p, &batch)
 	if err := g.storeLogs(ctx, p, chunks); err != nil {
+		ack.Seq-- // of the last one that was stored
 		ack.Error = &proto.Error{Code: "unavailable", Message: "the log could not be stored now", RetryAfterMs: 1000}
 		g.log.Warn("log lines could not be stored", "executor", p.name, "err", err)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -151,14 +153,23 @@ func TestLogBatchesInOnePiece(t *testing.T) {
 	require.Len(t, b.logs.of(7), 5)
 }
 
+// What comes behind a batch that was not stored is not stored either: the store
+// would take the lines of the first one for a resend when they come again.
 func TestLogsThatCannotBeStoredAreNotAcknowledged(t *testing.T) {
 	b := start(t)
-	b.logs.proceed = make(chan error, 1)
+	b.logs.proceed = make(chan error, 2)
 	p := b.join(bootA, 4)
 	conn := b.logConn(bootA, p.sessionID)
 	p.send(conn, logBatch(1, 7, 1, "one"))
+	p.send(conn, logBatch(2, 7, 2, "two"))
 	b.logs.proceed <- errors.New("no database")
-	require.Equal(t, "unavailable", ackOf(t, conn).GetError().GetCode())
+	b.logs.proceed <- nil
+	ack := ackOf(t, conn)
+	require.Equal(t, "unavailable", ack.GetError().GetCode())
+	require.Zero(t, ack.GetSeq(), "nothing is stored yet")
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err := io.ReadAll(conn)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection ends")
 	require.Empty(t, b.logs.of(7))
 }
 

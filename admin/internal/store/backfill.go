@@ -42,6 +42,9 @@ type DriveBackfillsParams struct {
 	// order. It is pure.
 	Fires func(spec *domain.JobSpec, from, to time.Time, limit int) []time.Time
 	NewID func() int64
+	// Begin hears of each run before it is written, again when the transaction
+	// is repeated, and may set its Trace; nil = nothing.
+	Begin func(b *domain.Backfill, e *domain.Execution)
 }
 
 type DrivenBackfills struct {

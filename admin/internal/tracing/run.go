@@ -47,6 +47,36 @@ func (t *Tracer) Ask(e *domain.Execution, now time.Time) *Trigger {
 	return own
 }
 
+// AskBackfill begins the span of a request for a backfill, below the caller's,
+// and writes its context into it when it is recorded.
+func (t *Tracer) AskBackfill(b *domain.Backfill) *Trigger {
+	if t == nil {
+		return nil
+	}
+	_, span := t.tracer.Start(contextOf(context.Background(), b.Trace), "backfill", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
+		attribute.String("carillon.backfill.id", b.ID.String()), attribute.String("carillon.job.id", b.JobID.String()),
+		attribute.String("carillon.tenant.id", b.TenantID.String()), attribute.Int("carillon.backfill.fires", b.Planned)))
+	if !span.SpanContext().IsSampled() {
+		return nil
+	}
+	b.Trace = traceOf(span.SpanContext())
+	return &Trigger{[]trace.Span{span}}
+}
+
+// Backfill begins the trigger span of a run of a backfill: a trace of its own
+// that links to the request, since there may be thousands, for hours. Runs of
+// one that its caller does not record are not recorded.
+func (t *Tracer) Backfill(b *domain.Backfill, e *domain.Execution) *Trigger {
+	if t == nil || b.Trace != "" && !b.Trace.Sampled() {
+		return nil
+	}
+	var options []trace.SpanStartOption
+	if b.Trace != "" {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: spanContext(b.Trace)}))
+	}
+	return t.trigger(context.Background(), e, options...)
+}
+
 func (t *Tracer) trigger(ctx context.Context, e *domain.Execution, more ...trace.SpanStartOption) *Trigger {
 	_, span := t.tracer.Start(ctx, "trigger", append(more, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(about(e)...))...)
 	if !span.SpanContext().IsSampled() {
@@ -75,7 +105,7 @@ func (t *Tracer) Step(name string, e *domain.Execution, began, ended time.Time, 
 	if t == nil || !e.Trace.Sampled() {
 		return
 	}
-	_, span := t.tracer.Start(contextOf(context.Background(), e.Trace.Attempt(e.Fence)), name,
+	_, span := t.tracer.Start(contextOf(context.Background(), e.AttemptTrace()), name,
 		trace.WithTimestamp(began), trace.WithAttributes(more...))
 	span.End(trace.WithTimestamp(ended))
 }
@@ -85,11 +115,28 @@ func (t *Tracer) Attempt(e *domain.Execution) {
 	if t == nil || !e.Trace.Sampled() || e.OfferedAt.IsZero() || e.FinishedAt.IsZero() {
 		return
 	}
-	_, id := e.Trace.Attempt(e.Fence).IDs()
-	ctx := withSpanID(contextOf(context.Background(), e.Trace), id)
+	t.part(e)
+	_, id := e.AttemptTrace().IDs()
+	ctx := withSpanID(contextOf(context.Background(), e.PartTrace()), id)
 	_, span := t.tracer.Start(ctx, "attempt", trace.WithTimestamp(e.OfferedAt), trace.WithSpanKind(trace.SpanKindProducer),
 		trace.WithAttributes(append(about(e), attribute.Int("carillon.attempt", e.Attempt), attribute.Int64("carillon.fence", e.Fence),
 			attribute.String("carillon.instance.id", e.Instance.String()), attribute.String("carillon.state", e.State.String()))...))
+	if e.State != domain.Succeeded {
+		span.SetStatus(codes.Error, string(e.Reason))
+	}
+	span.End(trace.WithTimestamp(e.FinishedAt))
+}
+
+// part writes the span of a part of a family whose last attempt this was, from
+// its birth to its end, below the trigger of the whole.
+func (t *Tracer) part(e *domain.Execution) {
+	if !e.IsPart() || !e.State.Terminal() {
+		return
+	}
+	_, id := e.PartTrace().IDs()
+	_, span := t.tracer.Start(withSpanID(contextOf(context.Background(), e.Trace), id), e.Part.String(), trace.WithTimestamp(e.PlannedAt),
+		trace.WithAttributes(append(about(e), attribute.String("carillon.parent.id", e.Parent.String()),
+			attribute.Int("carillon.shard.index", e.Shard), attribute.Int("carillon.shard.total", e.Shards))...))
 	if e.State != domain.Succeeded {
 		span.SetStatus(codes.Error, string(e.Reason))
 	}
@@ -102,7 +149,7 @@ func (t *Tracer) Tell(ctx context.Context, channel string, e *domain.Execution) 
 	if t == nil || e == nil || !e.Trace.Sampled() {
 		return ctx, func(error) {}
 	}
-	attempt := e.Trace.Attempt(e.Fence)
+	attempt := e.AttemptTrace()
 	var options []trace.SpanStartOption
 	parent := contextOf(ctx, attempt)
 	if time.Since(e.FinishedAt) >= FarApart {

@@ -207,19 +207,23 @@ func TestAdminThatDoesNotAcknowledge(t *testing.T) {
 }
 
 func TestAdminThatRefuses(t *testing.T) {
-	inBubble(t, 1<<20, 1<<20, func(s *Shipper, a *store) {
-		refusals := 0
-		a.judge = func(b *proto.LogBatch) *proto.LogAck {
-			if refusals++; refusals <= 2 {
-				return &proto.LogAck{Seq: b.GetSeq() - 1, Error: &proto.Error{Code: "unavailable", Message: "no database"}}
-			}
-			return &proto.LogAck{Seq: b.GetSeq()}
-		}
-		s.Open(1, 1, 1).say("one")
-		flush(t, s)
-		require.Equal(t, 3, a.conns)
-		require.Len(t, a.lines[1], 1)
-	})
+	for name, behind := range map[string]int64{"the last one stored": 1, "the one refused": 0} {
+		t.Run("names "+name, func(t *testing.T) {
+			inBubble(t, 1<<20, 1<<20, func(s *Shipper, a *store) {
+				refusals := 0
+				a.judge = func(b *proto.LogBatch) *proto.LogAck {
+					if refusals++; refusals <= 2 {
+						return &proto.LogAck{Seq: b.GetSeq() - behind, Error: &proto.Error{Code: "unavailable", Message: "no database"}}
+					}
+					return &proto.LogAck{Seq: b.GetSeq()}
+				}
+				s.Open(1, 1, 1).say("one")
+				flush(t, s)
+				require.Equal(t, 3, a.conns)
+				require.Len(t, a.lines[1], 1)
+			})
+		})
+	}
 }
 
 func TestFlushGivesUp(t *testing.T) {

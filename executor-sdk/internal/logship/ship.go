@@ -172,11 +172,13 @@ func (s *Shipper) readAcks(conn net.Conn) (stored bool, err error) {
 		if err := reader.Next(&ack); err != nil {
 			return stored, fmt.Errorf("read log acknowledgement: %w", err)
 		}
-		s.acknowledged(ack.GetSeq())
-		stored = true
 		if e := ack.GetError(); e != nil {
+			// Older admin nodes name the batch that was not stored. What was, and
+			// goes out again, costs nothing.
 			return stored, &refusedError{e.GetCode(), e.GetMessage()}
 		}
+		s.acknowledged(ack.GetSeq())
+		stored = true
 	}
 }
 

@@ -38,6 +38,7 @@ type backfillRow struct {
 	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
 	CreatedBy   string `gorm:"column:created_by"`
 	FinishedAt  int64  `gorm:"column:finished_at"`
+	Traceparent string `gorm:"column:traceparent"`
 }
 
 func (backfillRow) TableName() string { return "backfills" }
@@ -53,6 +54,7 @@ func toBackfillRow(b *domain.Backfill) *backfillRow {
 		Planned: b.Planned, Created: b.Created, Skipped: b.Skipped, Succeeded: b.Succeeded, Failed: b.Failed,
 		Live: strings.Join(ids, ","), Note: clip(b.Note, messageSize), Message: clip(b.Message, messageSize),
 		CreatedAt: millis(b.CreatedAt), CreatedBy: clip(b.CreatedBy, nameSize), FinishedAt: millis(b.FinishedAt),
+		Traceparent: string(b.Trace),
 	}
 	if !b.WakeAt.IsZero() {
 		at := millis(b.WakeAt)
@@ -68,6 +70,7 @@ func (r *backfillRow) backfill() domain.Backfill {
 		From: instant(r.FromAt), To: instant(r.ToAt), Next: instant(r.NextAt), Concurrency: r.Concurrency,
 		Planned: r.Planned, Created: r.Created, Skipped: r.Skipped, Succeeded: r.Succeeded, Failed: r.Failed,
 		Note: r.Note, Message: r.Message, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy, FinishedAt: instant(r.FinishedAt),
+		Trace: domain.Trace(r.Traceparent),
 	}
 	if r.WakeAt != nil {
 		b.WakeAt = instant(*r.WakeAt)

@@ -149,6 +149,9 @@ func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time
 		e.WakeAt, e.ExpireAt = now.Add(domain.PickupGrace), now.Add(patience(spec))
 		e.Cause, e.OccurrenceKey, e.State, e.LogLines = domain.CauseBackfill, domain.BackfillKey, domain.Due, -1
 		e.MaxAttempts, e.RequestedBy, e.Note = max(1, spec.Retry.MaxAttempts), b.CreatedBy, b.Note
+		if p.Begin != nil {
+			p.Begin(b, &e)
+		}
 		rows = append(rows, toExecutionRow(&e))
 	}
 	if len(fires) < backfillScan && len(b.Live)+len(rows) < b.Concurrency {

@@ -148,7 +148,7 @@ func (s *Store) growKept(ctx context.Context, p *logPlan, g *logGrowth, fresh []
 		g.rows = append(g.rows, &logChunkRow{
 			tenantID: int64(g.key.tenant), executionID: int64(g.key.execution), attempt: int64(g.key.attempt),
 			firstLine: sum.FirstLine, lastLine: sum.LastLine, lineCount: int64(sum.Lines), rawBytes: int64(sum.Bytes), bodyBytes: int64(len(body)),
-			firstAt: millis(sum.FirstAt), lastAt: millis(sum.LastAt), levels: int64(sum.Levels), format: logchunk.FormatBinary,
+			firstAt: millis(sum.FirstAt), lastAt: millis(sum.LastAt), levels: int64(sum.Levels), format: logchunk.Format,
 			runLines: before.runLines, runBytes: before.runBytes, aid: string(sum.Aid), body: string(body),
 		})
 	}

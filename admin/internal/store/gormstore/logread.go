@@ -184,7 +184,7 @@ func (r *logReader) next(list []summary) (n int, wanted []int64) {
 	for n < len(list) && len(wanted) < bodyPage {
 		m := &list[n]
 		n++
-		if m.cut == 0 && (!r.choosy || r.filter.MayHold(m.levels, m.aid)) {
+		if m.cut == 0 && (!r.choosy || r.filter.MayHold(m.levels, m.aid, m.format)) {
 			wanted = append(wanted, m.first)
 			if expected += m.lines; !r.choosy && expected >= int64(r.p.Limit) {
 				break

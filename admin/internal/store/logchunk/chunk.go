@@ -25,8 +25,12 @@ import (
 const (
 	// FormatJSON: one JSON object per line, DEFLATE. Only read.
 	FormatJSON = 0
-	// FormatBinary: see appendLine, DEFLATE.
+	// FormatBinary: see appendLine, DEFLATE. Only read.
 	FormatBinary = 1
+	// FormatNumbers is FormatBinary with another search aid, see aid.go.
+	FormatNumbers = 2
+	// Format is what Encode makes.
+	Format = FormatNumbers
 )
 
 // Bounds of what Encode makes.
@@ -84,7 +88,7 @@ func Split(lines []domain.LogLine) (parts [][]domain.LogLine) {
 	return parts
 }
 
-// Encode makes a body of FormatBinary. Lines are in the order of their numbers
+// Encode makes a body of Format. Lines are in the order of their numbers
 // and at least one.
 func Encode(lines []domain.LogLine) (body []byte, s Summary) {
 	var raw []byte
@@ -175,7 +179,7 @@ func Find(body []byte, format, attempt int, f *Filter) ([]domain.LogLine, error)
 		return nil, err
 	}
 	switch format {
-	case FormatBinary:
+	case FormatBinary, FormatNumbers:
 		if !f.mayBeIn(raw) {
 			return nil, nil
 		}

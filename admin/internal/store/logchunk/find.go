@@ -2,7 +2,6 @@ package logchunk
 
 import (
 	"bytes"
-	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -37,38 +36,43 @@ func levelBit(level int) Levels { return 1 << levelClass(level) }
 type Filter struct {
 	level int
 	text  string // lower case
-	marks []uint32
+	marks marks
+	// anchor is the longest part of text without letters, at this offset.
+	anchor   string
+	anchorAt int
 }
 
 // NewFilter finds lines of at least this level that have the text in their
 // message, attributes or trace id, in any case. An empty text is in all lines.
 func NewFilter(level int, text string) Filter {
 	f := Filter{level: level, text: strings.ToLower(text)}
-	eachMark(f.text, func(m uint32) { f.marks = append(f.marks, m) })
+	f.marks = marksOf(f.text)
+	f.anchor, f.anchorAt = anchorOf(f.text)
 	return f
 }
 
-// NeedsAid says that a search aid can spare something.
-func (f *Filter) NeedsAid() bool { return len(f.marks) > 0 }
-
-// MayHold says that a chunk with these levels and this aid may have a line that
-// matches. Only no is certain.
-func (f *Filter) MayHold(levels Levels, aid []byte) bool {
-	if levels>>levelClass(f.level) == 0 {
-		return false
-	}
-	if len(aid) == 0 {
-		return true
-	}
-	mask := uint32(len(aid)*8 - 1)
-	for _, m := range f.marks {
-		for _, bit := range [2]uint32{m & mask, m >> 16 & mask} {
-			if aid[bit/8]&(1<<(bit%8)) == 0 {
-				return false
-			}
+// anchorOf returns the longest part of a text that is the same in any case.
+func anchorOf(text string) (anchor string, at int) {
+	start := 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && text[i] < utf8.RuneSelf && (text[i] < 'a' || text[i] > 'z') {
+			continue
 		}
+		if i-start > len(anchor) {
+			anchor, at = text[start:i], start
+		}
+		start = i + 1
 	}
-	return true
+	return anchor, at
+}
+
+// NeedsAid says that a search aid can spare something.
+func (f *Filter) NeedsAid() bool { return !f.marks.none() }
+
+// MayHold says that a chunk of this format with these levels and this aid may
+// have a line that matches. Only no is certain.
+func (f *Filter) MayHold(levels Levels, aid []byte, format int) bool {
+	return levels>>levelClass(f.level) != 0 && f.marks.mayBeIn(aid, format)
 }
 
 // mayBeIn says that the text may be in the texts that stand in raw, one after
@@ -77,6 +81,14 @@ func (f *Filter) mayBeIn(raw []byte) bool {
 	if f.text == "" {
 		return true
 	}
+	if strings.ContainsAny(f.text, "ik") && (bytes.Contains(raw, []byte("\u212a")) || bytes.Contains(raw, []byte("\u0130"))) {
+		// The two letters beyond ASCII that become letters of ASCII: K as the
+		// sign for kelvin, and the capital I with a dot.
+		return true
+	}
+	if f.anchor != "" {
+		return f.anchored(raw)
+	}
 	for i := range len(f.text) {
 		if f.text[i] >= utf8.RuneSelf {
 			return bytes.Contains(bytes.ToLower(raw), []byte(f.text))
@@ -84,14 +96,49 @@ func (f *Filter) mayBeIn(raw []byte) bool {
 	}
 	lower := make([]byte, len(raw))
 	for i, c := range raw {
-		if c-'A' < 26 {
-			c += 'a' - 'A'
-		}
-		lower[i] = c
+		lower[i] = toLower(c)
 	}
-	// The two letters beyond ASCII that become letters of ASCII: K as the sign
-	// for kelvin, and the capital I with a dot.
-	return bytes.Contains(lower, []byte(f.text)) || bytes.Contains(raw, []byte("\u212a")) || bytes.Contains(raw, []byte("\u0130"))
+	return bytes.Contains(lower, []byte(f.text))
+}
+
+// anchored looks at the places where the anchor stands, which no case hides:
+// most chunks are done with at the speed of a plain search.
+func (f *Filter) anchored(raw []byte) bool {
+	anchor := []byte(f.anchor)
+	for from := 0; ; {
+		i := bytes.Index(raw[from:], anchor)
+		if i < 0 {
+			return false
+		}
+		if f.around(raw, from+i) {
+			return true
+		}
+		from += i + 1
+	}
+}
+
+// around says that what stands at both sides of an anchor in raw may be the
+// rest of the text: up to a letter that may have another length in the other case.
+func (f *Filter) around(raw []byte, anchor int) bool {
+	for i := 1; i <= f.anchorAt && f.text[f.anchorAt-i] < utf8.RuneSelf; i++ {
+		if i > anchor || toLower(raw[anchor-i]) != f.text[f.anchorAt-i] {
+			return false
+		}
+	}
+	behind, rest := f.text[f.anchorAt+len(f.anchor):], raw[anchor+len(f.anchor):]
+	for i := 0; i < len(behind) && behind[i] < utf8.RuneSelf; i++ {
+		if i >= len(rest) || toLower(rest[i]) != behind[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func toLower(c byte) byte {
+	if c-'A' < 26 {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // Match says whether the line is looked for.
@@ -99,66 +146,4 @@ func (f *Filter) Match(l *domain.LogLine) bool {
 	return l.Level >= f.level &&
 		(f.text == "" || strings.Contains(strings.ToLower(l.Message), f.text) || strings.Contains(strings.ToLower(string(l.Attrs)), f.text) ||
 			strings.Contains(l.TraceID, f.text))
-}
-
-// The search aid is a Bloom filter of all runs of three bytes in the lower-case
-// texts, two bits each: a text can only be in a chunk that has all runs of the
-// text. 16 bits of the mark choose each bit.
-const (
-	maxAidBytes = 4 << 10
-	minAidBytes = 64
-)
-
-// eachMark calls f with the mark of every run of three bytes.
-func eachMark(text string, f func(uint32)) {
-	for i := 0; i+3 <= len(text); i++ {
-		f(mix(uint32(text[i])<<16 | uint32(text[i+1])<<8 | uint32(text[i+2])))
-	}
-}
-
-// mix spreads what differs in few bits over all of them (the end of
-// MurmurHash3; public domain). Stored aids depend on it.
-func mix(h uint32) uint32 {
-	h *= 0x85EBCA6B
-	h ^= h >> 13
-	h *= 0xC2B2AE35
-	return h ^ h>>16
-}
-
-type aidBuilder struct{ bits [maxAidBytes]byte }
-
-func (a *aidBuilder) add(text string) {
-	eachMark(strings.ToLower(text), func(m uint32) {
-		const mask = maxAidBytes*8 - 1
-		lo, hi := m&mask, m>>16&mask
-		a.bits[lo/8] |= 1 << (lo % 8)
-		a.bits[hi/8] |= 1 << (hi % 8)
-	})
-}
-
-// bytes returns the smallest aid that is at most half full: folding one in the
-// middle gives the one of half the size. One that is too full even at full size
-// does not help and is left out.
-func (a *aidBuilder) bytes() []byte {
-	set := 0
-	for _, b := range a.bits {
-		set += bits.OnesCount8(b)
-	}
-	if set > maxAidBytes*8*3/4 {
-		return nil
-	}
-	all := append([]byte(nil), a.bits[:]...)
-	for len(all) > minAidBytes {
-		half := make([]byte, len(all)/2)
-		set := 0
-		for i := range half {
-			half[i] = all[i] | all[i+len(half)]
-			set += bits.OnesCount8(half[i])
-		}
-		if set > len(half)*8/2 {
-			break
-		}
-		all = half
-	}
-	return all
 }
