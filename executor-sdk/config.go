@@ -74,7 +74,8 @@ type Config struct {
 
 	// KillGrace is how long a handler may go on after its context was
 	// cancelled, before the run is reported as ended all the same. Its slot
-	// stays taken until it returns. Default 10 s.
+	// stays taken until it returns. The options KillGrace and Stuck say otherwise
+	// for a handler. Default 10 s.
 	KillGrace time.Duration
 
 	// IdleAfter is for clusters of many executors: with nothing to do for so

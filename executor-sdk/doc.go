@@ -46,6 +46,9 @@
 //
 // # Around the handler
 //
+// MaxResult caps what a handler gives; KillGrace and Stuck say what to do about
+// a run that ignores its cancel.
+//
 // Use puts interceptors around all handlers: measuring, tracing, checking who
 // may run what (package auth). HandleEnd registers callbacks, which follow the
 // end of a run. Package proxy calls handlers from other programs, and package

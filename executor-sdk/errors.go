@@ -86,6 +86,9 @@ func classify(err error) (kind string, after time.Duration) {
 	if _, ok := errors.AsType[*badInputError](err); ok {
 		return runner.KindBadInput, 0
 	}
+	if _, ok := errors.AsType[*outputTooLargeError](err); ok {
+		return runner.KindOutputTooLarge, 0
+	}
 	if _, ok := errors.AsType[*permanentError](err); ok {
 		return runner.KindPermanent, 0
 	}

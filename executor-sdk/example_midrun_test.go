@@ -149,3 +149,27 @@ func ExampleInputFrom() {
 	// called with {"day": "2026-11-20"}
 	// succeeded {"orders":0,"cents":0}
 }
+
+// A result that is too large fails the run instead of filling the database.
+func ExampleMaxResult() {
+	admin, ex := newDemo()
+	executor.HandleOut(ex, "export", func(ctx context.Context) ([]string, error) {
+		return []string{"one.csv", "two.csv"}, nil
+	}, executor.MaxResult(16))
+
+	admin.run(ex, "export", "")
+	// Output: failed output_too_large output has 21 bytes, the limit is 16
+}
+
+// A handler that calls a library which knows no context: a run that goes on
+// beyond its timeout is reported after a second, and the process ends
+// for its supervisor to start it anew, since nothing else frees the slot.
+func ExampleStuck() {
+	admin, ex := newDemo()
+	executor.HandleFunc(ex, "scan", func(ctx context.Context) error {
+		return nil
+	}, executor.Timeout(time.Minute), executor.KillGrace(time.Second), executor.Stuck(executor.RestartProcess))
+
+	admin.run(ex, "scan", "")
+	// Output: succeeded
+}

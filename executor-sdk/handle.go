@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/schema"
@@ -16,8 +17,12 @@ import (
 type handler struct {
 	name, description string
 	idempotent        bool
-	weight            int          // slots that a run takes, from 1
-	logLevel          slog.Leveler // nil = Config.LogLevel
+	weight            int           // slots that a run takes, from 1
+	logLevel          slog.Leveler  // nil = Config.LogLevel
+	maxResult         int           // bytes of output, from 1
+	killGrace         time.Duration // 0 = Config.KillGrace
+	hasKillGrace      bool
+	stuck             StuckPolicy
 	in, out           *schema.Type
 	own               *job   // declared by the options beside the handler; nil = none
 	jobs              []*job // declared by Job, and own
@@ -51,7 +56,7 @@ func (h *handler) ownJob() *job {
 // Handle panics when name is taken or unfit, when In or Out cannot be JSON,
 // when an option makes no sense, and when Run was called already.
 func Handle[In, Out any](ex *Executor, name string, fn func(ctx context.Context, in In) (Out, error), opts ...HandlerOption) {
-	h := &handler{name: name, weight: 1}
+	h := &handler{name: name, weight: 1, maxResult: proto.MaxOutput}
 	var err error
 	if h.in, err = schema.Of(reflect.TypeFor[In]()); err != nil {
 		panic(fmt.Sprintf("carillon: handler %q: input %v", name, err))
@@ -72,6 +77,9 @@ func Handle[In, Out any](ex *Executor, name string, fn func(ctx context.Context,
 		encoded, err := json.Marshal(out)
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode output: %w", err))
+		}
+		if len(encoded) > h.maxResult {
+			return nil, &outputTooLargeError{len(encoded), h.maxResult}
 		}
 		return encoded, nil
 	}
@@ -105,6 +113,14 @@ type badInputError struct{ err error }
 func (e *badInputError) Error() string { return "input: " + e.err.Error() }
 func (e *badInputError) Unwrap() error { return e.err }
 
+// outputTooLargeError says that the handler succeeded, and its output has no
+// room: calling it again would not help.
+type outputTooLargeError struct{ size, limit int }
+
+func (e *outputTooLargeError) Error() string {
+	return fmt.Sprintf("output has %d bytes, the limit is %d", e.size, e.limit)
+}
+
 // register applies the options and adds h to the catalogue.
 func (ex *Executor) register(h *handler, opts []HandlerOption) {
 	if err := checkName(h.name); err != nil {
@@ -115,6 +131,9 @@ func (ex *Executor) register(h *handler, opts []HandlerOption) {
 	}
 	if h.weight < 1 || h.weight > runner.MaxSlots {
 		panic(fmt.Sprintf("carillon: handler %q: Weight must be from 1 to %d", h.name, runner.MaxSlots))
+	}
+	if err := h.checkLimits(); err != nil {
+		panic(fmt.Sprintf("carillon: handler %q: %v", h.name, err))
 	}
 	for _, j := range h.jobs {
 		d, err := j.declaration(h.in)

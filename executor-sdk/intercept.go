@@ -80,6 +80,8 @@ const (
 	KindCancelled Kind = runner.KindCancelled // the handler says that the run is not to be done
 	KindPanic     Kind = runner.KindPanic
 	KindBadInput  Kind = runner.KindBadInput // the input does not fit; the handler was not called
+	// KindOutputTooLarge: the handler succeeded, and its output is over MaxResult.
+	KindOutputTooLarge Kind = runner.KindOutputTooLarge
 )
 
 // KindOf says what an error that a handler returned means; nil has succeeded.

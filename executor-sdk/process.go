@@ -54,6 +54,7 @@ type process struct {
 	meter        load.Meter
 	counts       *counts
 	onReady      func()
+	leave        func() // in place of the process's end; nil but in tests
 
 	mu         sync.Mutex // guards what follows
 	superseded []string   // dead boots that no admin node was told of
@@ -88,10 +89,14 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 		Ended: p.counts.ended, Refused: p.counts.refusedOffer,
 		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored, Tick: ex.tick(),
 		Limits: runner.Limits{
-			Slots: p.config.Slots, Weight: p.weight, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored, AcceptTTL: proto.AcceptTTL,
+			Slots: p.config.Slots, Weight: p.weight, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored,
+			Stuck: p.stuck, ExitWait: p.config.DrainTimeout, AcceptTTL: proto.AcceptTTL,
 			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
 		},
 	})
+	if ex.admin != nil {
+		p.leave = ex.admin.Exit
+	}
 	p.fleet = ex.newFleet(p)
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
@@ -132,6 +137,24 @@ func (p *process) weight(name string) int {
 	return 1
 }
 
+// stuck is what the handler says of its runs that ignore their cancel.
+func (p *process) stuck(name string) runner.Stuck {
+	h := p.handlers[name]
+	if h == nil {
+		return runner.Stuck{}
+	}
+	return runner.Stuck{Grace: h.killGrace, Exit: h.stuck == RestartProcess}
+}
+
+// killGrace is the longest that a cancelled handler may take.
+func (p *process) killGrace() time.Duration {
+	grace := p.config.KillGrace
+	for _, h := range p.handlers {
+		grace = max(grace, h.killGrace)
+	}
+	return grace
+}
+
 // diedWith says of an attempt that it was running when its process died.
 func diedWith(entries []journal.Entry) func(execution, fence int64) bool {
 	type attempt struct{ execution, fence int64 }
@@ -152,7 +175,11 @@ func newBoot() string {
 
 // exitIgnored ends the process at once: its journal is as after a crash.
 func (p *process) exitIgnored() {
-	p.logger.Error("a handler ignores that its lease was lost; the process ends (Config.ExitIfIgnored)")
+	p.logger.Error("a handler ignores that its context was cancelled; the process ends (Config.ExitIfIgnored, Stuck)")
+	if p.leave != nil {
+		p.leave()
+		return
+	}
 	os.Exit(ExitIgnored)
 }
 

@@ -42,6 +42,8 @@ func registerVictims(ex *executor.Executor) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
+	executor.HandleFunc(ex, "stuck", func(context.Context) error { select {} },
+		executor.KillGrace(20*time.Millisecond), executor.Stuck(executor.RestartProcess))
 	executor.HandleFunc(ex, "deaf", func(context.Context) error { select {} })
 	executor.HandleFunc(ex, "witness", func(ctx context.Context) error {
 		f, err := os.OpenFile(os.Getenv("EXECUTOR_TEST_WITNESS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

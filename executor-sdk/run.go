@@ -80,7 +80,7 @@ func (p *process) drain() (clean bool) {
 	if !within(grace, quiet) {
 		p.runner.Stop()
 		// The runner gives up after KillGrace; the second is for its ticks.
-		within(p.config.KillGrace+time.Second, quiet)
+		within(p.killGrace()+time.Second, quiet)
 	}
 	flush, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()

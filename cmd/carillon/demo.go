@@ -88,6 +88,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
   data       %s
 
   The sample shop registers now; its jobs begin to fire within seconds.
+  Your own first handler, in five minutes: docs/executors.md
   Ctrl-C stops everything; the next start goes on with the same data.
 
 `, node.URL(), state.Password, node.ExecutorAddress(), config.DataDir)

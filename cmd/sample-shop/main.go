@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,10 +20,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/cmd/sample-shop/internal/shop"
+	"github.com/carillon-sched/carillon/cmd/sample-shop/shopclient"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/auth"
+	"github.com/carillon-sched/carillon/executor-sdk/metrics"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+	"github.com/carillon-sched/carillon/executor-sdk/tracing"
 )
+
+// version is that of the build: -ldflags "-X main.version=…". While two run at
+// once, as in a rolling deploy, the handlers and jobs of the newer one count.
+var version = "1.0.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -40,6 +48,8 @@ func run(ctx context.Context, args []string) (err error) {
 	addresses := flags.String("executors", "", "addresses of admin nodes, comma separated (default: CARILLON_EXECUTOR_ADDRESSES)")
 	api := flags.String("api", os.Getenv("CARILLON_URL"), "address of Carillon's API (CARILLON_URL); empty: no new orders")
 	unpaid := flags.Duration("unpaid-after", time.Minute, "how long an order may stay unpaid")
+	role := flags.String("role", "warehouse", "label of this process; slow exports go to a warehouse")
+	scrapes := flags.String("metrics", "", "address for Prometheus, for example 127.0.0.1:9464; empty: none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -54,7 +64,8 @@ func run(ctx context.Context, args []string) (err error) {
 	ex, err := executor.New(executor.Config{
 		// The join token, and the addresses unless given, come from CARILLON_EXECUTOR_….
 		Name: *name, Addresses: strings.FieldsFunc(*addresses, func(r rune) bool { return r == ',' }),
-		JournalDir: filepath.Join(*data, "journal"), Version: "1.0.0", Slots: 16,
+		JournalDir: filepath.Join(*data, "journal"), Version: version, Slots: 16,
+		Labels: map[string]string{"role": *role}, DrainTimeout: 10 * time.Second,
 	})
 	if err != nil {
 		return err
@@ -62,8 +73,8 @@ func run(ctx context.Context, args []string) (err error) {
 	shop.RegisterOrders(ex, &shop.Orders{Shop: business, Reports: filepath.Join(*data, "reports")})
 	shop.RegisterStock(ex, &shop.Stock{Shop: business})
 	shop.RegisterShelves(ex, &shop.Shelves{Shop: business})
-	shop.RegisterShipping(ex, &shop.Shipping{Shop: business})
-	ex.Use(timed, auth.Handler("ship-order", auth.Cause("api", "manual", "retry")))
+	shop.RegisterShipping(ex, &shop.Shipping{Shop: business, Carrier: &shop.Carrier{}})
+	ex.Use(tracing.Interceptor(), timed, auth.Handler("ship-order", auth.Cause("api", "manual", "retry")))
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ex.Run(ctx) })
@@ -73,17 +84,11 @@ func run(ctx context.Context, args []string) (err error) {
 		if err != nil {
 			return err
 		}
-		shipping := shop.NewShippingProxy(client, *name)
-		group.Go(func() error {
-			return business.Customers(ctx, func(ctx context.Context, order int64) error {
-				if err := carillon.cancelUnpaid(ctx, order, *unpaid); err != nil {
-					return err
-				}
-				// Whichever instance it is that sends the parcel, and however often this is asked.
-				_, err := shipping.StartShip(ctx, shop.ShipInput{OrderID: order}, proxy.Key(fmt.Sprintf("ship-%d", order)), proxy.Attempts(3))
-				return err
-			})
-		})
+		desk := &checkout{shipping: shopclient.NewShippingProxy(client, *name), carillon: carillon, unpaid: *unpaid}
+		group.Go(func() error { return business.Customers(ctx, desk.ordered) })
+	}
+	if *scrapes != "" {
+		group.Go(func() error { return serveMetrics(ctx, *scrapes, ex) })
 	}
 	return group.Wait()
 }
@@ -96,4 +101,17 @@ func timed(ctx context.Context, next executor.Next) error {
 		executor.Logger(ctx).Warn("that took long", "took", took, "kind", executor.KindOf(err))
 	}
 	return err
+}
+
+// serveMetrics answers Prometheus until ctx ends.
+func serveMetrics(ctx context.Context, address string, ex *executor.Executor) error {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", metrics.Handler(ex))
+	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

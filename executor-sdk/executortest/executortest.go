@@ -22,6 +22,7 @@ type Admin struct {
 	mu        sync.Mutex // guards what follows, and the Runs
 	instances []*instance
 	jobs      map[string]*job
+	calendars map[string]Calendar
 	runs      []*Run
 	calls     map[string]*Run // by handler and idempotency key
 	nextID    int64
@@ -162,13 +163,13 @@ func (a *Admin) Fire(job string, at time.Time) *Run {
 }
 
 // Runs lists the runs of a job, or of a handler without one, oldest first;
-// "" lists all.
+// "" lists all. Shards are not among them: see Run.Shards.
 func (a *Admin) Runs(name string) []*Run {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []*Run
 	for _, r := range a.runs {
-		if name == "" || r.job.name == name {
+		if r.parent == nil && (name == "" || r.job.name == name) {
 			out = append(out, r)
 		}
 	}

@@ -22,6 +22,7 @@ type instance struct {
 
 	// Guarded by admin.mu.
 	handlers map[string]*proto.Handler
+	labels   map[string]string
 	deliver  func(*proto.CommandToExecutor)
 	draining bool
 }
@@ -31,7 +32,7 @@ func (i *instance) Register(r *proto.Register, deliver func(*proto.CommandToExec
 	a := i.admin
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i.deliver, i.handlers = deliver, map[string]*proto.Handler{}
+	i.deliver, i.handlers, i.labels = deliver, map[string]*proto.Handler{}, r.GetLabels()
 	for _, h := range r.GetHandlers() {
 		i.handlers[h.GetName()] = h
 		for _, d := range h.GetJobs() {
@@ -50,6 +51,12 @@ func (i *instance) Draining() {
 	i.admin.mu.Lock()
 	defer i.admin.mu.Unlock()
 	i.draining = true
+}
+
+// Exit implements bridge.Admin.
+func (i *instance) Exit() {
+	i.admin.t.Errorf("executortest: a handler of instance %d still runs after its context was cancelled: here a process would end (executor.RestartProcess, Config.ExitIfIgnored)", i.number)
+	i.Draining()
 }
 
 // Command implements bridge.Admin.

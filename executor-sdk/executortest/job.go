@@ -2,6 +2,7 @@ package executortest
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
@@ -16,6 +17,7 @@ type job struct {
 	decl    *proto.JobDeclaration
 	next    nextFunc    // nil: no schedule
 	timer   *time.Timer // to the next fire; guarded by admin.mu
+	told    bool        // that labels are not judged; guarded by admin.mu
 }
 
 func (j *job) stop() {
@@ -41,20 +43,61 @@ func (j *job) plan(t time.Time) {
 	if j.next == nil || j.admin.stopped {
 		return
 	}
-	at := j.next(t)
-	if at.IsZero() {
-		return
+	if at := j.next(t); !at.IsZero() {
+		j.planAt(at)
 	}
+}
+
+func (j *job) planAt(at time.Time) {
 	j.timer = time.AfterFunc(time.Until(at), func() {
 		j.admin.mu.Lock()
 		defer j.admin.mu.Unlock()
-		if j.admin.stopped {
-			return
+		if !j.admin.stopped {
+			j.fire(at)
 		}
-		j.admin.add(j, at, "schedule", "", nil)
-		if j.decl.GetDelayMs() == 0 { // else the end of the run plans the next one
-			j.plan(at)
+	})
+}
+
+// fire makes the run of a fire time that has come, unless a calendar excludes it,
+// and plans the next one. mu is held.
+func (j *job) fire(at time.Time) {
+	a, delayed := j.admin, j.decl.GetDelayMs() > 0
+	why, until, known := j.excluded(at)
+	switch {
+	case !known:
+		a.t.Errorf("executortest: %s", why)
+		return
+	case why != "":
+		r := a.newRun(j, at, "schedule", "", nil)
+		r.state, r.result = Missed, &proto.Result{ErrorKind: "calendar", Error: why}
+		close(r.ended)
+		a.runs = append(a.runs, r)
+		if delayed {
+			j.planAt(until)
 		}
+	default:
+		a.addLater(j, at)
+	}
+	if !delayed { // else the end of the run plans the next one
+		j.plan(at)
+	}
+}
+
+// addLater makes the run of a fire time, which starts after its jitter. mu is held.
+func (a *Admin) addLater(j *job, at time.Time) {
+	wait := j.jitter(at)
+	if wait == 0 {
+		a.add(j, at, "schedule", "", nil)
+		return
+	}
+	r := a.newRun(j, at, "schedule", "", j.decl.GetInput())
+	r.state, r.notBefore = RetryWait, at.Add(wait)
+	a.runs = append(a.runs, r)
+	time.AfterFunc(wait, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.block(r)
+		a.dispatchLocked()
 	})
 }
 
@@ -63,15 +106,19 @@ func (a *Admin) add(j *job, at time.Time, cause, who string, input []byte) *Run 
 	if input == nil {
 		input = j.decl.GetInput()
 	}
-	r := &Run{
-		admin: a, id: a.newIDLocked(), job: j, fireAt: at, cause: cause, who: who, input: input,
-		ended: make(chan struct{}), state: Waiting, steps: map[string][]byte{},
-		last: map[int64]int64{}, logged: make(chan struct{}),
-	}
+	r := a.newRun(j, at, cause, who, input)
 	a.runs = append(a.runs, r)
 	a.block(r)
 	a.dispatchLocked()
 	return r
+}
+
+func (a *Admin) newRun(j *job, at time.Time, cause, who string, input []byte) *Run {
+	return &Run{
+		admin: a, id: a.newIDLocked(), job: j, fireAt: at, cause: cause, who: who, input: input,
+		ended: make(chan struct{}), state: Waiting, steps: map[string][]byte{},
+		last: map[int64]int64{}, logged: make(chan struct{}),
+	}
 }
 
 // block applies the strategies that act on arrival.
@@ -109,15 +156,35 @@ func (a *Admin) room(r *Run) bool {
 func (a *Admin) dispatchLocked() { a.dispatchAvoiding(nil) }
 
 func (a *Admin) dispatchAvoiding(avoid *instance) {
-	for _, r := range a.runs {
+	for n := 0; n < len(a.runs); n++ { // a fire with shards adds runs
+		r := a.runs[n]
 		if r.state == RetryWait && !time.Now().Before(r.notBefore) {
 			r.state = Waiting
 		}
 		if r.state != Waiting || !a.room(r) {
 			continue
 		}
-		if i := a.choose(r, avoid); i != nil {
+		a.askLabels(r.job)
+		if r.isFamily() {
+			r.spread()
+		} else if i := a.choose(r, avoid); i != nil {
 			i.offer(r)
+		}
+	}
+}
+
+// askLabels fails the test when labels decide which instances get the job's runs:
+// selectors are not read here.
+func (a *Admin) askLabels(j *job) {
+	if j.decl.GetRequireLabels() == "" || j.told {
+		return
+	}
+	for _, i := range a.serving(j.handler) {
+		if !maps.Equal(i.labels, a.instances[0].labels) {
+			j.told = true
+			a.t.Errorf("executortest: job %q goes to instances with %q, which tests cannot judge: give all instances of a test the same labels",
+				j.name, j.decl.GetRequireLabels())
+			return
 		}
 	}
 }
@@ -126,8 +193,14 @@ func (a *Admin) dispatchAvoiding(avoid *instance) {
 func (a *Admin) choose(r *Run, avoid *instance) *instance {
 	var best *instance
 	least := 0
-	for _, i := range a.instances {
-		if i.deliver == nil || i.draining || i.handlers[r.job.handler] == nil {
+	if r.bound != nil && (r.bound == avoid || r.bound.draining) {
+		r.gone()
+		if r.state.Ended() {
+			return nil
+		}
+	}
+	for _, i := range a.serving(r.job.handler) {
+		if r.bound != nil && i != r.bound {
 			continue
 		}
 		had := 0
@@ -155,6 +228,7 @@ func (i *instance) offer(r *Run) {
 		ExecutionId: r.id, Fence: r.fence, JobId: 1, JobName: r.job.name, Handler: r.job.handler,
 		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: d.GetMaxAttempts(), Input: r.input,
 		TimeoutMs: d.GetTimeoutMs(), Granted: r.oneStep, Cause: r.cause, RequestedBy: r.who, TenantId: 1,
+		Part: r.part, ParentId: r.parentID(), ShardIndex: int32(r.index), ShardTotal: int32(r.total),
 	}}}}})
 }
 
@@ -181,7 +255,7 @@ func (r *Run) finish(result *proto.Result) {
 	case kind == string(executor.KindSnoozed):
 		r.attempt--
 		r.again(wait)
-	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != "output_too_large":
+	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != string(executor.KindOutputTooLarge):
 		r.again(wait)
 	case result.GetOutcome() == proto.Outcome_OUTCOME_TIMED_OUT:
 		r.end(TimedOut)
@@ -204,6 +278,13 @@ func (r *Run) again(d time.Duration) {
 func (r *Run) end(s State) {
 	r.state, r.instance = s, nil
 	close(r.ended)
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.parent != nil {
+		r.parent.advance()
+		return
+	}
 	a, d := r.admin, r.job.decl
 	callback := d.GetOnFailure()
 	switch s {

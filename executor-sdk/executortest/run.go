@@ -22,12 +22,13 @@ const (
 	TimedOut  State = "timed_out"
 	Cancelled State = "cancelled"
 	Discarded State = "discarded"
+	Missed    State = "missed"
 )
 
 // Ended reports whether the run will not change any more.
 func (s State) Ended() bool {
 	switch s {
-	case Succeeded, Failed, TimedOut, Cancelled, Discarded:
+	case Succeeded, Failed, TimedOut, Cancelled, Discarded, Missed:
 		return true
 	}
 	return false
@@ -59,7 +60,16 @@ type Run struct {
 	input  []byte
 	ended  chan struct{} // closed by end
 
+	// Fixed when it is made; for the parts of a fire with shards.
+	parent       *Run
+	part         string // role
+	index, total int
+
 	// Guarded by admin.mu.
+	bound     *instance // the only one that may take it; nil = any
+	parts     []*Run
+	stopping  State       // how a fire with shards ends when its parts have; empty = as they did
+	timer     *time.Timer // of a whole fire with shards
 	state     State
 	fence     int64
 	attempt   int
@@ -86,11 +96,17 @@ func (r *Run) Cancel() {
 	r.admin.mu.Lock()
 	defer r.admin.mu.Unlock()
 	r.cancel("killed", "cancelled by the test")
+	r.admin.dispatchLocked()
 }
 
 func (r *Run) cancel(reason, message string) {
 	switch {
 	case r.state.Ended():
+	case r.isFamily():
+		if r.stopping == "" {
+			r.stopping = Cancelled
+			r.cancelParts(reason, message)
+		}
 	case r.instance != nil:
 		r.instance.deliver(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{
 			Cancels: []*proto.Cancel{{ExecutionId: r.id, Fence: r.fence, Reason: reason, Message: message}},
@@ -156,6 +172,9 @@ func (r *Run) Output(out any) {
 	r.admin.mu.Lock()
 	state, result := r.state, r.result
 	r.admin.mu.Unlock()
+	if r.isFamily() {
+		t.Fatalf("run of %s went in shards, which have the outputs: see Shards and After", r.job.name)
+	}
 	if state != Succeeded {
 		t.Fatalf("run of %s is %s: %s\n%s", r.job.name, state, result.GetError(), result.GetStack())
 	}
@@ -186,4 +205,12 @@ func (r *Run) Progress() (percent float64, message string) {
 	r.admin.mu.Lock()
 	defer r.admin.mu.Unlock()
 	return float64(r.progress.GetPermille()) / 10, r.progress.GetMessage()
+}
+
+// parentID is 0 for a run of its own.
+func (r *Run) parentID() int64 {
+	if r.parent == nil {
+		return 0
+	}
+	return r.parent.id
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -22,24 +23,53 @@ func schedule(d *proto.JobDeclaration, now time.Time) (nextFunc, error) {
 	every := time.Duration(d.GetEveryMs()) * time.Millisecond
 	switch {
 	case d.GetCron() != "":
-		parsed, err := parseCron(d.GetCron())
+		next, err = cronOf(d, zone)
 		if err != nil {
-			return nil, fmt.Errorf("cron %q: %w (jobs whose expressions are not known here are run with Fire)", d.GetCron(), err)
+			return nil, err
 		}
-		next = func(t time.Time) time.Time { return parsed.next(t.In(zone)) }
 	case d.GetWindowFrom() != "":
 		next, err = window(d, zone, every)
 		if err != nil {
 			return nil, err
 		}
 	case every > 0:
-		next = func(t time.Time) time.Time { return t.Add(every - t.Sub(now)%every) }
+		from := now // or the start of its validity, which is a fire then
+		if ms := d.GetStartAtMs(); ms > 0 {
+			from = time.UnixMilli(ms)
+		}
+		next = rate(from, every)
 	case d.GetDelayMs() > 0:
 		next = func(t time.Time) time.Time { return t.Add(time.Duration(d.GetDelayMs()) * time.Millisecond) }
 	default:
 		next = instants(append([]int64{d.GetAtMs()}, d.GetInstantsMs()...))
 	}
 	return bounded(next, d), nil
+}
+
+func cronOf(d *proto.JobDeclaration, zone *time.Location) (nextFunc, error) {
+	if text, ok := strings.CutPrefix(d.GetCron(), "@every "); ok {
+		every, err := time.ParseDuration(strings.TrimSpace(text))
+		if err != nil || every < time.Millisecond {
+			return nil, fmt.Errorf("cron %q: %q is no interval", d.GetCron(), text)
+		}
+		return rate(time.UnixMilli(0), every), nil
+	}
+	parsed, err := parseCron(d.GetCron(), d.GetDialect())
+	if err != nil {
+		return nil, fmt.Errorf("cron %q: %w", d.GetCron(), err)
+	}
+	rule := clockRule{skipGap: d.GetDstGap() == string(executor.SkipGap), both: d.GetDstOverlap() == string(executor.OverlapBoth)}
+	return func(t time.Time) time.Time { return parsed.next(t, zone, rule) }, nil
+}
+
+// rate fires at from and every so often after it.
+func rate(from time.Time, every time.Duration) nextFunc {
+	return func(t time.Time) time.Time {
+		if t.Before(from) {
+			return from
+		}
+		return t.Add(every - t.Sub(from)%every)
+	}
 }
 
 // instants fires at each of the list; 0 stands for none.
@@ -68,21 +98,68 @@ func window(d *proto.JobDeclaration, zone *time.Location, every time.Duration) (
 	if to <= from {
 		to += 24 * time.Hour
 	}
+	skipGap := d.GetDstGap() == string(executor.SkipGap)
 	return func(t time.Time) time.Time {
-		local := t.In(zone)
-		for day := -1; day < 2; day++ {
-			for at := from; at <= to; at += every {
-				fire := time.Date(local.Year(), local.Month(), local.Day()+day, 0, 0, int(at/time.Second), 0, zone)
-				if fire.After(t) {
-					return fire
-				}
+		y, m, today := t.In(zone).Date()
+		for day := today - 2; day <= today+2; day++ {
+			midnight := time.Date(y, m, day, 0, 0, 0, 0, time.UTC)
+			open, last := opens(midnight.Add(from), zone), closes(midnight.Add(to), zone)
+			if last.Before(open) && !skipGap {
+				last = open // all of it lies where the clock jumps
+			}
+			fire := open
+			if !t.Before(open) {
+				fire = rate(open, every)(t)
+			}
+			if !fire.After(last) {
+				return fire.In(zone)
 			}
 		}
 		return time.Time{}
 	}, nil
 }
 
+// farthest is more than any zone's distance from UTC.
+const farthest = 16 * time.Hour
+
+// opens is the first instant at which a zone's clocks show a time, written as
+// UTC, or a later one.
+func opens(wall time.Time, zone *time.Location) time.Time {
+	for u := wall.Add(-farthest); ; {
+		start, end := u.In(zone).ZoneBounds()
+		offset := offsetAt(u, zone)
+		if !end.IsZero() && !end.Add(offset).After(wall) {
+			u = end
+			continue
+		}
+		if at := wall.Add(-offset); start.IsZero() || at.After(start) {
+			return at
+		}
+		return start
+	}
+}
+
+// closes is the last millisecond at which they show that time or an earlier one.
+func closes(wall time.Time, zone *time.Location) (last time.Time) {
+	for u := wall.Add(-farthest); ; {
+		start, end := u.In(zone).ZoneBounds()
+		offset := offsetAt(u, zone)
+		if start.IsZero() || !start.Add(offset).After(wall) {
+			if last = wall.Add(-offset); !end.IsZero() && !last.Before(end) {
+				last = end.Add(-time.Millisecond)
+			}
+		}
+		if end.IsZero() || end.After(wall.Add(farthest)) {
+			return last
+		}
+		u = end
+	}
+}
+
 func clock(text string) (time.Duration, error) {
+	if text == "24:00" {
+		return 24 * time.Hour, nil
+	}
 	layout := "15:04"
 	if strings.Count(text, ":") == 2 {
 		layout = "15:04:05"

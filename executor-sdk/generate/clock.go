@@ -17,6 +17,7 @@ type Group struct {
 	Description string  `json:"description,omitempty"`
 	Register    string  `json:"register"` // the generated function
 	Proxy       bool    `json:"proxy,omitempty"`
+	ProxyDir    string  `json:"proxyDir,omitempty"` // where the proxy is written; empty: beside the handlers
 	Clocks      []Clock `json:"clocks"`
 }
 
@@ -59,6 +60,9 @@ type Clock struct {
 	WhenRemoved string          `json:"whenRemoved,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	Weight      int             `json:"weight,omitempty"`
+	MaxResult   int             `json:"maxResult,omitempty"` // bytes
+	KillGrace   string          `json:"killGrace,omitempty"` // Go duration
+	Stuck       string          `json:"stuck,omitempty"`
 	OnSuccess   string          `json:"onSuccess,omitempty"`
 	OnFailure   string          `json:"onFailure,omitempty"`
 	Broadcast   bool            `json:"broadcast,omitempty"`
@@ -68,6 +72,7 @@ type Clock struct {
 	After       string          `json:"after,omitempty"`       // handler
 	FireTimeout string          `json:"fireTimeout,omitempty"` // Go duration
 
+	sig                        signature
 	imports                    map[string]string // local name → path, of what Input and Output name
 	successFails, failureFails bool              // the callbacks return an error
 }
@@ -85,6 +90,7 @@ var (
 	overlaps   = []string{"once", "both"}
 	dayRules   = []string{"not_holidays", "workdays", "all"}
 	ownerships = []string{"code", "console", "propose"}
+	stucks     = []string{"keep_slot", "restart_process"}
 	removals   = []string{"keep", "pause", "delete"}
 	timerKeys  = []string{"name", "description", "proxy"}
 	timerFlags = []string{"proxy"}
@@ -95,7 +101,7 @@ var (
 		"calendars", "days", "input",
 		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "routing-key",
 		"require-labels", "prefer-labels", "send-retries", "send-delay", "misfire",
-		"owner", "owned-by", "when-removed", "idempotent", "weight", "on-success", "on-failure",
+		"owner", "owned-by", "when-removed", "idempotent", "weight", "max-result", "kill-grace", "stuck", "on-success", "on-failure",
 		"broadcast", "shards", "on-gone", "before", "after", "fire-timeout",
 	}
 )
@@ -111,6 +117,8 @@ const (
 	maxWeight      = 4096 // slots of an instance, at most
 	maxShards      = 1000
 	maxSends       = 1000
+	// maxResult is the wire's limit for outputs (proto.MaxOutput).
+	maxResult = 256 << 10
 )
 
 // readTimer fills a group from its marker.
@@ -121,10 +129,10 @@ func readTimer(m *marker, g *Group, r *report) {
 			r.add(o.pos, nearMiss(o.key, timerKeys), "unknown key %q in carillon:timer", o.key)
 		case o.flag && !slices.Contains(timerFlags, o.key):
 			r.add(o.pos, "write "+o.key+"=…", "key %q needs a value", o.key)
-		case !o.flag && slices.Contains(timerFlags, o.key):
-			r.add(o.valuePos, "write "+o.key+" alone, or leave it out", "key %q takes no value", o.key)
 		case o.key == "proxy":
-			g.Proxy = true
+			if g.Proxy = true; !o.flag {
+				g.ProxyDir = proxyDir(o, r)
+			}
 		case o.key == "name":
 			g.Name = checkedName(o, r)
 		default:
@@ -233,6 +241,12 @@ func (c *clockReader) set(o option) {
 		c.clock.Idempotent = true
 	case "weight":
 		c.clock.Weight = c.number(o, 1, maxWeight)
+	case "max-result":
+		c.clock.MaxResult = c.size(o)
+	case "kill-grace":
+		c.clock.KillGrace = c.duration(o)
+	case "stuck":
+		c.clock.Stuck = c.word(o, stucks)
 	case "on-success":
 		c.clock.OnSuccess = o.value
 	case "on-failure":
@@ -375,6 +389,21 @@ func (c *clockReader) number(o option, least, most int) int {
 	n, err := strconv.Atoi(o.value)
 	if err != nil || n < least || n > most {
 		c.r.add(o.valuePos, fmt.Sprintf("write a whole number from %d to %d", least, most),
+			"%s=%q is out of range", o.key, o.value)
+		return 0
+	}
+	return n
+}
+
+// size reads bytes, also as 64KiB.
+func (c *clockReader) size(o option) int {
+	digits, kilo := strings.CutSuffix(o.value, "KiB")
+	n, err := strconv.Atoi(digits)
+	if kilo && n <= maxResult {
+		n <<= 10
+	}
+	if err != nil || n < 1 || n > maxResult {
+		c.r.add(o.valuePos, fmt.Sprintf("write bytes from 1 to %d, or 1KiB to %dKiB", maxResult, maxResult>>10),
 			"%s=%q is out of range", o.key, o.value)
 		return 0
 	}

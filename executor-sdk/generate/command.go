@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 )
 
 // Errors of Run besides Problems.
@@ -43,6 +44,9 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 	if len(problems) > 0 {
 		return problems
 	}
+	if err := apart(outputs); err != nil {
+		return err
+	}
 	changed := 0
 	for _, o := range outputs {
 		n, err := settle(o, check, out)
@@ -60,18 +64,42 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 	return nil
 }
 
+// apart says which two packages write the same file, or nil.
+func apart(outputs []*Output) error {
+	from := map[string]string{}
+	for _, o := range outputs {
+		for _, f := range o.Files {
+			path, err := filepath.Abs(filepath.Join(o.Dir, f.Name))
+			if err != nil {
+				return fmt.Errorf("find packages: %w", err)
+			}
+			if other := from[path]; f.Content != nil && other != "" && other != o.Dir {
+				return fmt.Errorf("%s and %s both write %s: name another folder for one of them (proxy=…)", other, o.Dir, path)
+			}
+			if f.Content != nil {
+				from[path] = o.Dir
+			}
+		}
+	}
+	return nil
+}
+
 // settle writes or compares one folder and returns the number of files that differed.
 func settle(o *Output, check bool, out io.Writer) (int, error) {
-	act, verb := (*Output).Write, "wrote"
+	act := (*Output).Write
 	if check {
-		act, verb = (*Output).Changes, "stale"
+		act = (*Output).Changes
 	}
 	changes, err := act(o)
 	if err != nil {
 		return 0, err
 	}
 	for _, c := range changes {
-		if !check && c.New == nil {
+		verb := "wrote"
+		switch {
+		case check:
+			verb = "stale"
+		case c.New == nil:
 			verb = "removed"
 		}
 		if _, err := fmt.Fprintf(out, "%s %s\n", verb, c.Path); err != nil {

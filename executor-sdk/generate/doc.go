@@ -20,14 +20,20 @@
 //
 // # Keys
 //
-// timer: name (default: the type's name in kebab case), description and the
-// flag proxy.
+// timer: name (default: the type's name in kebab case), description and
+// proxy, alone or with a folder.
 //
-// clock: name (required), description, cron, dialect, every, zone, input,
-// retries, retry-delay, timeout, blocking, parallelism, priority, routing, routing-key,
-// require-labels, prefer-labels, send-retries, send-delay, misfire, owner, weight, on-success, on-failure,
-// shards, on-gone, before, after, fire-timeout and the flags idempotent and broadcast. A value is bare, "quoted" or `quoted` as
-// in Go. One method may carry several clocks with different names.
+// clock: name (required), description; when: cron, dialect, every, delay, at,
+// window, jitter, zone, gap, overlap, calendars, days, misfire; with what: input;
+// how: retries, retry-delay, timeout, blocking, parallelism, priority, idempotent;
+// where: routing, routing-key, require-labels, prefer-labels, send-retries,
+// send-delay; in parts: shards, broadcast, on-gone, before, after, fire-timeout;
+// whose: owner, owned-by, when-removed; after it: on-success, on-failure; and of the
+// handler itself: weight, max-result (bytes, or 64KiB), kill-grace, stuck. idempotent
+// and broadcast are flags. A value is bare, "quoted" or `quoted` as in Go. One
+// method may carry several clocks with different names.
+//
+// Each key is an option of package executor, where it is explained.
 //
 // # Callbacks
 //
@@ -46,6 +52,14 @@
 //	orders := shop.NewOrdersProxy(client, "shop")
 //	report, err := orders.CloseDay(ctx)         // waits for the result
 //	run, err := orders.StartCloseDay(ctx)       // run.Wait, run.Status, run.Cancel
+//
+// Who imports that package inherits what its handlers depend on. With a folder,
+// proxy=../shopclient, the same type is written to carillon_client.go there, for
+// other applications. The types that handlers take and give, and what those are
+// made of, are copied into it, as far as the handlers' package declares them; those
+// of other packages are imported there as well. A type that writes its own JSON cannot be
+// copied: it belongs into a package that both sides import. Constants and methods are not
+// copied. The folder may be in another module.
 //
 // # Strictness
 //

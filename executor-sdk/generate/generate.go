@@ -26,7 +26,7 @@ type Output struct {
 
 // File is one generated file. Content nil means that the file must not exist.
 type File struct {
-	Name    string
+	Name    string // relative to Output.Dir
 	Content []byte
 }
 
@@ -39,7 +39,9 @@ func Dir(dir string, opts Options) (*Output, error) {
 	}
 	out := &Output{Dir: dir, Package: p, Files: []File{{Name: GoFile}, {Name: ManifestFile}, {Name: ProxyFile}}}
 	if p == nil {
-		return out, nil
+		gone, err := goneClients(dir, nil)
+		out.Files = append(out.Files, gone...)
+		return out, err
 	}
 	if out.Files[0].Content, err = renderGo(p); err != nil {
 		return nil, err
@@ -50,7 +52,16 @@ func Dir(dir string, opts Options) (*Output, error) {
 	if out.Files[2].Content, err = renderProxy(p); err != nil {
 		return nil, err
 	}
-	return out, nil
+	for _, a := range p.away {
+		code, err := renderAway(p, a)
+		if err != nil {
+			return nil, err
+		}
+		out.Files = append(out.Files, File{Name: clientFile(a.dir), Content: code})
+	}
+	gone, err := goneClients(dir, out.Files)
+	out.Files = append(out.Files, gone...)
+	return out, err
 }
 
 // Change is a file on disk that differs from what it should be.
@@ -112,6 +123,9 @@ func (o *Output) Write() ([]Change, error) {
 }
 
 func replaceFile(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".carillon-*")
 	if err != nil {
 		return err

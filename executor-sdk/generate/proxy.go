@@ -33,12 +33,32 @@ func (m *method) importsOf(types ...ast.Expr) map[string]string {
 // renderProxy writes the proxies of the timers that ask for one; nil when none
 // does.
 func renderProxy(p *Package) ([]byte, error) {
-	imports := map[string]string{"context": "context", "proxy": "github.com/carillon-sched/carillon/executor-sdk/proxy"}
-	var body bytes.Buffer
+	var here []Group
 	for _, g := range p.Groups {
-		if !g.Proxy {
-			continue
+		if g.Proxy && g.ProxyDir == "" {
+			here = append(here, g)
 		}
+	}
+	return renderProxies(p.Name, here, map[string]string{}, "", nil)
+}
+
+// renderAway writes the proxies for another folder, and the types that they need.
+func renderAway(p *Package, a away) ([]byte, error) {
+	note := fmt.Sprintf("\n// Package %s has what callers of the handlers of package %s need. Its types\n// are copies: change them there.", a.pkg, p.Name)
+	return renderProxies(a.pkg, a.groups, maps.Clone(a.imports), note, a.types)
+}
+
+// renderProxies writes a file; nil when there are no groups. note stands above
+// the package clause, and types are declarations to be written behind.
+func renderProxies(pkg string, groups []Group, imports map[string]string, note string, types []string) ([]byte, error) {
+	for name, at := range map[string]string{"context": "context", "proxy": "github.com/carillon-sched/carillon/executor-sdk/proxy"} {
+		if other := imports[name]; other != "" && other != at {
+			return nil, fmt.Errorf("the types that callers need name the import %q as %s, as the generated code does another: give it another name", other, name)
+		}
+		imports[name] = at
+	}
+	var body bytes.Buffer
+	for _, g := range groups {
 		writeProxy(&body, g)
 		for _, c := range proxied(g) {
 			for name, at := range c.imports {
@@ -53,7 +73,7 @@ func renderProxy(p *Package) ([]byte, error) {
 		return nil, nil
 	}
 	var out bytes.Buffer
-	out.WriteString(header + "\npackage " + p.Name + "\n\nimport (\n")
+	out.WriteString(header + note + "\npackage " + pkg + "\n\nimport (\n")
 	for _, standard := range []bool{true, false} {
 		for _, name := range slices.Sorted(maps.Keys(imports)) {
 			at := imports[name]
@@ -69,6 +89,9 @@ func renderProxy(p *Package) ([]byte, error) {
 	}
 	out.WriteString(")\n")
 	out.Write(body.Bytes())
+	for _, t := range types {
+		out.WriteString("\n" + t + "\n")
+	}
 	code, err := format.Source(out.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("format generated proxy: %w", err)

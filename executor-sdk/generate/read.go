@@ -15,6 +15,8 @@ import (
 type Package struct {
 	Name   string
 	Groups []Group
+
+	away []away
 }
 
 // reader turns the markers of a source into groups.
@@ -86,7 +88,7 @@ func (rd *reader) readType(t *ast.TypeSpec, markers []*marker) {
 			rd.checkType(t)
 			g := &Group{Name: kebab(t.Name.Name), Type: t.Name.Name, Register: "Register" + t.Name.Name}
 			readTimer(m, g, rd.r)
-			if name := g.Type + "Proxy"; g.Proxy {
+			if name := g.Type + "Proxy"; g.Proxy && g.ProxyDir == "" {
 				for _, n := range []string{name, "New" + name} {
 					if pos, taken := rd.source.names[n]; taken {
 						rd.r.add(rd.fset.Position(pos), "rename it: the generated proxy has this name", "%s is declared already", n)
@@ -160,7 +162,7 @@ func (rd *reader) readMethod(decl *ast.FuncDecl, m *marker) {
 	handler := rd.methods[receiver][decl.Name.Name]
 	if sig, ok := rd.handlerSignature(handler); ok {
 		c.clock.Input, c.clock.Output = rd.text(sig.in), rd.text(sig.out)
-		c.clock.imports = handler.importsOf(sig.in, sig.out)
+		c.clock.sig, c.clock.imports = sig, handler.importsOf(sig.in, sig.out)
 		c.clock.successFails, c.clock.failureFails = rd.mayFail(receiver, c.clock.OnSuccess), rd.mayFail(receiver, c.clock.OnFailure)
 		if o, given := c.at["name"]; given && len(c.clock.Name) > longest(c.clock) {
 			rd.r.add(o.valuePos, fmt.Sprintf("use at most %d bytes: callbacks add to it", longest(c.clock)), "name=%q is too long for a clock with callbacks", c.clock.Name)
@@ -196,6 +198,7 @@ func (rd *reader) result() *Package {
 		slices.SortFunc(g.Clocks, func(a, b Clock) int { return cmp.Compare(a.Name, b.Name) })
 		p.Groups = append(p.Groups, *g)
 	}
+	p.away = rd.proxiesAway(p)
 	return p
 }
 

@@ -157,6 +157,9 @@ func (w *goWriter) options(c Clock) []string {
 	if c.Weight != 0 {
 		out = append(out, fmt.Sprintf("executor.Weight(%d)", c.Weight))
 	}
+	number("MaxResult", c.MaxResult)
+	duration("KillGrace", c.KillGrace)
+	constant("Stuck", c.Stuck, stuckNames)
 	return out
 }
 
@@ -212,6 +215,7 @@ var (
 	overlapNames   = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
 	dayNames       = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
 	ownershipNames = map[string]string{"code": "ByCode", "console": "ByConsole", "propose": "ProposeOnly"}
+	stuckNames     = map[string]string{"keep_slot": "KeepSlot", "restart_process": "RestartProcess"}
 	removalNames   = map[string]string{"keep": "KeepRemoved", "pause": "PauseRemoved", "delete": "DeleteRemoved"}
 )
 

@@ -18,19 +18,22 @@ import (
 const (
 	GoFile       = "carillon_gen.go"
 	ProxyFile    = "carillon_proxy.go"
+	ClientFile   = "carillon_client.go" // the proxies, in the folder that proxy=… names
 	ManifestFile = "carillon_manifest.json"
 )
 
 // source is one package as syntax, with its markers.
 type source struct {
-	pkg     string
-	fset    *token.FileSet
-	files   []*ast.File
-	markers map[*ast.Comment]*marker
-	types   map[string]*ast.TypeSpec
-	methods map[string]map[string]*method // receiver type → name → method
-	names   map[string]token.Pos          // package-level names
-	r       *report
+	dir      string
+	pkg      string
+	fset     *token.FileSet
+	files    []*ast.File
+	markers  map[*ast.Comment]*marker
+	types    map[string]*ast.TypeSpec
+	declared map[string]declaration        // the same, with what surrounds it
+	methods  map[string]map[string]*method // receiver type → name → method
+	names    map[string]token.Pos          // package-level names
+	r        *report
 }
 
 // method is a method with what its file's imports are called.
@@ -47,7 +50,7 @@ func loadSource(dir string, r *report) (*source, error) {
 		return nil, fmt.Errorf("read package: %w", err)
 	}
 	s := &source{
-		fset: token.NewFileSet(), markers: map[*ast.Comment]*marker{}, r: r,
+		dir: dir, declared: map[string]declaration{}, fset: token.NewFileSet(), markers: map[*ast.Comment]*marker{}, r: r,
 		types: map[string]*ast.TypeSpec{}, methods: map[string]map[string]*method{}, names: map[string]token.Pos{},
 	}
 	for _, e := range entries {
@@ -134,6 +137,7 @@ func (s *source) index(file *ast.File) {
 				switch spec := spec.(type) {
 				case *ast.TypeSpec:
 					s.types[spec.Name.Name] = spec
+					s.declared[spec.Name.Name] = s.declaration(d, spec, imports)
 					s.names[spec.Name.Name] = spec.Name.Pos()
 				case *ast.ValueSpec:
 					for _, n := range spec.Names {
@@ -143,6 +147,16 @@ func (s *source) index(file *ast.File) {
 			}
 		}
 	}
+}
+
+// declaration notes a type with its comment, which stands above it or, when it
+// is alone, above the keyword.
+func (s *source) declaration(d *ast.GenDecl, spec *ast.TypeSpec, imports map[string]string) declaration {
+	doc := spec.Doc
+	if doc == nil && !d.Lparen.IsValid() {
+		doc = d.Doc
+	}
+	return declaration{spec: spec, doc: doc, imports: imports, file: s.fset.Position(spec.Pos()).Filename}
 }
 
 // take returns the markers among a declaration's comments and forgets them,

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,5 +55,19 @@ func TestScheduleKeyMistakes(t *testing.T) {
 			_, err := readPackage(dir, Options{})
 			require.ErrorContains(t, err, want)
 		})
+	}
+}
+
+// The documentation names every key.
+func TestDocumentationNamesEveryKey(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, text, ok := strings.Cut(string(doc), "// # Keys")
+	require.True(t, ok)
+	text, _, ok = strings.Cut(text, "// # Callbacks")
+	require.True(t, ok)
+	words := strings.FieldsFunc(text, func(r rune) bool { return !isKeyByte(byte(min(r, 127))) })
+	for _, key := range append(slices.Clone(clockKeys), timerKeys...) {
+		require.Contains(t, words, key)
 	}
 }

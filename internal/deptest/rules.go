@@ -110,7 +110,7 @@ func rooms() []Room {
 			gateway, verify, lab, "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", benchRoom, "executor-sdk", "web-ui", schedule, verify, agent}, whyCmd},
+		{"cmd", []string{"admin", benchRoom, "executor-sdk", sdkTracing, "web-ui", schedule, verify, agent}, whyCmd},
 		{agent, []string{"executor-sdk"}, "it is an application of the SDK like any other: it knows no more of the server"},
 
 		{expand, nil, "the second cron: it must not see the first one"},

@@ -2,8 +2,9 @@
 //
 // Durable commits cost about the same for one row as for five hundred. A
 // Queue collects items while its workers are busy and hands them over
-// together as soon as one is free: no item waits for a timer, a lone item
-// goes at once, and under load batches grow by themselves. A queue made by
+// together as soon as one is free: a lone item goes at once, and under load
+// batches grow by themselves. Where many small batches would follow each other,
+// a pace makes fewer of them (Pace, docs/adr/0031). A queue made by
 // NewFair also answers: whose turn is it? No owner of items waits for another
 // owner's backlog, nor for a batch that is full of it (docs/adr/0009, 0017).
 package batch
@@ -21,10 +22,14 @@ type Queue[T any] struct {
 	workers int
 	max     int
 
+	pace time.Duration // fixed before Run
+
 	mu      sync.Mutex
 	items   line[T]       // guarded by mu
 	waiting chan struct{} // holds a token while there may be items
 	closed  bool          // guarded by mu
+	began   time.Time     // guarded by mu: of the last flush
+	resting chan struct{} // guarded by mu: not nil while a worker waits for the pace; closed to end that
 }
 
 // line is the order in which items wait.
@@ -58,6 +63,18 @@ func (q *Queue[T]) Bound(floods *Floods) {
 	q.items.(*fair[T]).bound = floods.join(q.wake)
 }
 
+// Pace sets the least time between the beginnings of two flushes of Run: what
+// comes sooner waits for company, unless it fills a quarter of a batch. What
+// comes after a longer silence goes at once. Call it once, before Run.
+func (q *Queue[T]) Pace(d time.Duration) { q.pace = d }
+
+// Singly makes the queue hand over one item at a time while at most n wait: as
+// many small flushes are cheaper then than one that needs a transaction. Call
+// it once, before Run, for queues made by NewFair or NewOrdered.
+func (q *Queue[T]) Singly(n int) {
+	q.items.(*fair[T]).singly = n
+}
+
 // NewOrdered is NewFair with one worker, and no two flushes at once have items
 // of the same owner: they are flushed in the order of their places.
 func NewOrdered[T any](max int, place func(*T) Place, flush func(ctx context.Context, items []T)) *Queue[T] {
@@ -80,9 +97,19 @@ func (q *Queue[T]) Add(items ...T) {
 	if !q.closed {
 		q.items.push(items)
 	}
+	resting := q.resting != nil
+	if resting && q.pressing() {
+		close(q.resting)
+		q.resting = nil
+	}
 	q.mu.Unlock()
-	q.wake()
+	if !resting {
+		q.wake()
+	}
 }
+
+// pressing reports whether too much waits for more to be waited for; under mu.
+func (q *Queue[T]) pressing() bool { return q.items.len() >= max(q.max/4, 1) }
 
 func (q *Queue[T]) wake() {
 	select {
@@ -134,7 +161,8 @@ func (q *Queue[T]) Run(ctx context.Context) {
 					return
 				case <-q.waiting:
 				}
-				q.Flush(ctx)
+				for q.rest(ctx) && q.flushOne(ctx) {
+				}
 			}
 		})
 	}
@@ -150,25 +178,63 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	q.mu.Unlock()
 }
 
+// rest waits until the pace allows another flush. It reports false when there is
+// nothing to flush, ctx has ended, or another worker rests, which takes it all.
+func (q *Queue[T]) rest(ctx context.Context) bool {
+	q.mu.Lock()
+	if q.items.len() == 0 || q.resting != nil {
+		q.mu.Unlock()
+		return false
+	}
+	left := q.pace - time.Since(q.began)
+	if left <= 0 || q.pressing() {
+		q.began = time.Now()
+		q.mu.Unlock()
+		return true
+	}
+	pressed := make(chan struct{})
+	q.resting = pressed
+	q.mu.Unlock()
+	over := time.NewTimer(left)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-pressed:
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.resting == pressed {
+		q.resting = nil
+	}
+	q.began = time.Now()
+	return ctx.Err() == nil
+}
+
 // Flush hands over what waits, a batch at a time, until nothing does that has a
 // place now: whoever ends another flush goes on with that.
 func (q *Queue[T]) Flush(ctx context.Context) {
-	for {
-		q.mu.Lock()
-		items, done := q.items.take(q.max)
-		more := q.items.len() > 0
-		q.mu.Unlock()
-		if len(items) == 0 {
-			return
-		}
-		if more {
-			q.wake() // another worker may help
-		}
-		q.flush(ctx, items)
-		if done != nil {
-			q.mu.Lock()
-			done()
-			q.mu.Unlock()
-		}
+	for q.flushOne(ctx) {
 	}
+}
+
+// flushOne is one batch of Flush; false: there was none.
+func (q *Queue[T]) flushOne(ctx context.Context) bool {
+	q.mu.Lock()
+	items, done := q.items.take(q.max)
+	more := q.items.len() > 0
+	q.mu.Unlock()
+	if len(items) == 0 {
+		return false
+	}
+	if more {
+		q.wake() // another worker may help
+	}
+	q.flush(ctx, items)
+	if done != nil {
+		q.mu.Lock()
+		done()
+		q.mu.Unlock()
+	}
+	return true
 }

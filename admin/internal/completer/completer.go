@@ -44,6 +44,9 @@ type Options struct {
 	// Floods bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
 	Floods *batch.Floods
+	// Singly is up to how many results cost the store less one by one than in
+	// a transaction; 0: none.
+	Singly int
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
 	// Returned is called for executions that had ended before, and whose handler
@@ -65,6 +68,10 @@ type Completer struct {
 	progress progress
 }
 
+// resultPace is how far apart results are written while many come: nothing but
+// the next run of the same job waits for them (docs/adr/0031).
+const resultPace = 8 * time.Millisecond
+
 // New returns a Completer; it starts nothing.
 func New(opt Options) *Completer {
 	if opt.Ended == nil {
@@ -79,6 +86,8 @@ func New(opt Options) *Completer {
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
 	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
 	c.steps = batch.NewFair(1, StepBatch, func(s *Step) batch.Place { return batch.Place{Owner: int64(s.Tenant)} }, c.answer)
+	c.results.Singly(opt.Singly)
+	c.results.Pace(resultPace)
 	if opt.Floods != nil {
 		c.results.Bound(opt.Floods)
 	}

@@ -142,6 +142,13 @@ func (r *rig) report(from *session, e domain.Execution, outcome domain.Outcome) 
 	r.c.Finished(Result{r.Report(e, outcome), from})
 }
 
+// settle waits until what was reported is stored: results do not follow each
+// other faster than their pace.
+func settle() {
+	time.Sleep(resultPace)
+	synctest.Wait()
+}
+
 func (r *rig) laters() []domain.Execution {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +163,7 @@ func TestResultsAreAcknowledgedAfterTheirCommit(t *testing.T) {
 		var seen domain.Execution
 		from := &session{onAcks: func([]Ack) { seen = r.Find(e.ID) }}
 		r.report(from, e, domain.OutcomeSucceeded)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishStored, false}}, from.got())
 		require.Equal(t, domain.Succeeded, seen.State, "as another connection saw it while the acknowledgement went out")
 		require.Equal(t, []domain.Execution{seen}, r.ended)
@@ -168,7 +175,7 @@ func TestEveryResultIsAcknowledged(t *testing.T) {
 		from := &session{}
 		done := r.running(r.Job(nil))
 		r.report(from, done, domain.OutcomeSucceeded)
-		synctest.Wait()
+		settle()
 		from.got()
 		r.ended = nil
 
@@ -183,7 +190,7 @@ func TestEveryResultIsAcknowledged(t *testing.T) {
 		r.report(from, stale, domain.OutcomeSucceeded)
 		r.report(from, unknown, domain.OutcomeSucceeded)
 		r.c.Finished(Result{report, from})
-		synctest.Wait()
+		settle()
 		require.ElementsMatch(t, []Ack{
 			{done.ID, done.Fence, store.FinishDuplicate, false}, {stale.ID, stale.Fence, store.FinishStale, false},
 			{unknown.ID, unknown.Fence, store.FinishNotFound, false}, {foreign.ID, foreign.Fence, store.FinishNotFound, false},
@@ -208,14 +215,14 @@ func TestAHandlerThatReturnsLater(t *testing.T) {
 		still := r.Report(e, domain.OutcomeTimedOut)
 		still.Report.StillRunning = true
 		r.c.Finished(Result{still, from})
-		synctest.Wait()
+		settle()
 		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishStored, true}}, from.got())
 		require.Equal(t, []domain.Execution{r.Find(e.ID)}, r.ended)
 		require.Empty(t, r.laters())
 		require.Empty(t, r.returned)
 
 		r.report(from, e, domain.OutcomeTimedOut)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []Ack{{e.ID, e.Fence, store.FinishReturned, false}}, from.got())
 		require.Equal(t, []domain.Execution{r.Find(next.ID)}, r.laters())
 		require.Equal(t, []domain.Execution{r.Find(e.ID)}, r.returned, "there may be room under limits")
@@ -229,7 +236,7 @@ func TestAcknowledgementsGoWhereTheResultCameFrom(t *testing.T) {
 		job := r.Job(nil)
 		first, second := r.running(job), r.running(job)
 		r.c.Finished(Result{r.Report(first, domain.OutcomeSucceeded), a}, Result{r.Report(second, domain.OutcomeFailed), b})
-		synctest.Wait()
+		settle()
 		require.Equal(t, []Ack{{first.ID, first.Fence, store.FinishStored, false}}, a.got())
 		require.Equal(t, []Ack{{second.ID, second.Fence, store.FinishStored, false}}, b.got())
 	})
@@ -251,7 +258,7 @@ func TestResultsAreTriedAgainWhileTheirSessionLives(t *testing.T) {
 		job := r.Job(nil)
 		first, second := r.running(job), r.running(job)
 		r.c.Finished(Result{r.Report(first, domain.OutcomeSucceeded), alive}, Result{r.Report(second, domain.OutcomeSucceeded), dead})
-		synctest.Wait()
+		settle()
 		require.EqualValues(t, 1, calls.Load())
 		dead.close()
 		time.Sleep(10*retryAfter + time.Millisecond)
@@ -268,7 +275,7 @@ func TestResultsAreTriedAgainWhileTheirSessionLives(t *testing.T) {
 		// That of the dead session is not tried any more.
 		down.Store(true)
 		r.report(alive, second, domain.OutcomeSucceeded)
-		synctest.Wait()
+		settle()
 		alive.close()
 		calls.Store(0)
 		time.Sleep(time.Minute)
@@ -281,7 +288,7 @@ func TestRetriesAndWokenWaitersGoOn(t *testing.T) {
 		from := &session{}
 		retried := r.running(r.Job(func(s *domain.JobSpec) { s.Retry = domain.Retry{MaxAttempts: 2, Delay: 3 * time.Second} }))
 		r.report(from, retried, domain.OutcomeFailed)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []domain.Execution{r.Find(retried.ID)}, r.laters())
 		require.Equal(t, domain.RetryWait, r.Find(retried.ID).State)
 
@@ -292,12 +299,12 @@ func TestRetriesAndWokenWaitersGoOn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, store.OfferBlocked, blocked[0].Status)
 		r.report(from, first, domain.OutcomeSucceeded)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []domain.Execution{r.Find(second.ID)}, r.laters())
 
 		back := r.running(r.Job(nil))
 		r.report(from, back, domain.OutcomeNeverStarted)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []domain.Execution{r.Find(back.ID)}, r.laters(), "offered again at once")
 		require.Equal(t, domain.Due, r.Find(back.ID).State)
 	})
@@ -327,7 +334,7 @@ func TestStoppingStoresWhatIsQueued(t *testing.T) {
 		require.Equal(t, domain.Succeeded, r.Find(first.ID).State)
 		require.Equal(t, domain.Succeeded, r.Find(second.ID).State)
 		r.report(from, second, domain.OutcomeSucceeded)
-		synctest.Wait()
+		settle()
 		require.Empty(t, from.got(), "the executor sends it to another node")
 	})
 }

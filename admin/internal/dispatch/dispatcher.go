@@ -68,6 +68,9 @@ type Options struct {
 	// Floods bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
 	Floods *batch.Floods
+	// Singly is up to how many moves cost the store less one by one than in a
+	// transaction; 0: none.
+	Singly int
 	// Ended is called for executions that an offer ended (discarded); may be nil.
 	Ended func([]domain.Execution)
 	// Random is a source of random numbers, safe for concurrent use; nil: the
@@ -102,6 +105,11 @@ const (
 	offerWorkers = 2
 )
 
+// answerPace is how far apart grants are written while many answers come: an
+// attempt waits for it half of that on average, and costs a third less
+// (docs/adr/0031).
+const answerPace = 2 * time.Millisecond
+
 // New returns a Dispatcher; it starts nothing.
 func New(opt Options) *Dispatcher {
 	if opt.Ended == nil {
@@ -123,6 +131,11 @@ func New(opt Options) *Dispatcher {
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
 	d.admits = batch.New(1, offerBatch, d.admit)
 	d.cancels = batch.New(1, offerBatch, d.cancelParts)
+	d.answers.Singly(opt.Singly)
+	d.answers.Pace(answerPace)
+	for _, q := range d.due {
+		q.Singly(opt.Singly)
+	}
 	if opt.Floods != nil {
 		d.answers.Bound(opt.Floods)
 		for _, q := range d.due {

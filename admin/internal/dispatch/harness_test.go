@@ -375,9 +375,10 @@ func (r *rig) fire(runs ...domain.Execution) {
 	synctest.Wait()
 }
 
-// accept answers an offer.
+// accept answers an offer, and waits for the pace of grants.
 func (r *rig) accept(from *instance, o store.OfferResult) {
 	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Accepted: true})
+	time.Sleep(answerPace)
 	synctest.Wait()
 }
 

@@ -63,6 +63,7 @@ func TestAnOldSessionIsReplaced(t *testing.T) {
 	require.Equal(t, retireEvery, b.gate.age(s, now.Add(retireEvery)), "its grant is on the way")
 	s.SendGrants([]*proto.Grant{{ExecutionId: 7, Fence: 1, Granted: true}})
 	require.True(t, p.nextCommand().GetGrants().GetGrants()[0].Granted)
+	require.Eventually(t, s.command.empty, 10*time.Second, time.Millisecond) // its writer may not have come back
 	require.Equal(t, retirement, b.gate.age(s, now.Add(2*retireEvery)))
 	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
 	require.Same(t, s, get(t, b.rec.left))

@@ -35,6 +35,7 @@ type outbox struct {
 	buf     []byte   // guarded by mu: encoded frames
 	points  []string // guarded by mu: failpoints of what is in buf; empty in a release
 	writing bool     // guarded by mu: the goroutine runs
+	later   bool     // guarded by mu: a timer will look for what putLater left
 	then    func()   // guarded by mu: called by the writer when nothing is left
 	stopped bool     // guarded by mu: nothing is written any more
 }
@@ -63,11 +64,47 @@ func (o *outbox) last(m gproto.Message, then func()) error {
 	return o.put(m)
 }
 
+// laterBy is how long a frame that nobody waits for may wait for company.
+const laterBy = 10 * time.Millisecond
+
+// putLater is put for a frame that goes with the next one, or alone after
+// laterBy: a write and a wake-up at both ends cost more than most frames.
+func (o *outbox) putLater(m gproto.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.add(m)
+	if len(o.buf) > 0 && !o.writing && !o.later {
+		o.later = true
+		time.AfterFunc(laterBy, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.later = false
+			o.begin()
+		})
+	}
+	return err
+}
+
 // put queues one frame; it returns an error if the frame itself is at fault,
 // or the peer has let too much pile up.
 func (o *outbox) put(m gproto.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	err := o.add(m)
+	o.begin()
+	return err
+}
+
+// begin starts the writer where there is something to write; under mu.
+func (o *outbox) begin() {
+	if !o.stopped && !o.writing && len(o.buf) > 0 {
+		o.writing = true
+		o.writers.Go(o.write)
+	}
+}
+
+// add encodes a frame; under mu.
+func (o *outbox) add(m gproto.Message) error {
 	if o.stopped {
 		return nil // the session is ending; what was lost is offered again
 	}
@@ -79,10 +116,6 @@ func (o *outbox) put(m gproto.Message) error {
 	o.buf = buf
 	if failpoint.Enabled {
 		o.points = append(o.points, pointOf(m))
-	}
-	if !o.writing && len(buf) > 0 {
-		o.writing = true
-		o.writers.Go(o.write)
 	}
 	return err
 }

@@ -82,10 +82,14 @@ func (s *Session) SendGrants(grants []*proto.Grant) {
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Grants{Grants: &proto.GrantBatch{Grants: grants}}})
 }
 
-// SendAcks acknowledges results that are stored.
+// SendAcks acknowledges results that are stored. It is not urgent: until then
+// the executor keeps them in its journal.
 func (s *Session) SendAcks(acks []*proto.ResultAck) {
 	defer s.calmDown(func() { s.owed.pay(len(acks)) })
-	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
+	err := s.command.putLater(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
+	if err != nil {
+		s.close(err)
+	}
 }
 
 // SendStepAcks answers steps, in frames of bounded size: a result may be large.

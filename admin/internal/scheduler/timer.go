@@ -83,21 +83,27 @@ func (t *Timer) Waiting(into map[domain.TenantID]int) {
 	}
 }
 
+// pace is the least time between two calls of fire. What comes due alone is
+// fired at once; from some hundred a second on, what comes due in the meantime
+// is fired together, which costs everybody on its way less (docs/adr/0031).
+const pace = 4 * time.Millisecond
+
 // Run fires until ctx ends. What is still held then is left to other nodes.
 func (t *Timer) Run(ctx context.Context) {
 	sleep := time.NewTimer(0)
 	defer sleep.Stop()
 	for {
 		due, wait := t.Due()
+		wake := t.wake
 		if len(due) > 0 {
 			t.fire(due)
-			continue
+			wait, wake = pace, nil
 		}
 		sleep.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.wake:
+		case <-wake:
 		case <-sleep.C:
 		}
 	}

@@ -22,6 +22,8 @@ type Admin interface {
 	Command(m *proto.CommandToAdmin)
 	// Draining is told when the executor begins to stop.
 	Draining()
+	// Exit: the process would end here (executor.RestartProcess, Config.ExitIfIgnored).
+	Exit()
 	// Logs returns the executor's end of a new log connection.
 	Logs() net.Conn
 }

@@ -27,6 +27,7 @@ type attempt struct {
 	boot  string // the process that accepted it; not this one for results found in the journal
 	offer *proto.Offer
 	slots int // that it holds until ended
+	stuck Stuck
 	phase phase
 
 	origin     Link      // session that offered it

@@ -19,6 +19,9 @@ func (m *machine) returned(now time.Time, a *attempt, r Return) *proto.Result {
 	a.phase = ended
 	m.used -= a.slots
 	a.writes++
+	if a.stuck.Exit {
+		m.watchStuck(now) // it may have been what the process was to end for
+	}
 	a.offer, a.ctx = nil, nil // an input may be large, and the ack may take long
 	o, r := outcome(r, a.cause)
 	return a.message(o, r, now)

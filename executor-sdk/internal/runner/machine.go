@@ -34,6 +34,11 @@ type Limits struct {
 	// KillGrace is how long a cancelled handler may go on before it is
 	// reported as still running.
 	KillGrace time.Duration
+	// Stuck is what a handler says of runs that ignore their cancel; nil: nothing.
+	Stuck func(handler string) Stuck
+	// ExitWait is how long the runs beside a stuck handler may go on before the
+	// process ends, see Stuck.Exit. Below 0 is 0.
+	ExitWait time.Duration
 	// ExitIfIgnored is how long a handler may go on after the lease was lost,
 	// before the process has to end; 0 = it need not.
 	ExitIfIgnored time.Duration
@@ -44,6 +49,15 @@ type Limits struct {
 	// ResendAfter is the first pause before an unacknowledged result is sent
 	// again; it doubles up to maxResend.
 	ResendAfter time.Duration
+}
+
+// Stuck is about the runs of a handler that ignore their cancel.
+type Stuck struct {
+	// Grace takes the place of Limits.KillGrace; 0 = it does not.
+	Grace time.Duration
+	// Exit ends the process when a run goes on beyond its grace: it takes nothing
+	// new, and the other runs have Limits.ExitWait to end.
+	Exit bool
 }
 
 const maxResend = time.Minute
@@ -97,8 +111,9 @@ type machine struct {
 	renewedAt time.Time // when the heartbeat was sent that renewed it last
 	fenced    bool      // the lease is lost, and everything was cancelled
 
-	draining bool     // refuse offers
-	effects  []effect // of the event that just happened
+	draining bool      // refuse offers
+	exitAt   time.Time // when the process ends for a stuck handler; zero = it need not
+	effects  []effect  // of the event that just happened
 }
 
 func newMachine(boot string, limits Limits, known func(string) bool) *machine {
@@ -117,6 +132,21 @@ func (m *machine) weight(handler string) int {
 	}
 	return max(1, min(m.limits.Weight(handler), m.limits.Slots))
 }
+
+// stuck is what counts for the runs of a handler.
+func (m *machine) stuck(handler string) Stuck {
+	var s Stuck
+	if m.limits.Stuck != nil {
+		s = m.limits.Stuck(handler)
+	}
+	if s.Grace == 0 {
+		s.Grace = m.limits.KillGrace
+	}
+	return s
+}
+
+// leaving reports whether nothing new is taken.
+func (m *machine) leaving() bool { return m.draining || !m.exitAt.IsZero() }
 
 // forgetEffects makes room for those of the next event.
 func (m *machine) forgetEffects() {

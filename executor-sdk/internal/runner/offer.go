@@ -55,7 +55,7 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 		if older, ok := m.seen[k.Execution]; ok {
 			m.interrupt(now, m.attempts[Key{k.Execution, older}], &causeError{ErrLeaseLost, "a newer attempt was offered"})
 		}
-		a := &attempt{key: k, boot: m.boot, offer: o, slots: m.weight(o.GetHandler()), origin: link, phase: accepting}
+		a := &attempt{key: k, boot: m.boot, offer: o, slots: m.weight(o.GetHandler()), stuck: m.stuck(o.GetHandler()), origin: link, phase: accepting}
 		m.attempts[k] = a
 		m.used += a.slots
 		m.remember(k)
@@ -93,7 +93,7 @@ func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer 
 		return reject(k, RejectVoid, fmt.Sprintf("fence %d was offered already", seen))
 	case !m.known(o.GetHandler()):
 		return reject(k, RejectUnknownHandler, fmt.Sprintf("no handler %q is registered", o.GetHandler()))
-	case m.draining:
+	case m.leaving():
 		return reject(k, RejectDraining, "")
 	case m.fenced:
 		return reject(k, RejectBusy, "the lease is not renewed")

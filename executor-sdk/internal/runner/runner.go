@@ -41,7 +41,8 @@ type Options struct {
 	// refused; may be nil. They must not wait.
 	Ended   func(handler string, o proto.Outcome, took time.Duration)
 	Refused func(code string)
-	// Exit ends the process; needed when Limits.ExitIfIgnored is set.
+	// Exit ends the process; needed when Limits.ExitIfIgnored is set, or a
+	// handler's Stuck.Exit.
 	Exit func()
 	// Tick is how often time is looked at while there are attempts; 0 = 100 ms.
 	Tick time.Duration
@@ -274,7 +275,7 @@ func (r *Runner) Inherited() (items []*proto.InventoryItem, all bool) {
 func (r *Runner) Load() (used int, draining bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.used, r.machine.draining
+	return r.machine.used, r.machine.leaving()
 }
 
 // Left returns how many handlers still run, and how many attempts an admin

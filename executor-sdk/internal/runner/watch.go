@@ -22,6 +22,7 @@ func (m *machine) tick(now time.Time) {
 	for _, a := range m.pick(func(a *attempt) bool { return a.phase == running }) {
 		m.watchHandler(now, a)
 	}
+	m.watchStuck(now)
 	for _, a := range m.pick(func(a *attempt) bool {
 		return a.result != nil && a.via != nil && now.Sub(a.sentAt) >= m.resendAfter(a.sends)
 	}) {
@@ -41,15 +42,35 @@ func (m *machine) watchHandler(now time.Time, a *attempt) {
 	if limit := m.limits.ExitIfIgnored; limit > 0 && errors.Is(a.cause, ErrLeaseLost) && Elapsed(a.cancelledAt, now) >= limit {
 		m.emit(effect{exit: true})
 	}
-	if a.cause == nil || a.abandoned || now.Sub(a.cancelledAt) < m.limits.KillGrace {
+	if a.cause == nil || a.abandoned || now.Sub(a.cancelledAt) < a.stuck.Grace {
 		return
 	}
 	a.abandoned = true
-	text := fmt.Sprintf("the handler still runs %s after its context was cancelled", m.limits.KillGrace)
+	text := fmt.Sprintf("the handler still runs %s after its context was cancelled", a.stuck.Grace)
 	o, r := outcome(Return{Kind: KindRetryable, Error: text}, a.cause)
 	result := a.message(o, r, now)
 	result.StillRunning = true
 	m.writeNow(a, result)
+}
+
+// watchStuck ends the process for a handler that asks for it and goes on
+// beyond its grace: nothing else frees its slot. Nothing new is taken from then
+// on, and what runs beside it may end. If the handler returns before that, the
+// process goes on as before.
+func (m *machine) watchStuck(now time.Time) {
+	stuck, writing := false, false
+	for _, a := range m.attempts {
+		stuck = stuck || a.phase == running && a.abandoned && a.stuck.Exit
+		writing = writing || a.writes > 0
+	}
+	switch {
+	case !stuck:
+		m.exitAt = time.Time{}
+	case m.exitAt.IsZero():
+		m.exitAt = now.Add(max(m.limits.ExitWait, 0))
+	case m.active() == 0 && !writing, !now.Before(m.exitAt):
+		m.emit(effect{exit: true})
+	}
 }
 
 // checkLease cancels everything when no node renewed the lease in time: from

@@ -94,7 +94,7 @@ func (l *Link) Node() string { return l.node }
 
 // Answer, Started and Results queue messages for the admin.
 func (l *Link) Answer(list []*proto.Answer)   { l.outbox.put(list, nil, nil) }
-func (l *Link) Started(list []*proto.Started) { l.outbox.put(nil, list, nil) }
+func (l *Link) Started(list []*proto.Started) { l.outbox.putStarted(list) }
 func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
 
 // Progress and Steps queue what running handlers tell and ask.

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"sync"
+	"time"
 
 	gproto "google.golang.org/protobuf/proto"
 
@@ -14,6 +15,10 @@ import (
 // far below: what waits are answers to offers and results of attempts. A peer
 // that offers without end and does not read loses its session.
 const maxQueued = 100_000
+
+// laterBy is how long starts may wait for something that is urgent, as the
+// result of a short handler is.
+const laterBy = 10 * time.Millisecond
 
 var errNotReading = errors.New("the admin does not read: too many messages are waiting")
 
@@ -34,6 +39,7 @@ type outbox struct {
 	steps    []*proto.Step
 	closed   bool
 	full     bool
+	later    bool // a timer will signal
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
@@ -41,14 +47,37 @@ func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
 // put adds messages; after close it drops them.
 func (o *outbox) put(answers []*proto.Answer, started []*proto.Started, results []*proto.Result) {
 	o.mu.Lock()
-	if !o.closed {
-		o.answers = append(o.answers, answers...)
-		o.started = append(o.started, started...)
-		o.results = append(o.results, results...)
-		o.full = o.full || len(o.answers)+len(o.started)+len(o.results) > maxQueued
-	}
+	o.add(answers, started, results)
 	o.mu.Unlock()
 	o.signal()
+}
+
+// putStarted adds starts, which go with whatever goes next, or by themselves
+// after laterBy.
+func (o *outbox) putStarted(started []*proto.Started) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.add(nil, started, nil)
+	if !o.closed && !o.later {
+		o.later = true
+		time.AfterFunc(laterBy, func() {
+			o.mu.Lock()
+			o.later = false
+			o.mu.Unlock()
+			o.signal()
+		})
+	}
+}
+
+// add is for put, under mu.
+func (o *outbox) add(answers []*proto.Answer, started []*proto.Started, results []*proto.Result) {
+	if o.closed {
+		return
+	}
+	o.answers = append(o.answers, answers...)
+	o.started = append(o.started, started...)
+	o.results = append(o.results, results...)
+	o.full = o.full || len(o.answers)+len(o.started)+len(o.results) > maxQueued
 }
 
 // putMidrun adds what running handlers tell and ask; after close it drops it.

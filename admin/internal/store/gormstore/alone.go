@@ -18,7 +18,21 @@ import (
 // errNotAlone is the answer to whatever takes more than one statement.
 var errNotAlone = errors.New("this takes a transaction")
 
+// Singly is up to how many executions whoever has them should move one by one.
+func (s *Store) Singly() int { return s.d.singly() }
+
 type execFunc = func(ctx context.Context, query string, args ...any) (sql.Result, error)
+
+// execUnwatched runs a statement that ends by itself: the driver hands every
+// statement that could be called off to a goroutine that watches its context,
+// and takes it back, which for a statement this small was a tenth of its cost.
+// The connection's own time limits bound it.
+func (s *Store) execUnwatched(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.write.ExecContext(context.WithoutCancel(ctx), query, args...)
+}
 
 // refused is where statements go that need a transaction, when there is none.
 type refused struct{}

@@ -45,7 +45,7 @@ func TestALoneRunNeedsNoTransaction(t *testing.T) {
 		believed, stale := n.belief()
 		require.EqualValues(t, 3, believed)
 		require.Zero(t, stale)
-		if n.here.d.aloneIsCheaper() {
+		if n.here.d.singly() > 0 {
 			require.Equal(t, 3, *statements)
 		} else {
 			require.Zero(t, *statements)

@@ -81,7 +81,7 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	}
 	err := s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
 		err := errNotAlone
-		if o.known && len(ids) == 1 && s.d.aloneIsCheaper() {
+		if o.known && len(ids) == 1 && s.d.singly() > 0 {
 			err = s.tryAlone(ctx, step, once)
 		}
 		if errors.Is(err, errNotAlone) {

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -248,11 +249,21 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 		b.t.s.clock.learn(now)
 	} else if len(b.moves) > 0 {
 		var err error
-		if b.now, err = b.t.estimatedClock(); err != nil {
+		if b.now, err = b.t.estimatedClock(b.latestDue()); err != nil {
 			return fmt.Errorf("read clock: %w", err)
 		}
 	}
 	return nil
+}
+
+// latestDue is when the last of the executions may be offered.
+func (b *batch) latestDue() (due time.Time) {
+	for _, m := range b.moves {
+		if m.e.NotBefore.After(due) {
+			due = m.e.NotBefore
+		}
+	}
+	return due
 }
 
 func (b *batch) add(row *executionRow, believed bool) error {

@@ -9,6 +9,10 @@ import (
 // its statement is executed: the node may have been frozen in between.
 const maxStaleness = time.Second
 
+// estimateError is how far the estimate may be behind: a trip, the milliseconds
+// that the database counts in, and what clocks drift apart in maxSampleAge.
+const estimateError = 5 * time.Millisecond
+
 // estimate follows the database's clock between the statements that read it.
 // Each sample is taken when the answer is here, so it can only be behind; the
 // best of the recent ones is used. It is never trusted: every statement that

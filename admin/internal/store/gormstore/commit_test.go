@@ -39,7 +39,7 @@ type cut struct {
 func testLostAnswers(t *testing.T, s *Store, c cut) {
 	ctx := t.Context()
 	cuts := 0
-	whole := func() { s.commit, s.execAlone = (*sql.Tx).Commit, s.write.ExecContext }
+	whole := func() { s.commit, s.execAlone = (*sql.Tx).Commit, s.execUnwatched }
 	lose := func() { // the next commit's answer
 		s.commit = func(tx *sql.Tx) error {
 			whole()

@@ -57,8 +57,9 @@ type dialect interface {
 	// database's clock not long ago; empty where it was read inside of the
 	// transaction.
 	fresh(now int64) string
-	// aloneIsCheaper: a transaction costs round trips that one statement saves.
-	aloneIsCheaper() bool
+	// singly is up to how many executions are cheaper moved one by one, each by
+	// a statement that commits itself, than by the round trips of a transaction.
+	singly() int
 	// deleteBounded deletes at most limit rows.
 	deleteBounded(table, where string) string
 }

@@ -59,8 +59,8 @@ func (mysqlDialect) connected(bootID string) string {
 
 func sessionLock(bootID string) string { return "CONCAT('carillon_node:', MD5(" + bootID + "))" }
 
-func (mysqlDialect) insertBatch() int     { return 500 }
-func (mysqlDialect) aloneIsCheaper() bool { return true }
+func (mysqlDialect) insertBatch() int { return 500 }
+func (mysqlDialect) singly() int      { return 2 }
 func (mysqlDialect) deleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }

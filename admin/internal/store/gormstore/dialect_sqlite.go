@@ -55,8 +55,8 @@ func (sqliteDialect) deleteBounded(table, where string) string {
 }
 
 // The clock is read inside of the only write transaction.
-func (sqliteDialect) fresh(int64) string   { return "" }
-func (sqliteDialect) aloneIsCheaper() bool { return false }
+func (sqliteDialect) fresh(int64) string { return "" }
+func (sqliteDialect) singly() int        { return 0 }
 
 // update repeats one prepared statement: measured faster than any multi-row
 // form with values of their own (DEPENDENCIES section 1.3).

@@ -60,7 +60,7 @@ type Store struct {
 	log         *slog.Logger
 	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
 	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
-	execAlone   execFunc            // write.ExecContext, but for tests of lost answers
+	execAlone   execFunc            // execUnwatched, but for tests of lost answers
 	specs       *specCache
 	limits      limitCache
 	logLimits   store.LogLimits
@@ -136,7 +136,7 @@ func connect(o Options) (*Store, error) {
 			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
 		}
 	}
-	s.lookup, s.commit, s.execAlone = s.read, (*sql.Tx).Commit, s.write.ExecContext
+	s.lookup, s.commit, s.execAlone = s.read, (*sql.Tx).Commit, s.execUnwatched
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
 	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil

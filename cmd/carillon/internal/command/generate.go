@@ -16,7 +16,10 @@ func (a *App) generateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "generate [-check] [FOLDER | FOLDER/...]...", Short: "Write registration code from //carillon: marker comments",
 		Long: `Reads the //carillon:timer and //carillon:clock comments of Go packages and writes
-carillon_gen.go and carillon_manifest.json beside them. Without a folder it reads
+carillon_gen.go and carillon_manifest.json beside them; for timers with the flag
+proxy also typed proxies, there (carillon_proxy.go) or, with proxy=../shopclient, in
+another folder together with copies of their types (carillon_client.go), for programs
+that shall not inherit what the handlers depend on. Without a folder it reads
 the current one, as go:generate wants it. With -check nothing is written: exit
 code 1 and a summary when the files on disk differ.`,
 		Example: "  carillon generate ./...\n  carillon generate -check ./...",

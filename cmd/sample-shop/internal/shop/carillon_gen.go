@@ -55,7 +55,7 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 }
 
 // RegisterShelves registers the handlers of timer shelves:
-// count-shelves, reload-prices, shelf-report.
+// count-shelves, open-count, reload-prices, shelf-report.
 func RegisterShelves(ex *executor.Executor, t *Shelves) {
 	executor.HandleOut(ex, "count-shelves", t.CountShelves,
 		executor.Description("Count the shelves in four slices and add them up"),
@@ -63,9 +63,13 @@ func RegisterShelves(ex *executor.Executor, t *Shelves) {
 		executor.Dialect(executor.DialectSeconds),
 		executor.Zone("Asia/Shanghai"),
 		executor.Shards(4),
+		executor.BeforeShards("open-count"),
 		executor.AfterShards("shelf-report"),
 		executor.FireTimeout(time.Minute),
 		executor.Idempotent(),
+	)
+	executor.HandleFunc(ex, "open-count", t.OpenCount,
+		executor.Description("Looks whether there is anything to count; runs before the slices of count-shelves"),
 	)
 	executor.HandleFunc(ex, "reload-prices", t.ReloadPrices,
 		executor.Description("Every instance drops the prices that it remembers"),
@@ -78,12 +82,19 @@ func RegisterShelves(ex *executor.Executor, t *Shelves) {
 }
 
 // RegisterShipping registers the handlers of timer shipping:
-// ship-order.
+// quote-parcel, ship-order.
 func RegisterShipping(ex *executor.Executor, t *Shipping) {
+	executor.Handle(ex, "quote-parcel", t.Quote,
+		executor.Description("What the parcel of an order costs; called by the checkout, which waits"),
+		executor.Blocking(executor.Parallel),
+		executor.Idempotent(),
+		executor.MaxResult(1024),
+	)
 	executor.Handle(ex, "ship-order", t.Ship,
 		executor.Description("Send one order when it is paid; called by the checkout"),
 		executor.Blocking(executor.Parallel),
 		executor.Owner("parcels@shop.example"),
+		executor.MaxResult(1024),
 	)
 }
 
@@ -97,8 +108,11 @@ func RegisterStock(ex *executor.Executor, t *Stock) {
 		executor.Zone("Asia/Shanghai"),
 		executor.Timeout(4*time.Minute),
 		executor.Blocking(executor.DiscardLater),
+		executor.PreferLabels("role=warehouse"),
 		executor.Owner("stock@shop.example"),
 		executor.Weight(4),
+		executor.KillGrace(5*time.Second),
+		executor.Stuck(executor.KeepSlot),
 	)
 	executor.HandleOut(ex, "sync-inventory", t.SyncInventory,
 		executor.Description("Refill low stock; the supplier fails now and then and is asked again"),

@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
@@ -24,7 +25,7 @@ type Counted struct {
 // CountShelves counts the products that are its shard's: each product is
 // counted by exactly one of the four, whichever instances they run on.
 //
-//carillon:clock name=count-shelves cron="15 * * * * *" dialect=seconds zone=Asia/Shanghai shards=4 after=shelf-report fire-timeout=1m idempotent description="Count the shelves in four slices and add them up"
+//carillon:clock name=count-shelves cron="15 * * * * *" dialect=seconds zone=Asia/Shanghai shards=4 before=open-count after=shelf-report fire-timeout=1m idempotent description="Count the shelves in four slices and add them up"
 func (s *Shelves) CountShelves(ctx context.Context) (Counted, error) {
 	mine := executor.TaskFrom(ctx).Shard()
 	var out Counted
@@ -46,6 +47,21 @@ func (s *Shelves) CountShelves(ctx context.Context) (Counted, error) {
 	}
 	executor.Logger(ctx).Info("shelves counted", "shard", mine.Index, "of", mine.Total, "products", out.Products)
 	return out, rows.Err()
+}
+
+// OpenCount has to succeed before the shelves are counted.
+//
+//carillon:clock name=open-count description="Looks whether there is anything to count; runs before the slices of count-shelves"
+func (s *Shelves) OpenCount(ctx context.Context) error {
+	var products int
+	if err := s.Shop.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM products").Scan(&products); err != nil {
+		return fmt.Errorf("open count: %w", err)
+	}
+	if products == 0 {
+		return executor.Permanent(errors.New("there are no products to count"))
+	}
+	executor.Logger(ctx).Debug("the count begins", "products", products)
+	return nil
 }
 
 // ShelfReport adds up what the shards of CountShelves have counted.

@@ -11,11 +11,13 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/once"
 )
 
-// Shipping sends parcels. Its proxy lets other programs ask for one.
+// Shipping sends parcels. The checkout, which knows nothing of
+// this package, asks for them through package shopclient.
 //
-//carillon:timer description="Parcels of the sample shop" proxy
+//carillon:timer description="Parcels of the sample shop" proxy=../../shopclient
 type Shipping struct {
-	Shop *Shop
+	Shop    *Shop
+	Carrier *Carrier
 }
 
 // ShipInput names one order.
@@ -37,7 +39,7 @@ const payPatience = 5 * time.Second
 // (once, however often the rest is tried), and books the parcel out (once, even
 // if two processes believe that it is their turn).
 //
-//carillon:clock name=ship-order blocking=parallel owner=parcels@shop.example description="Send one order when it is paid; called by the checkout"
+//carillon:clock name=ship-order blocking=parallel max-result=1KiB owner=parcels@shop.example description="Send one order when it is paid; called by the checkout"
 func (s *Shipping) Ship(ctx context.Context, in ShipInput) (Parcel, error) {
 	out := Parcel{OrderID: in.OrderID}
 	if err := s.ready(ctx, in.OrderID); err != nil {
@@ -45,7 +47,7 @@ func (s *Shipping) Ship(ctx context.Context, in ShipInput) (Parcel, error) {
 	}
 	executor.Progress(ctx, 30, "buying a label")
 	label, err := executor.Step(ctx, "label", func(ctx context.Context) (string, error) {
-		return buyLabel(executor.TaskFrom(ctx)), nil
+		return s.Carrier.BuyLabel(executor.TaskFrom(ctx))
 	})
 	if err != nil {
 		return out, err
@@ -90,5 +92,35 @@ func (s *Shipping) ready(ctx context.Context, order int64) error {
 	return nil
 }
 
-// buyLabel is what the carrier answers; the same run gets the same label.
-func buyLabel(task executor.Task) string { return "PX-" + task.Key() }
+// QuoteInput asks what a parcel costs.
+type QuoteInput struct {
+	OrderID int64 `json:"orderId" required:"true"`
+}
+
+// Quote is the answer.
+type Quote struct {
+	Cents int64 `json:"cents" doc:"What the customer pays for the parcel"`
+}
+
+// Quote says what the parcel of an order costs. The checkout waits for it.
+//
+//carillon:clock name=quote-parcel blocking=parallel idempotent max-result=1KiB description="What the parcel of an order costs; called by the checkout, which waits"
+func (s *Shipping) Quote(ctx context.Context, in QuoteInput) (Quote, error) {
+	var total int64
+	err := s.Shop.db.QueryRowContext(ctx, "SELECT total_cents FROM orders WHERE id = ?", in.OrderID).Scan(&total)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Quote{}, executor.Permanent(fmt.Errorf("there is no order %d", in.OrderID))
+	case err != nil:
+		return Quote{}, fmt.Errorf("quote parcel: %w", err)
+	case total >= freeFrom:
+		return Quote{}, nil
+	}
+	return Quote{Cents: parcelCents}, nil
+}
+
+// What parcels cost, and from which total on they cost nothing, in cents.
+const (
+	parcelCents = 490
+	freeFrom    = 10_000
+)

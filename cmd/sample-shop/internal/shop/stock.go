@@ -92,7 +92,7 @@ const archiveStep = 400 * time.Millisecond
 // ExportArchive walks through all old orders, page by page, for about a
 // minute. Cancel it to see a run stop: it looks at its context at every page.
 //
-//carillon:clock name=export-archive cron="0 */5 * * * *" dialect=seconds zone=Asia/Shanghai blocking=discard_later timeout=4m weight=4 owner=stock@shop.example description="Slow export of old orders; obeys a cancel"
+//carillon:clock name=export-archive cron="0 */5 * * * *" dialect=seconds zone=Asia/Shanghai blocking=discard_later timeout=4m weight=4 prefer-labels=role=warehouse kill-grace=5s stuck=keep_slot owner=stock@shop.example description="Slow export of old orders; obeys a cancel"
 func (s *Stock) ExportArchive(ctx context.Context) (Archived, error) {
 	const page = 20
 	log := executor.Logger(ctx)

@@ -58,6 +58,9 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Priority(-5),
 		executor.OnSuccess("sweep.succeeded"),
 		executor.Weight(2),
+		executor.MaxResult(65536),
+		executor.KillGrace(30*time.Second),
+		executor.Stuck(executor.RestartProcess),
 	)
 	executor.HandleEnd(ex, "sweep.succeeded", executor.SuccessFunc(carillonPlain(t.Finished)), executor.Description("Follows a success of sweep"))
 	executor.HandleFunc(ex, "sweep-all", t.Sweep,
@@ -73,8 +76,11 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 }
 
 // RegisterStockKeeper registers the handlers of timer stock-keeper:
-// count-stock.
+// count-shelf, count-stock.
 func RegisterStockKeeper(ex *executor.Executor, t *StockKeeper) {
+	executor.Handle(ex, "count-shelf", t.CountShelf,
+		executor.Description("Counts one shelf"),
+	)
 	executor.HandleOut(ex, "count-stock", t.Count,
 		executor.Cron("*/5 * * * *"),
 		executor.Dialect(executor.DialectStandard),

@@ -9,6 +9,7 @@ import (
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/executortest"
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
+	"github.com/carillon-sched/carillon/executor-sdk/generate/internal/golden/client"
 )
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
@@ -72,5 +73,19 @@ func TestGeneratedCodeRuns(t *testing.T) {
 		require.Equal(t, 1, o.Done)
 		admin.Sleep(10 * time.Second)
 		require.Equal(t, 2, o.Done, "a callback that failed is tried again")
+	})
+}
+
+// A program that knows only the folder with the copies calls the same handlers.
+func TestGeneratedClientRuns(t *testing.T) {
+	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+		RegisterStockKeeper(admin.Executor(), &StockKeeper{})
+		stock := client.NewStockKeeperProxy(admin.Proxy(), "test")
+		got, err := stock.CountShelf(t.Context(), client.Shelf{Name: "bell", Wait: time.Second})
+		require.NoError(t, err)
+		require.Equal(t, client.List[client.Count]{Items: []client.Count{{Thing: "bell", N: 3}}, Total: 1}, got)
+		all, err := stock.Count(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"bell": 64}, all)
 	})
 }

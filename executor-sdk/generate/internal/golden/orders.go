@@ -58,7 +58,7 @@ func (o *Orders) Finished(context.Context) error {
 
 // Sweep has neither input nor output.
 //
-//carillon:clock name=sweep every=90s blocking=parallel parallelism=3 priority=-5 weight=2 on-success=Finished
+//carillon:clock name=sweep every=90s blocking=parallel parallelism=3 priority=-5 weight=2 max-result=64KiB kill-grace=30s stuck=restart_process on-success=Finished
 //carillon:clock name=sweep-all broadcast on-gone=move after=collect fire-timeout=1h
 //carillon:clock name=sweep-slices shards=8 before=prepare
 func (o *Orders) Sweep(context.Context) error { return nil }

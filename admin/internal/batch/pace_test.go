@@ -1,0 +1,103 @@
+package batch_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+)
+
+// paced runs f with a queue whose flushes begin 10 ms apart, in virtual time;
+// flushes returns how many items were flushed when.
+func paced(t *testing.T, workers, added int, f func(q *batch.Queue[int], flushes func() map[time.Duration]int)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		start := time.Now()
+		var mu sync.Mutex
+		sizes := map[time.Duration]int{}
+		q := batch.New(workers, 100, func(_ context.Context, items []int) {
+			mu.Lock()
+			sizes[time.Since(start)] += len(items)
+			mu.Unlock()
+			time.Sleep(time.Millisecond)
+		})
+		q.Pace(10 * time.Millisecond)
+		done := make(chan struct{})
+		go func() { q.Run(ctx); close(done) }()
+		f(q, func() map[time.Duration]int {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return sizes
+		})
+		cancel()
+		<-done
+		total := 0
+		for _, n := range sizes {
+			total += n
+		}
+		require.Equal(t, added, total, "nothing stays behind")
+	})
+}
+
+func TestAPaceLetsItemsWaitForCompany(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		paced(t, workers, 31, func(q *batch.Queue[int], flushes func() map[time.Duration]int) {
+			for i := range 30 {
+				q.Add(i)
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(40 * time.Millisecond)
+			q.Add(30)
+			require.Equal(t, map[time.Duration]int{
+				0:                     1, // alone, at once
+				10 * time.Millisecond: flushes()[10*time.Millisecond],
+				20 * time.Millisecond: flushes()[20*time.Millisecond],
+				30 * time.Millisecond: flushes()[30*time.Millisecond],
+				70 * time.Millisecond: 1, // after a silence, at once
+			}, flushes())
+			require.GreaterOrEqual(t, flushes()[10*time.Millisecond], 9)
+			require.Equal(t, 29, flushes()[10*time.Millisecond]+flushes()[20*time.Millisecond]+flushes()[30*time.Millisecond])
+		})
+	}
+}
+
+func TestABatchThatFillsDoesNotWaitForThePace(t *testing.T) {
+	paced(t, 2, 26, func(q *batch.Queue[int], flushes func() map[time.Duration]int) {
+		q.Add(0)
+		time.Sleep(2 * time.Millisecond)
+		q.Add(1)
+		time.Sleep(2 * time.Millisecond)
+		q.Add(make([]int, 24)...) // a quarter of a batch
+		require.Equal(t, map[time.Duration]int{0: 1, 4 * time.Millisecond: 25}, flushes())
+	})
+}
+
+func TestThePaceDoesNotOutlastTheQueue(t *testing.T) {
+	paced(t, 2, 2, func(q *batch.Queue[int], flushes func() map[time.Duration]int) {
+		q.Add(0)
+		time.Sleep(2 * time.Millisecond)
+		q.Add(1)
+		require.Equal(t, map[time.Duration]int{0: 1}, flushes())
+	}) // it ends at 2 ms: see there
+}
+
+// TestFewItemsGoSingly while a batch of them would cost more.
+func TestFewItemsGoSingly(t *testing.T) {
+	var sizes []int
+	q := batch.NewFair(1, 100, func(*int) batch.Place { return batch.Place{} }, func(_ context.Context, items []int) {
+		sizes = append(sizes, len(items))
+	})
+	q.Singly(2)
+	q.Add(1, 2)
+	q.Flush(t.Context())
+	require.Equal(t, []int{1, 1}, sizes)
+	q.Add(1, 2, 3)
+	q.Flush(t.Context())
+	require.Equal(t, []int{1, 1, 3}, sizes)
+}

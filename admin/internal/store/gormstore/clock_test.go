@@ -1,0 +1,29 @@
+package gormstore
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An estimate that is behind by its usual error goes on to the instant that the
+// caller's timer says has come; the statement demands that it has.
+func TestTheEstimateGoesOnToWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := newEstimate()
+		clock.learn(1_000_000)
+		tx := &txn{d: mysqlDialect{}, s: &Store{clock: clock}}
+		time.Sleep(250 * time.Millisecond)
+		now := func(due int64) int64 {
+			at, err := tx.estimatedClock(instant(due))
+			require.NoError(t, err)
+			return millis(at)
+		}
+		require.EqualValues(t, 1_000_250, now(0))
+		require.EqualValues(t, 1_000_250, now(1_000_250))
+		require.EqualValues(t, 1_000_255, now(1_000_255))
+		require.EqualValues(t, 1_000_250, now(1_000_256), "that is no error of the estimate: it is not due")
+	})
+}
