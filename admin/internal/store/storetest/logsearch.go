@@ -90,26 +90,28 @@ func testLogSearch(t *testing.T, f *fixture) {
 	}
 }
 
-// walk reads all that is asked for, a page after the other.
-func (f *fixture) walk(e domain.Execution, p store.ReadLogParams, back bool) (all []domain.LogLine) {
+// walk reads all that is asked for, a page after the other, and returns it from
+// the first line to the last.
+func (f *fixture) walk(e domain.Execution, p store.ReadLogParams, back bool) []domain.LogLine {
 	f.t.Helper()
 	p.Tenant, p.Execution, p.Attempt = f.tenant, e.ID, 1
 	if back {
 		p.Before = 1 << 60
 	}
+	var pages [][]domain.LogLine
 	for range 10_000 {
 		page, err := f.s.ReadLog(f.ctx, p)
 		f.ok(err)
+		pages = append(pages, page.Lines)
 		if back {
-			all = append(append([]domain.LogLine(nil), page.Lines...), all...)
 			if p.Before = page.Reached; p.Before == 0 || p.Before == 1 {
-				return all
+				slices.Reverse(pages)
+				return slices.Concat(pages...)
 			}
 			continue
 		}
-		all = append(all, page.Lines...)
 		if p.After = page.Reached; p.After >= page.LastLine {
-			return all
+			return slices.Concat(pages...)
 		}
 	}
 	f.t.Fatal("the walk does not end")
