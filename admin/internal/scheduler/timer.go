@@ -86,7 +86,7 @@ func (t *Timer) Waiting(into map[domain.TenantID]int) {
 // pace is the least time between two calls of fire. What comes due alone is
 // fired at once; from some hundred a second on, what comes due in the meantime
 // is fired together, which costs everybody on its way less (docs/adr/0031).
-const pace = 4 * time.Millisecond
+const pace = 5 * time.Millisecond
 
 // Run fires until ctx ends. What is still held then is left to other nodes.
 func (t *Timer) Run(ctx context.Context) {

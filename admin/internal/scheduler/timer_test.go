@@ -127,6 +127,6 @@ func TestTimerFiresTogetherWhatComesInQuickSuccession(t *testing.T) {
 			at = append(at, f.at.Sub(start.Add(time.Second)))
 		}
 		ms := time.Millisecond
-		require.Equal(t, []time.Duration{0, 4 * ms, 4 * ms, 4 * ms, 4 * ms, 8 * ms, 8 * ms, 8 * ms, 8 * ms, 12 * ms, 2 * time.Second}, at)
+		require.Equal(t, []time.Duration{0, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms, 2 * time.Second}, at)
 	})
 }
