@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,7 +57,7 @@ func TestACrowdAsksTogether(t *testing.T) {
 		answers := make(chan answer, 400)
 		knock := func(n int, token string) {
 			go func() {
-				p, _, err := g.admit(t.Context(), hello(token, bootOf(n)), nil)
+				p, _, err := g.admit(t.Context(), hello(token, bootOf(n)), nil, func() {})
 				if err == nil {
 					p.leave()
 				}
@@ -131,6 +132,29 @@ func TestACrowdRegistersTogether(t *testing.T) {
 	b.fleet.mu.Lock()
 	defer b.fleet.mu.Unlock()
 	require.Equal(t, []int{1, crowd - 1}, b.fleet.together)
+}
+
+// TestACrowdThatWaitsIsNoStranger: those who wait for a place have shown their
+// tokens, and do not count among the connections that have not.
+func TestACrowdThatWaitsIsNoStranger(t *testing.T) {
+	b := startWith(t, func(o *Options) { o.Limits.PendingPerAddress = 1 })
+	b.fleet.hold = make(chan struct{}, 200)
+	const crowd = minComing + 20 // more than there are places for one tenant
+	for n := range crowd {
+		conn, err := net.Dial("tcp", b.addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { conn.Close() })
+		_, err = conn.Write([]byte(proto.Preface))
+		require.NoError(t, err)
+		require.NoError(t, proto.WriteFrame(conn, hello(goodToken, bootOf(n)), proto.MaxHello))
+		require.Eventually(t, func() bool {
+			b.gate.door.mu.Lock()
+			defer b.gate.door.mu.Unlock()
+			return b.gate.door.pending == 0 && b.gate.door.all+len(b.gate.door.queue) == n+1
+		}, 20*time.Second, time.Millisecond)
+	}
+	require.Zero(t, b.gate.door.turnedAway(), "each was heard while others waited")
+	close(b.fleet.hold)
 }
 
 // TestWhoIsDeniedIsDeniedAlone: of those who knock together.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -48,8 +49,9 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) 
 	defer raw.Close()
 	tune(raw)
 
-	p, conn, err := g.greet(ctx, raw)
-	g.door.known(from)
+	known := sync.OnceFunc(func() { g.door.known(from) })
+	p, conn, err := g.greet(ctx, raw, known)
+	known()
 	if err != nil {
 		g.tally.strayed(err)
 		g.refusals.strayed(from, err, time.Now())
@@ -98,8 +100,9 @@ func (g *Gateway) tellRefused(from netip.Addr, err error) {
 }
 
 // greet does everything that happens before the multiplexer, within
-// proto.HelloTimeout and proto.MaxHello bytes.
-func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, error) {
+// proto.HelloTimeout and proto.MaxHello bytes. It calls known when the peer is
+// no stranger any more.
+func (g *Gateway) greet(ctx context.Context, conn net.Conn, known func()) (*peer, net.Conn, error) {
 	if err := conn.SetDeadline(time.Now().Add(proto.HelloTimeout)); err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +129,7 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 		g.refuse(conn, "malformed", "the hello could not be read: "+err.Error(), -1)
 		return nil, nil, fmt.Errorf("read hello: %w", err)
 	}
-	p, answer, err := g.admit(ctx, &hello, shown)
+	p, answer, err := g.admit(ctx, &hello, shown, known)
 	if err != nil {
 		code, retry := helloCode(err)
 		if domain.Is(err, codeCrowded) {
@@ -146,8 +149,10 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn) (*peer, net.Conn, er
 	return p, conn, err
 }
 
-// admit checks a hello and makes its answer.
-func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x509.Certificate) (*peer, *proto.ServerHello, error) {
+// admit checks a hello and makes its answer. Who has shown who he is may have to
+// wait for a place, and must not keep strangers from being heard meanwhile:
+// known is called then.
+func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x509.Certificate, known func()) (*peer, *proto.ServerHello, error) {
 	ctx, cancel := context.WithTimeout(ctx, proto.HelloTimeout)
 	defer cancel()
 	if err := checkHello(hello); err != nil {
@@ -160,6 +165,7 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	if err := g.authenticate(ctx, p, shown); err != nil {
 		return nil, nil, err
 	}
+	known()
 	p.greeted = time.Now()
 	answer := &proto.ServerHello{Version: proto.Version, NodeId: g.opt.NodeID, ClusterId: g.opt.ClusterID}
 	var err error

@@ -146,6 +146,10 @@ type arrival struct {
 func (d *door) arrive(ctx context.Context, tenant domain.TenantID) (arrived func(), err error) {
 	own := &arrival{tenant, make(chan struct{})}
 	d.mu.Lock()
+	if len(d.queue) >= d.limits.Sessions {
+		d.mu.Unlock()
+		return nil, errCrowded()
+	}
 	d.queue = append(d.queue, own)
 	d.placeLocked()
 	d.mu.Unlock()
