@@ -4,7 +4,7 @@ import { ExclamationCircleOutlined, FilterOutlined, InboxOutlined } from '@ant-d
 import { Button } from 'antd'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { isApiError } from '../api/problem'
+import { ApiError, isApiError } from '../api/problem'
 import { CopyButton } from './CopyButton'
 import { useErrorText } from './hooks'
 
@@ -29,6 +29,13 @@ export function FilteredBlank({ onClear }: { onClear?: () => void }) {
     </Blank>
   )
 }
+
+/** For a page whose controls this user may not use, reached by its address. */
+export function NotAllowed() {
+  return <ErrorState error={FORBIDDEN} />
+}
+
+const FORBIDDEN = new ApiError({ status: 403, code: 'permission_denied' })
 
 export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?: () => void; title?: string }) {
   const { t } = useTranslation()

@@ -6,7 +6,7 @@ import { App, Button, Form, Input, Select } from 'antd'
 import { useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
-import { ApiError, isApiError } from '../api/problem'
+import { isApiError } from '../api/problem'
 import { queries, queryClient, refreshCalendars } from '../api/queries'
 import type { Calendar, CalendarSpec } from '../api/types'
 import { DayLines, WindowLines } from '../components/CalendarLines'
@@ -14,17 +14,15 @@ import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { ErrorState } from '../components/States'
+import { ErrorState, NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
 import { allZones } from '../lib/time'
 import { PageSkeleton } from './JobPage'
 
-const FORBIDDEN = new ApiError({ status: 403, code: 'permission_denied' })
-
 export function CalendarNewPage() {
   const { t } = useTranslation()
-  if (!useCan('editor')) return <ErrorState error={FORBIDDEN} />
+  if (!useCan('editor')) return <NotAllowed />
   return (
     <Page title={t('calendars.createTitle')} crumbs={<Link to="/calendars">{t('calendars.title')}</Link>}>
       <CalendarForm />
@@ -38,7 +36,7 @@ export function CalendarEditPage() {
   const allowed = useCan('editor')
   // The draft stands on the version that was read once.
   const calendar = useQuery({ ...queries.calendar(calendarId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
-  if (!allowed) return <ErrorState error={FORBIDDEN} />
+  if (!allowed) return <NotAllowed />
   if (calendar.error && !calendar.data) return <ErrorState error={calendar.error} onRetry={() => void calendar.refetch()} />
   if (!calendar.data || calendar.isFetching) return <PageSkeleton />
   return (

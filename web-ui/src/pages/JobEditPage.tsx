@@ -5,7 +5,7 @@ import { App, Button, Checkbox, Form } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, type Lenient } from '../api/endpoints'
-import { ApiError, isApiError } from '../api/problem'
+import { isApiError } from '../api/problem'
 import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Job, JobWrite } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
@@ -15,7 +15,7 @@ import { Misfits } from '../components/Misfits'
 import { Page } from '../components/Page'
 import type { Refused } from '../components/SchemaForm'
 import { SchedulePreview } from '../components/SchedulePreview'
-import { ErrorState } from '../components/States'
+import { ErrorState, NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields } from '../lib/jobForm'
 import { PageSkeleton } from './JobPage'
@@ -58,10 +58,6 @@ export function JobEditPage() {
       <JobForm key={job.data.revision} initial={writeOf(job.data)} stored={job.data} />
     </Page>
   )
-}
-
-function NotAllowed() {
-  return <ErrorState error={new ApiError({ status: 403, code: 'permission_denied' })} />
 }
 
 interface Conflict {

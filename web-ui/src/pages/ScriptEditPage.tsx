@@ -5,24 +5,23 @@ import { Alert, App, Button, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
-import { ApiError, isApiError } from '../api/problem'
+import { isApiError } from '../api/problem'
 import { queries, queryClient, refreshScripts } from '../api/queries'
 import type { Script, ScriptLanguage } from '../api/types'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { ErrorState } from '../components/States'
+import { ErrorState, NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { languageOptions } from '../lib/script'
 import { PageSkeleton } from './JobPage'
 
-const FORBIDDEN = new ApiError({ status: 403, code: 'permission_denied' })
 const MAX_BYTES = 64 << 10
 
 export function ScriptNewPage() {
   const { t } = useTranslation()
-  if (!useCan('scripter')) return <ErrorState error={FORBIDDEN} />
+  if (!useCan('scripter')) return <NotAllowed />
   return (
     <Page title={t('scripts.createTitle')} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>}>
       <ScriptForm />
@@ -36,7 +35,7 @@ export function ScriptEditPage() {
   const allowed = useCan('scripter')
   // The draft stands on the revision that was read once.
   const script = useQuery({ ...queries.script(scriptId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
-  if (!allowed) return <ErrorState error={FORBIDDEN} />
+  if (!allowed) return <NotAllowed />
   if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
   if (!script.data || script.isFetching) return <PageSkeleton />
   return (
