@@ -96,9 +96,15 @@ func TestJitterIsTold(t *testing.T) {
 		Cause: domain.CauseSchedule, FireAt: fire, PlannedAt: at(-2000), NotBefore: at(17000), State: domain.Succeeded, Attempt: 1, Fence: 1, Instance: 12,
 		OfferedAt: at(17001), GrantedAt: at(17002), StartedAt: at(17003), FinishedAt: at(17004),
 	}
-	got := Run{Execution: e, Spec: &jittered, Now: at(20000)}.Explain()
+	got := Run{Execution: e, Spec: &jittered, Attempts: []domain.Attempt{e.CurrentAttempt()}, Now: at(20000)}.Explain()
 	require.Equal(t, "It ran and succeeded; it started on time.", got.Summary.En)
 	require.Equal(t, Step{at(17000), "put_off", Text{"When it was to start: the schedule's jitter puts each run off.", "应开始的时刻：调度计划的抖动使每次运行随机延后。"}}, got.Steps[2])
+
+	before := domain.Attempt{Number: 1, Fence: 1, State: domain.RetryWait, Reason: domain.ReasonSnoozed}
+	e.Fence = 2 // after a snooze, which puts off as well
+	for _, step := range (Run{Execution: e, Spec: &jittered, Attempts: []domain.Attempt{before, e.CurrentAttempt()}, Now: at(20000)}).Explain().Steps {
+		require.NotEqual(t, "put_off", step.Code)
+	}
 }
 
 func TestStepsComeInOrder(t *testing.T) {

@@ -156,7 +156,7 @@ func (r Run) steps() []Step {
 	}
 	add(e.FireAt, "planned", "Its fire time; "+causeText(e.Cause).En+".", "计划触发时间；"+causeText(e.Cause).Zh+"。")
 	add(e.PlannedAt, "claimed", "An admin node wrote the run down.", "管理节点写入该次运行。")
-	if at, ok := e.PutOff(); ok && r.Spec != nil && r.Spec.Schedule.JitterMax > 0 && len(r.Attempts) == 0 {
+	if at, ok := e.PutOff(); ok && r.Spec != nil && r.Spec.Schedule.JitterMax > 0 && !r.again() {
 		add(at, "put_off", "When it was to start: the schedule's jitter puts each run off.", "应开始的时刻：调度计划的抖动使每次运行随机延后。")
 	}
 	out = append(out, r.familySteps()...)
@@ -182,6 +182,12 @@ func (r Run) steps() []Step {
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return a.At.Compare(b.At) })
 	return out
+}
+
+// again says whether another attempt came before the current one; the archive
+// has the current one too once it has ended.
+func (r Run) again() bool {
+	return slices.ContainsFunc(r.Attempts, func(a domain.Attempt) bool { return a.Fence != r.Execution.Fence })
 }
 
 // current returns the attempt that stands in the execution, if there is one
