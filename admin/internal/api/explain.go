@@ -88,6 +88,9 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		return nil, err
 	}
 	r := explain.Run{Execution: v.Execution, Spec: spec.For(v.Part), Attempts: archived, Instances: instances, Now: a.deps.Now()}
+	if err := a.explainChoice(ctx, &r); err != nil {
+		return nil, err
+	}
 	if v.Reason == domain.ReasonWaitSlot {
 		holders, err := a.deps.Store.ListSlotHolders(ctx, v.TenantID, v.JobID)
 		if err != nil {
@@ -115,6 +118,21 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		GrantedAt: run.GrantedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,
 	}
 	return &struct{ Body Explanation }{out}, nil
+}
+
+// explainChoice reads what the choice of the last offer went by, if there was
+// one, or if the run ended while it waited for one.
+func (a *API) explainChoice(ctx context.Context, r *explain.Run) (err error) {
+	e := &r.Execution
+	at := e.OfferedAt
+	if at.IsZero() {
+		at = e.FinishedAt
+	}
+	if e.Stage != domain.StageNone || e.State == domain.Due || e.State == domain.RetryWait || at.IsZero() {
+		return nil
+	}
+	r.Choice, err = a.deps.Store.FindChoice(ctx, store.FindChoiceParams{Tenant: e.TenantID, Job: e.JobID, Executor: e.Executor, Run: e.ID, At: at})
+	return err
 }
 
 func explanationOf(e explain.Explanation) Explanation {

@@ -19,6 +19,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 	rank(all, targets, in)
 	one := pinned(&e, spec)
 	for t := wish(&e, targets); ; t = nil {
+		wished := t != nil
 		if t == nil {
 			at := pick(all, one)
 			if at < 0 {
@@ -35,7 +36,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 		idempotent := t.Idempotent(spec.Handler)
 		return choice{execution: e, target: t, routing: spec.Routing, last: in.last, offer: store.Offer{
 			Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
-			Idempotent: idempotent, Granted: idempotent,
+			Idempotent: idempotent, Granted: idempotent, Passed: passed(all, t.InstanceID(), wished),
 		}}, nil, all
 	}
 }

@@ -191,6 +191,8 @@ type Execution struct {
 	// LogLines is the number of lines the attempt wrote; -1 while unknown.
 	LogLines int64
 
+	// Passed is what the choice of the instance left of the others.
+	Passed Passed
 	// Delays are what kept it from starting, oldest first, over all attempts.
 	Delays []Delay
 

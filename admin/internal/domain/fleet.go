@@ -28,6 +28,8 @@ type Instance struct {
 	Slots      int
 	Running    int
 	Draining   bool
+	// DrainingAt is since when it takes nothing new; zero while it does.
+	DrainingAt time.Time
 	StartedAt  time.Time
 	// ConnectedAt is the first registration, LastSeenAt the last heartbeat
 	// that a node has written down (a few seconds behind).

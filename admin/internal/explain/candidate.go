@@ -28,18 +28,18 @@ func (r Run) candidates() []Candidate {
 			refused[d.Instance] = d
 		}
 	}
+	possible := r.possible(at)
 	var out []Candidate
 	for i := range r.Instances {
 		one := &r.Instances[i]
 		if !one.GoneAt.IsZero() && one.GoneAt.Before(e.FireAt) {
 			continue // it was gone before this run was due
 		}
-		verdict := r.judge(one, at, waits)
-		d, gotOne := refused[one.ID]
-		if gotOne && verdict != Chosen {
-			verdict = Refused
+		verdict, text := r.judge(one, at, possible)
+		if d, gotOne := refused[one.ID]; gotOne && verdict != Chosen {
+			verdict, text = Refused, refusal(d)
 		}
-		out = append(out, Candidate{int64(one.ID), one.Name, verdict, r.say(one, verdict, d, at)})
+		out = append(out, Candidate{int64(one.ID), one.Name, verdict, text})
 	}
 	slices.SortFunc(out, func(a, b Candidate) int {
 		if (a.Verdict == Chosen) != (b.Verdict == Chosen) {
@@ -58,25 +58,42 @@ func (r Run) waits() bool {
 	return r.Execution.State == domain.Due || r.Execution.State == domain.RetryWait
 }
 
-func (r Run) judge(i *domain.Instance, at time.Time, now bool) Verdict {
-	if !now && i.ID == r.Execution.Instance {
-		return Chosen
+// possible are those that nothing but their room and the strategy kept from it.
+func (r Run) possible(at time.Time) (out []domain.InstanceID) {
+	for i := range r.Instances {
+		one := &r.Instances[i]
+		if fits := r.Execution.Bound == 0 || r.Execution.Bound == one.ID; fits && r.standing(one, at) == "" || one.ID == r.Execution.Instance {
+			out = append(out, one.ID)
+		}
 	}
-	switch v := r.standing(i, at, now); {
+	return out
+}
+
+func (r Run) judge(i *domain.Instance, at time.Time, possible []domain.InstanceID) (Verdict, Text) {
+	now := r.waits()
+	if !now && i.ID == r.Execution.Instance {
+		return Chosen, Text{"It was chosen.", "被选中。"}
+	}
+	switch v := r.standing(i, at); {
 	case v != "":
-		return v
-	case !now || !r.waitsFor(i):
-		return NotChosen
+		return v, r.outside(i, v, at)
+	case r.Execution.Bound != 0 && i.ID != r.Execution.Bound:
+		return NotChosen, Text{"The shard is for instance " + r.nameOf(r.Execution.Bound) + " alone.", "该分片仅限实例 " + r.nameOf(r.Execution.Bound) + "。"}
+	case !now:
+		return r.passed(i, possible)
+	case !r.waitsFor(i):
+		return NotChosen, Text{fmt.Sprintf("The routing strategy %s takes another one, and waits for it.", r.Spec.Routing),
+			fmt.Sprintf("路由策略 %s 选择其他实例，并等待它。", r.Spec.Routing)}
 	case i.Running >= i.Slots:
-		return Full
+		return Full, Text{fmt.Sprintf("All its slots are taken, %d of %d.", i.Running, i.Slots), fmt.Sprintf("槽位已满（%d/%d）。", i.Running, i.Slots)}
 	default:
-		return HasRoom
+		return HasRoom, Text{fmt.Sprintf("It has room, %d of %d slots are taken.", i.Running, i.Slots), fmt.Sprintf("有空闲槽位（已用 %d/%d）。", i.Running, i.Slots)}
 	}
 }
 
-// standing says what keeps an instance out, whatever the strategy; empty:
-// nothing. How it stands is known only of the present.
-func (r Run) standing(i *domain.Instance, at time.Time, now bool) Verdict {
+// standing says what keeps an instance out at an instant, whatever the strategy
+// and its room; empty: nothing.
+func (r Run) standing(i *domain.Instance, at time.Time) Verdict {
 	switch {
 	case i.ConnectedAt.After(at), !i.GoneAt.IsZero() && !i.GoneAt.After(at):
 		return NotConnected
@@ -84,24 +101,18 @@ func (r Run) standing(i *domain.Instance, at time.Time, now bool) Verdict {
 		return NoHandler
 	case !r.Spec.Require.Matches(i.Labels):
 		return LabelMismatch
-	case !now:
-		return ""
-	case i.LeaseUntil.Before(r.Now):
+	case i.LeaseUntil.Before(at): // leases only grow
 		return Silent
-	case i.Draining:
+	case i.Draining && !i.DrainingAt.After(at) && (r.waits() || !i.DrainingAt.IsZero()):
 		return Draining
 	default:
 		return ""
 	}
 }
 
-func (r Run) say(i *domain.Instance, v Verdict, d domain.Delay, at time.Time) Text {
+// outside says the same in words.
+func (r Run) outside(i *domain.Instance, v Verdict, at time.Time) Text {
 	switch v {
-	case Chosen:
-		return Text{"It was chosen.", "被选中。"}
-	case Refused:
-		return Text{"It got an offer at " + clock(d.LastAt) + ", which led to nothing, because " + because(d.Reason).En + ".",
-			"曾于 " + clock(d.LastAt) + " 收到派发，但未成功：" + because(d.Reason).Zh + "。"}
 	case NotConnected:
 		if i.ConnectedAt.After(at) {
 			return Text{"It connected only at " + clock(i.ConnectedAt) + ".", "之后才连接（" + clock(i.ConnectedAt) + "）。"}
@@ -112,19 +123,22 @@ func (r Run) say(i *domain.Instance, v Verdict, d domain.Delay, at time.Time) Te
 	case LabelMismatch:
 		lacks := r.Spec.Require.Unmet(i.Labels)
 		return Text{"It does not meet the labels that the job requires: " + lacks + ".", "不满足任务要求的标签：" + lacks + "。"}
-	case NotChosen:
-		if r.waits() {
-			return Text{fmt.Sprintf("The routing strategy %s takes another one, and waits for it.", r.Spec.Routing),
-				fmt.Sprintf("路由策略 %s 选择其他实例，并等待它。", r.Spec.Routing)}
-		}
-		return r.passed(i)
 	case Silent:
-		return Text{"Its lease ran out at " + clock(i.LeaseUntil) + ".", "租约已于 " + clock(i.LeaseUntil) + " 到期。"}
-	case Draining:
-		return Text{"It is stopping and takes nothing new.", "正在退出，不再接收新任务。"}
-	case Full:
-		return Text{fmt.Sprintf("All its slots are taken, %d of %d.", i.Running, i.Slots), fmt.Sprintf("槽位已满（%d/%d）。", i.Running, i.Slots)}
+		return Text{"Its lease ran out at " + clock(i.LeaseUntil) + "; it was last heard at " + clock(i.LastSeenAt) + ".",
+			"租约已于 " + clock(i.LeaseUntil) + " 到期，最近一次心跳为 " + clock(i.LastSeenAt) + "。"}
 	default:
-		return Text{fmt.Sprintf("It has room, %d of %d slots are taken.", i.Running, i.Slots), fmt.Sprintf("有空闲槽位（已用 %d/%d）。", i.Running, i.Slots)}
+		return r.leaving(i)
 	}
+}
+
+func (r Run) leaving(i *domain.Instance) Text {
+	if i.DrainingAt.IsZero() { // noted by a version that did not say when
+		return Text{"It is stopping and takes nothing new.", "正在退出，不再接收新任务。"}
+	}
+	return Text{"It was leaving since " + clock(i.DrainingAt) + " and takes nothing new.", "自 " + clock(i.DrainingAt) + " 起正在退出，不再接收新任务。"}
+}
+
+func refusal(d domain.Delay) Text {
+	return Text{"It got an offer at " + clock(d.LastAt) + ", which led to nothing, because " + because(d.Reason).En + ".",
+		"曾于 " + clock(d.LastAt) + " 收到派发，但未成功：" + because(d.Reason).Zh + "。"}
 }

@@ -29,18 +29,18 @@ type Candidate struct {
 // Verdict is why an instance was chosen or not.
 type Verdict string
 
-// Verdicts. Those about the past are derived from the instance's row, which
-// knows when it came and went, but not how full it was at that moment.
+// Verdicts. Those about the past follow from rows; who was full at that moment
+// stands in the run's own (docs/adr/0037).
 const (
 	Chosen        Verdict = "chosen"
 	Refused       Verdict = "refused"        // it got an offer that led to nothing
-	NotChosen     Verdict = "not_chosen"     // it could have run it; the routing strategy took another one
+	NotChosen     Verdict = "not_chosen"     // it had room; the routing strategy took another one
 	NoHandler     Verdict = "no_handler"     // it does not serve the handler
 	LabelMismatch Verdict = "label_mismatch" // it lacks labels that the job requires
-	NotConnected  Verdict = "not_connected"  // it came later, or had gone
+	NotConnected  Verdict = "not_connected"  // it came later, had gone, or was out of the sender's reach
 	Silent        Verdict = "silent"         // its lease has run out
 	Draining      Verdict = "draining"       // it takes nothing new
-	Full          Verdict = "full"           // all its slots are taken
+	Full          Verdict = "full"           // all its slots are, or were, taken
 	HasRoom       Verdict = "has_room"       // it could take it now
 )
 

@@ -154,8 +154,8 @@ func TestCandidates(t *testing.T) {
 	}
 	require.Equal(t, map[string]Verdict{
 		"taken": Chosen, "other handler": NoHandler, "came later": NotConnected, "had gone": NotConnected,
-		"full": NotChosen, "silent": NotChosen, "refused": Refused,
-	}, verdicts(domain.Execution{State: domain.Succeeded, Instance: 1, OfferedAt: at(1000)}), "at the offer")
+		"full": Full, "silent": Silent, "refused": Refused,
+	}, verdicts(domain.Execution{State: domain.Succeeded, Instance: 1, OfferedAt: at(1000), Passed: passedBy(3, 6)}), "at the offer")
 	require.Equal(t, map[string]Verdict{
 		"taken": HasRoom, "other handler": NoHandler, "came later": Draining, "had gone": NotConnected,
 		"full": Full, "silent": Silent, "refused": Refused,
@@ -164,57 +164,19 @@ func TestCandidates(t *testing.T) {
 	require.NotEmpty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor, FinishedAt: at(1)}))
 }
 
-// TestWhyOthersWereNotChosen: what the strategy says of each, and what the order
-// proves.
-func TestWhyOthersWereNotChosen(t *testing.T) {
-	labels := []map[string]string{{"zone": "eu"}, {"zone": "eu", "gpu": "a100"}, {"zone": "us"}}
-	var instances []domain.Instance
-	for i, name := range []string{"old", "middle", "young"} {
-		instances = append(instances, domain.Instance{
-			ID: domain.InstanceID(i + 1), Name: name, Handlers: []string{"reconcile"}, Labels: labels[i], ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2,
-		})
-	}
+// TestRunsThatWaitForOne: those that are not waited for are not "full".
+func TestRunsThatWaitForOne(t *testing.T) {
+	instances := three()
 	select2 := func(text string) domain.Selector {
 		s, err := domain.ParseSelector(text)
 		require.NoError(t, err)
 		return s
 	}
 	explain := func(spec domain.JobSpec, e domain.Execution) map[string]Candidate {
-		spec.Handler, e.FireAt = "reconcile", fire
-		out := map[string]Candidate{}
-		for _, c := range (Run{Execution: e, Spec: &spec, Instances: instances, Now: at(5000)}).Explain().Candidates {
-			out[c.Name] = c
-			require.NotEmpty(t, c.Text.Zh)
-			require.NotContains(t, c.Text.Zh, "instance")
-		}
-		return out
+		return candidatesOf(t, Run{Execution: e, Spec: &spec, Instances: instances})
 	}
-	middle := domain.Execution{State: domain.Succeeded, Instance: 2, OfferedAt: at(1), Input: []byte(`{"customer":{"id":42}}`)}
-	words := map[domain.Routing]string{
-		domain.RouteRoundRobin: "It was another one's turn", domain.RouteRandom: "The lot fell on another one",
-		domain.RouteLeastLoaded: "Another one was less loaded", domain.RouteLeastFrequentlyUsed: "more of the job's last 100 runs",
-		domain.RouteLeastRecentlyUsed: "had used it more recently", domain.RouteConsistentHash: "It does not have the job, which is the run's key",
-		domain.RouteFirst: "another one comes before it", domain.RouteFailover: "another one comes before it", domain.RouteBusyOver: "another one comes before it",
-		domain.RouteLast: "it comes before the chosen one",
-	}
-	for _, routing := range domain.Routings {
-		got := explain(domain.JobSpec{Routing: routing}, middle)
-		require.Equal(t, Chosen, got["middle"].Verdict)
-		require.Equal(t, NotChosen, got["young"].Verdict)
-		require.Contains(t, got["young"].Text.En, words[routing], routing)
-	}
-	got := explain(domain.JobSpec{Routing: domain.RouteBusyOver}, middle)
-	require.Contains(t, got["old"].Text.En, "it comes before the chosen one: it was full, leaving or not answering at that moment")
-	got = explain(domain.JobSpec{Routing: domain.RouteConsistentHash, RoutingKey: "/customer/id"}, middle)
-	require.Contains(t, got["old"].Text.En, `the run's key "42" (/customer/id of its input)`)
-
-	got = explain(domain.JobSpec{Routing: domain.RouteRoundRobin, Require: select2("zone=eu"), Prefer: select2("gpu")}, middle)
-	require.Equal(t, LabelMismatch, got["young"].Verdict)
-	require.Equal(t, "It does not meet the labels that the job requires: zone=eu.", got["young"].Text.En)
-	require.Equal(t, "It does not meet the preferred labels (gpu), and the chosen one does.", got["old"].Text.En)
-
 	waits := domain.Execution{State: domain.Due, Reason: domain.ReasonWaitInstance}
-	instances[0].Running = 2
+	instances[0].Running = 4
 	require.Equal(t, []Verdict{Full, NotChosen, NotChosen}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteFirst}, waits)))
 	require.Equal(t, []Verdict{NotChosen, NotChosen, HasRoom}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteLast}, waits)))
 	require.Equal(t, []Verdict{Full, HasRoom, HasRoom}, verdictsOf(explain(domain.JobSpec{Routing: domain.RouteBusyOver}, waits)))

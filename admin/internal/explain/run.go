@@ -16,6 +16,8 @@ type Run struct {
 	Attempts []domain.Attempt
 	// Instances are those of its executor, the gone ones too.
 	Instances []domain.Instance
+	// Choice is what rows tell of the moment of the last offer.
+	Choice domain.Choice
 	// Holders are the runs that hold the slot of its job now; only needed for
 	// one that waits for it.
 	Holders []domain.Execution

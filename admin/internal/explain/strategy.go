@@ -2,14 +2,96 @@ package explain
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// passed says why an instance that serves the handler did not get a run that
-// was sent: what the strategy says of it, and what it must have been when it
-// would have come first. How full it was then, no row tells.
-func (r Run) passed(i *domain.Instance) Text {
+// passed says why an instance that could have run it did not get a run that was
+// sent: it had no room, or the strategy took another one. Who had no room stands
+// in the run's row (domain.Passed); all else follows from other rows.
+func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, Text) {
+	e := &r.Execution
+	if e.Instance == 0 || e.OfferedAt.IsZero() {
+		return r.neverSent(i)
+	}
+	full, sure := e.Passed.Full(i.ID, possible)
+	ahead, known := r.ahead(i)
+	running := r.Choice.Running[i.ID]
+	switch {
+	case e.Passed.Known() && full && sure, (!e.Passed.Known() || !sure) && running >= i.Slots:
+		return Full, taken(i, max(running, i.Slots))
+	case e.Passed.Known() && full:
+		return Full, Text{
+			fmt.Sprintf("It was probably full: the note of the node that sent the run fits it and another instance alike; rows have %d of %d slots taken.", running, i.Slots),
+			fmt.Sprintf("很可能当时已满：发送节点的标记同时符合它与另一个实例；按记录槽位已用 %d/%d。", running, i.Slots),
+		}
+	case e.Passed.Wished():
+		return NotChosen, Text{"Somebody had asked for the chosen one when the run was created.", "创建运行时已指定被选中的实例。"}
+	case !known || !ahead:
+		return NotChosen, r.reached(r.later(i), len(possible))
+	case e.Passed.Known() && r.missing(len(possible)) > 0:
+		return NotConnected, r.outOfReach(i)
+	case e.Passed.Known():
+		return NotChosen, Text{
+			"It had room, and by the rows it came before the chosen one; the node that sent the run had not counted the job's newest runs yet, and its own count named the other one.",
+			"当时有空闲，按记录应排在被选中的实例之前；发送节点尚未计入该任务最近的运行，按自身计数选择了另一个实例。",
+		}
+	default:
+		return NotChosen, Text{
+			fmt.Sprintf("By the rows it came before the chosen one, with %d of %d slots taken; why it was passed over was not kept: a version of Carillon sent the run that did not do so.", running, i.Slots),
+			fmt.Sprintf("按记录它应排在被选中的实例之前（已用槽位 %d/%d）；发送该次运行的版本未保留跳过它的原因。", running, i.Slots),
+		}
+	}
+}
+
+func taken(i *domain.Instance, n int) Text {
+	return Text{fmt.Sprintf("It was full: %d of %d slots were taken.", n, i.Slots), fmt.Sprintf("当时已满：槽位已用 %d/%d。", n, i.Slots)}
+}
+
+// neverSent is for a run that waited for an instance until it ended.
+func (r Run) neverSent(i *domain.Instance) (Verdict, Text) {
+	if n := r.Choice.Running[i.ID]; n >= i.Slots {
+		return Full, taken(i, n)
+	}
+	if r.Spec.Routing.Pinned() {
+		return NotChosen, Text{fmt.Sprintf("The routing strategy %s takes another one, and waited for it.", r.Spec.Routing),
+			fmt.Sprintf("路由策略 %s 选择其他实例，并一直等待它。", r.Spec.Routing)}
+	}
+	return Full, Text{"It had no room as long as the run waited.", "在该次运行等待期间一直没有空闲。"}
+}
+
+// missing is how many of those that could have run it were not looked at: the
+// node that chose had no connection to them that it trusted.
+func (r Run) missing(possible int) int {
+	n, more := r.Execution.Passed.Looked()
+	if more || n == 0 {
+		return 0
+	}
+	return max(possible-n, 0)
+}
+
+// reached adds how many the node could choose from, where it was not all.
+func (r Run) reached(t Text, possible int) Text {
+	gone := r.missing(possible)
+	if gone == 0 {
+		return t
+	}
+	return Text{t.En + fmt.Sprintf(" (The node that sent the run had %d of the %d within reach.)", possible-gone, possible),
+		t.Zh + fmt.Sprintf("（发送节点当时可用 %d 个实例，共 %d 个。）", possible-gone, possible)}
+}
+
+func (r Run) outOfReach(i *domain.Instance) Text {
+	if !i.GoneAt.IsZero() {
+		return Text{"The node that sent the run could not reach it any more; it was gone at " + clock(i.GoneAt) + ".",
+			"发送节点当时已无法连接它；它于 " + clock(i.GoneAt) + " 离开。"}
+	}
+	return Text{"The node that sent the run had no working connection to it.", "发送节点当时与它没有可用的连接。"}
+}
+
+// later says why the strategy put the instance behind the chosen one.
+func (r Run) later(i *domain.Instance) Text {
 	if t, ok := r.unpreferred(i); ok {
 		return t
 	}
@@ -18,36 +100,147 @@ func (r Run) passed(i *domain.Instance) Text {
 		return r.byOrder(i, s)
 	case domain.RouteConsistentHash:
 		key, keyZh := r.key()
-		return orBusy(Text{"It does not have " + key, keyZh + "不属于它"})
+		return Text{"It does not have " + key + ": the hash of the instances' names gives it to the chosen one.", keyZh + "不属于它：按实例名称的哈希归被选中的实例。"}
 	case domain.RouteLeastFrequentlyUsed:
-		return orBusy(Text{fmt.Sprintf("It had got more of the job's last %d runs than another one", domain.RoutingWindow),
-			fmt.Sprintf("在任务最近 %d 次运行中，它被使用得比其他实例多", domain.RoutingWindow)})
+		return r.byCount(i)
 	case domain.RouteLeastRecentlyUsed:
-		return orBusy(Text{"The job had used it more recently than another one", "任务最近使用过它，其他实例更久未被使用"})
+		return r.byLastUse(i)
 	case domain.RouteLeastLoaded:
-		return orBusy(Text{"Another one was less loaded, by its slots and its CPU", "其他实例的负载更低（槽位与 CPU）"})
+		return r.byLoad(i)
 	case domain.RouteRandom:
-		return orBusy(Text{"The lot fell on another one", "随机选中了其他实例"})
+		return Text{"The lot fell on another one.", "随机选中了其他实例。"}
 	default:
-		return orBusy(Text{"It was another one's turn", "轮到了其他实例"})
+		return r.byTurn(i)
 	}
 }
 
-func orBusy(t Text) Text {
-	return Text{t.En + "; or it was full, leaving or not answering at that moment.", t.Zh + "；或它当时已满、正在退出或没有应答。"}
-}
-
-// byOrder compares the places in the order of registration.
 func (r Run) byOrder(i *domain.Instance, s domain.Routing) Text {
-	ahead := i.ID < r.Execution.Instance
-	if s == domain.RouteLast {
-		ahead = i.ID > r.Execution.Instance
+	c := r.chosen()
+	if c == nil {
+		return Text{fmt.Sprintf("For the routing strategy %s another one comes before it.", s), fmt.Sprintf("按路由策略 %s，有其他实例排在它之前。", s)}
 	}
-	if r.Execution.Instance != 0 && ahead {
-		return Text{fmt.Sprintf("For the routing strategy %s it comes before the chosen one: it was full, leaving or not answering at that moment, or somebody asked for the chosen one.", s),
-			fmt.Sprintf("按路由策略 %s，它排在被选中的实例之前：它当时已满、正在退出或没有应答，或有人指定了被选中的实例。", s)}
+	return Text{fmt.Sprintf("For the routing strategy %s the chosen one comes before it: that one connected at %s, this one at %s.", s, clock(c.ConnectedAt), clock(i.ConnectedAt)),
+		fmt.Sprintf("按路由策略 %s，被选中的实例排在它之前：前者于 %s 连接，它于 %s 连接。", s, clock(c.ConnectedAt), clock(i.ConnectedAt))}
+}
+
+func (r Run) byTurn(i *domain.Instance) Text {
+	if len(r.Choice.Uses) == 0 {
+		return Text{"Its turn came later: the job had no earlier run to go on from, and a lot decided who is first.", "尚未轮到：此前没有运行可供接续，首个实例由随机决定。"}
 	}
-	return Text{fmt.Sprintf("For the routing strategy %s another one comes before it.", s), fmt.Sprintf("按路由策略 %s，有其他实例排在它之前。", s)}
+	last := r.Choice.Uses[0]
+	if at := r.lastUse(i.ID); !at.IsZero() {
+		return Text{"Its turn came later: last used " + clock(at) + ", and after the run before this one, on " + r.nameOf(last.Instance) + ", the chosen one is next.",
+			"尚未轮到：它最近于 " + clock(at) + " 被使用；上一次运行在 " + r.nameOf(last.Instance) + "，其后轮到被选中的实例。"}
+	}
+	return Text{"Its turn came later: the run before this one went to " + r.nameOf(last.Instance) + " at " + clock(last.OfferedAt) + ", and after it the chosen one is next.",
+		"尚未轮到：上一次运行于 " + clock(last.OfferedAt) + " 派发给 " + r.nameOf(last.Instance) + "，其后轮到被选中的实例。"}
+}
+
+func (r Run) byCount(i *domain.Instance) Text {
+	mine, others, of := r.countOf(i.ID), r.countOf(r.Execution.Instance), len(r.Choice.Uses)
+	if mine > others {
+		return Text{fmt.Sprintf("Another one had fewer runs: of the job's last %d it had got %d, the chosen one %d.", of, mine, others),
+			fmt.Sprintf("其他实例被使用得更少：在任务最近 %d 次运行中，它为 %d 次，被选中的实例为 %d 次。", of, mine, others)}
+	}
+	t := r.byLastUse(i)
+	return Text{fmt.Sprintf("Both had got %d of the job's last %d runs. ", mine, of) + t.En, fmt.Sprintf("两者在任务最近 %d 次运行中均为 %d 次。", of, mine) + t.Zh}
+}
+
+func (r Run) byLastUse(i *domain.Instance) Text {
+	mine, others, of := r.lastUse(i.ID), r.lastUse(r.Execution.Instance), len(r.Choice.Uses)
+	switch {
+	case mine.IsZero():
+		return Text{fmt.Sprintf("Neither it nor the chosen one was used in the job's last %d runs, and the lot fell on the other.", of),
+			fmt.Sprintf("在任务最近 %d 次运行中两者都未被使用，由随机决定。", of)}
+	case others.IsZero():
+		return Text{fmt.Sprintf("It was used at %s, and the chosen one in none of the job's last %d runs.", clock(mine), of),
+			fmt.Sprintf("它曾于 %s 被使用，而被选中的实例在任务最近 %d 次运行中未被使用。", clock(mine), of)}
+	}
+	return Text{"It was used more recently: at " + clock(mine) + ", the chosen one at " + clock(others) + ".",
+		"它最近才被使用：" + clock(mine) + "；被选中的实例为 " + clock(others) + "。"}
+}
+
+func (r Run) byLoad(i *domain.Instance) Text {
+	c := r.chosen()
+	if c == nil {
+		return Text{"Another one was less loaded.", "其他实例的负载更低。"}
+	}
+	mine, others := r.Choice.Running[i.ID], r.Choice.Running[c.ID]
+	en := fmt.Sprintf("%d of %d slots taken against %d of %d", mine, i.Slots, others, c.Slots)
+	zh := fmt.Sprintf("槽位已用 %d/%d，被选中的实例为 %d/%d", mine, i.Slots, others, c.Slots)
+	switch {
+	case mine*c.Slots > others*i.Slots:
+		return Text{"Another one had fewer runs: " + en + ".", "其他实例的运行更少：" + zh + "。"}
+	case r.Execution.Passed.Tied():
+		return Text{"Others were loaded as little (" + en + "), and it was the turn of the chosen one.", "负载相同（" + zh + "），轮到被选中的实例。"}
+	}
+	return Text{"The chosen one was less loaded by its CPU and memory, which its heartbeats tell and no row keeps; by rows: " + en + ".",
+		"被选中的实例的 CPU 与内存负载更低（来自心跳，不入库）；按记录：" + zh + "。"}
+}
+
+// ahead reports whether the strategy had the instance before the chosen one;
+// known is false where rows do not tell: by lot, load and hash.
+func (r Run) ahead(i *domain.Instance) (ahead, known bool) {
+	c := r.Execution.Instance
+	if _, ok := r.unpreferred(i); ok {
+		return false, true
+	}
+	if o := r.chosen(); o != nil && r.Spec.Prefer.Matches(i.Labels) && !r.Spec.Prefer.Matches(o.Labels) {
+		return true, true
+	}
+	switch r.Spec.Routing {
+	case domain.RouteFirst, domain.RouteFailover, domain.RouteBusyOver:
+		return i.ID < c, true
+	case domain.RouteLast:
+		return i.ID > c, true
+	case domain.RouteRandom, domain.RouteLeastLoaded, domain.RouteConsistentHash:
+		return false, false
+	case domain.RouteLeastFrequentlyUsed, domain.RouteLeastRecentlyUsed:
+		mine, others := r.countOf(i.ID), r.countOf(c)
+		if r.Spec.Routing == domain.RouteLeastFrequentlyUsed && mine != others {
+			return mine < others, true
+		}
+		a, b := r.lastUse(i.ID), r.lastUse(c)
+		return a.Before(b), !a.Equal(b)
+	}
+	if len(r.Choice.Uses) == 0 {
+		return false, false
+	}
+	last := uint64(r.Choice.Uses[0].Instance)
+	return uint64(i.ID)-last-1 < uint64(c)-last-1, true
+}
+
+func (r Run) countOf(id domain.InstanceID) (n int) {
+	for _, u := range r.Choice.Uses {
+		if u.Instance == id {
+			n++
+		}
+	}
+	return n
+}
+
+// lastUse is zero for an instance that is not among the uses.
+func (r Run) lastUse(id domain.InstanceID) time.Time {
+	if at := slices.IndexFunc(r.Choice.Uses, func(u domain.Use) bool { return u.Instance == id }); at >= 0 {
+		return r.Choice.Uses[at].OfferedAt
+	}
+	return time.Time{}
+}
+
+func (r Run) chosen() *domain.Instance {
+	for n := range r.Instances {
+		if r.Instances[n].ID == r.Execution.Instance {
+			return &r.Instances[n]
+		}
+	}
+	return nil
+}
+
+func (r Run) nameOf(id domain.InstanceID) string {
+	if name, ok := r.names()[id]; ok {
+		return name
+	}
+	return id.String()
 }
 
 // key names the key of a run under consistent hash.
@@ -68,14 +261,9 @@ func (r Run) key() (en, zh string) {
 // unpreferred tells of labels that were preferred, if the chosen one has them.
 func (r Run) unpreferred(i *domain.Instance) (Text, bool) {
 	lacks := r.Spec.Prefer.Unmet(i.Labels)
-	if lacks == "" {
-		return Text{}, false
-	}
-	for n := range r.Instances {
-		if o := &r.Instances[n]; o.ID == r.Execution.Instance && r.Spec.Prefer.Matches(o.Labels) {
-			return Text{fmt.Sprintf("It does not meet the preferred labels (%s), and the chosen one does.", lacks),
-				fmt.Sprintf("它不满足优先标签（%s），而被选中的实例满足。", lacks)}, true
-		}
+	if o := r.chosen(); lacks != "" && o != nil && r.Spec.Prefer.Matches(o.Labels) {
+		return Text{fmt.Sprintf("It does not meet the preferred labels (%s), and the chosen one does.", lacks),
+			fmt.Sprintf("它不满足优先标签（%s），而被选中的实例满足。", lacks)}, true
 	}
 	return Text{}, false
 }
@@ -89,7 +277,7 @@ func (r Run) waitsFor(i *domain.Instance) bool {
 	}
 	for n := range r.Instances {
 		o := &r.Instances[n]
-		if o.ID == i.ID || r.standing(o, r.Now, true) != "" {
+		if o.ID == i.ID || r.standing(o, r.Now) != "" {
 			continue
 		}
 		mine, others := r.Spec.Prefer.Matches(i.Labels), r.Spec.Prefer.Matches(o.Labels)

@@ -98,6 +98,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	for id, h := range batch {
 		items = append(items, store.InstanceRenewal{
 			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked,
+			DrainingFor: h.session.drainingFor(),
 		})
 		if h.beat.Parked {
 			parked = append(parked, id)

@@ -60,6 +60,7 @@ type Session struct {
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
+	drainsAt time.Time             // guarded by mu: when that was heard
 	refusing bool                  // guarded by mu; it has no room, whatever its slots say
 	retiring bool                  // guarded by mu: it gets no more offers, and is replaced
 	owed     debt                  // guarded by mu: results without their acknowledgement
@@ -224,7 +225,10 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	instance := registration.Instance
 	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
-	s.slots, s.draining = int(reg.Slots), reg.Draining
+	s.slots = int(reg.Slots)
+	if reg.Draining {
+		s.drainLocked() // nobody else has it yet
+	}
 	for _, h := range reg.Handlers {
 		s.idempotent[h.Name] = h.Idempotent
 	}
@@ -356,6 +360,23 @@ func (s *Session) serves(handler string) bool {
 
 // Idempotent reports whether the instance registered the handler as idempotent.
 func (s *Session) Idempotent(handler string) bool { return s.idempotent[handler] }
+
+// drainLocked notes that the instance takes nothing more. mu is held.
+func (s *Session) drainLocked() {
+	if !s.draining {
+		s.draining, s.drainsAt = true, time.Now()
+	}
+}
+
+// drainingFor is how long ago that was heard; 0 when it takes runs.
+func (s *Session) drainingFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.draining {
+		return 0
+	}
+	return time.Since(s.drainsAt)
+}
 
 func (s *Session) isDraining() bool {
 	s.mu.Lock()

@@ -153,7 +153,7 @@ func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error
 			g.inventory(ctx, s, body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:
 			s.mu.Lock()
-			s.draining = true
+			s.drainLocked()
 			s.mu.Unlock()
 			g.opt.Sink.Draining(s)
 			g.log.Info("executor drains", "instance_id", s.Instance, "reason", body.Drain.Reason)
@@ -172,7 +172,7 @@ var errLeft = errors.New("the executor has stopped")
 // tell. Without the database its lease runs out by itself.
 func (g *Gateway) leave(ctx context.Context, s *Session) {
 	s.mu.Lock()
-	s.draining = true
+	s.drainLocked()
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, proto.WriteTimeout)
 	defer cancel()
@@ -197,7 +197,9 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	turned := s.refusing != b.Refusing
 	s.refusing = b.Refusing
 	leaves := b.Draining && !s.draining
-	s.draining = s.draining || b.Draining
+	if b.Draining {
+		s.drainLocked()
+	}
 	s.mu.Unlock()
 	if leaves {
 		g.opt.Sink.Draining(s)

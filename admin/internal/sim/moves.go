@@ -74,6 +74,7 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 			j.holders++
 			j.dequeue(e.ID)
 		}
+		e.Passed = o.Passed
 		return domain.Effects{}, e.Offer(now, o.Node, o.Instance, o.Idempotent, o.Granted && o.Idempotent, domain.PolicyOf(j.of(e), o.Idempotent))
 	})
 	r.Status = store.OfferMade

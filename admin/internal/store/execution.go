@@ -115,11 +115,22 @@ type Executions interface {
 	// those on an instance, and those that linger.
 	ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) ([]ExecutionView, error)
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
+	// FindChoice returns what rows tell of the choice of an instance for a run.
+	FindChoice(ctx context.Context, p FindChoiceParams) (domain.Choice, error)
 	// CountExecutions counts by state since an instant (creation time).
 	CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error)
 	// ListParts returns up to limit parts of a run: its shards in order, then the
 	// hooks. Family counts all of them.
 	ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) ([]ExecutionView, domain.Family, error)
+}
+
+// FindChoiceParams name a run of an executor that was offered At an instant.
+type FindChoiceParams struct {
+	Tenant   domain.TenantID
+	Job      domain.JobID
+	Executor domain.ExecutorID
+	Run      domain.ExecutionID
+	At       time.Time
 }
 
 // Spread asks to make the next parts of a run.
@@ -151,6 +162,7 @@ type Offer struct {
 	Idempotent bool
 	// Granted: one step; only for idempotent handlers.
 	Granted bool
+	Passed  domain.Passed // what the choice of the instance leaves
 }
 
 // OfferStatus is what became of an offer.

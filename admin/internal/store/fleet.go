@@ -104,7 +104,9 @@ type InstanceRenewal struct {
 	Running  int
 	Slots    int
 	Draining bool
-	Parked   bool
+	// DrainingFor is how long it has been draining, as far as the caller heard.
+	DrainingFor time.Duration
+	Parked      bool
 }
 
 type SupersedeBootsParams struct {

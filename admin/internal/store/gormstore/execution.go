@@ -173,6 +173,7 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	if err := m.e.Offer(b.now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.spec, o.Idempotent)); err != nil {
 		return r, err // all that is expected was checked above
 	}
+	m.e.Passed = o.Passed
 	r.Status = store.OfferMade
 	return r, nil
 }

@@ -38,6 +38,7 @@ type executionRow struct {
 	boundID, stage                                  int64
 	picks                                           string
 	traceparent                                     string
+	passed                                          int64
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -104,6 +105,7 @@ var executionTable = table[executionRow]{
 			intColumn("stage", func(r *r) *int64 { return &r.stage }),
 			longColumn("picks", kindLongText, func(r *r) *string { return &r.picks }),
 			textColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent }),
+			intColumn("passed", func(r *r) *int64 { return &r.passed }),
 		}
 	}(),
 }
@@ -164,7 +166,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
 		parentID: int64(e.Parent), role: int64(e.Part), shardIndex: int64(e.Shard), shardTotal: int64(e.Shards),
 		boundID: int64(e.Bound), stage: int64(e.Stage), picks: picksText(e.Picks),
-		traceparent: string(e.Trace),
+		traceparent: string(e.Trace), passed: int64(e.Passed),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -200,7 +202,7 @@ func (r *executionRow) execution() domain.Execution {
 		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
 		Parent: domain.ExecutionID(r.parentID), Part: domain.Part(r.role), Shard: int(r.shardIndex), Shards: int(r.shardTotal),
 		Bound: domain.InstanceID(r.boundID), Stage: domain.Stage(r.stage), Picks: picksOf(r.picks),
-		Trace: domain.Trace(r.traceparent),
+		Trace: domain.Trace(r.traceparent), Passed: domain.Passed(r.passed),
 	}
 }
 

@@ -111,6 +111,8 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10, OfferedBy: []domain.NodeID{1}})
 			require.NoError(t, err)
+			_, err = s.FindChoice(ctx, store.FindChoiceParams{Tenant: w.tenant, Job: w.jobs[0], Executor: w.executor, Run: w.last, At: time.Now()})
+			require.NoError(t, err)
 			_, err = s.ListSlotHolders(ctx, w.tenant, w.jobs[0])
 			require.NoError(t, err)
 			_, err = s.ListHeld(ctx, w.tenant, w.instance, []domain.Held{{ID: w.last, Fence: 1}})

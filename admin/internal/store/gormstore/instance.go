@@ -38,6 +38,7 @@ type instanceRow struct {
 	GoneReason  string `gorm:"column:gone_reason"`
 	Parked      int64  `gorm:"column:parked"` // 1 = yes
 	WantedAt    int64  `gorm:"column:wanted_at"`
+	DrainingAt  int64  `gorm:"column:draining_at"` // 0 = it does not
 }
 
 func (instanceRow) TableName() string { return "instances" }
@@ -63,7 +64,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
-		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, StartedAt: instant(r.StartedAt),
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, DrainingAt: instant(r.DrainingAt), StartedAt: instant(r.StartedAt),
 		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
 		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
 	}
@@ -82,7 +83,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 
 // leaseRow is the part of an instance that heartbeats change.
 type leaseRow struct {
-	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt int64
+	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt, drainingAt int64
 }
 
 var leaseTable = table[leaseRow]{
@@ -98,7 +99,19 @@ var leaseTable = table[leaseRow]{
 		intColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
 		intColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
 		intColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
+		intColumn("draining_at", func(r *leaseRow) *int64 { return &r.drainingAt }),
 	},
+}
+
+// drainingSince keeps the earliest instant that anybody heard of.
+func drainingSince(known int64, drains bool, at int64) int64 {
+	switch {
+	case !drains:
+		return 0
+	case known == 0:
+		return at
+	}
+	return min(known, at)
 }
 
 // RenewInstances never shortens a lease.
@@ -126,6 +139,7 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 			now = instant(max(at, millis(now)))
 			after, load := *before, loads[before.id]
 			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), flag(load.Draining)
+			after.drainingAt = drainingSince(before.drainingAt, load.Draining, at-load.DrainingFor.Milliseconds())
 			if after.parked = flag(load.Parked); !load.Parked {
 				after.wantedAt = 0
 			}

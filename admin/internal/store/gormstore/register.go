@@ -39,6 +39,7 @@ var registerTable = table[instanceRow]{
 		textColumn("gone_reason", nameSize, func(r *instanceRow) *string { return &r.GoneReason }),
 		intColumn("parked", func(r *instanceRow) *int64 { return &r.Parked }),
 		intColumn("wanted_at", func(r *instanceRow) *int64 { return &r.WantedAt }),
+		intColumn("draining_at", func(r *instanceRow) *int64 { return &r.DrainingAt }),
 	},
 }
 
@@ -122,12 +123,14 @@ func (r *registering) run(t *txn) error {
 	for _, one := range r.order {
 		row := one.row
 		row.LastSeenAt, row.LeaseUntil, row.ConnectedAt = millis(now), millis(now.Add(one.p.TTL)), millis(now)
+		row.DrainingAt = drainingSince(0, row.Draining != 0, millis(now))
 		if one.before == nil {
 			fresh = append(fresh, row)
 			continue
 		}
 		row.ID, row.ConnectedAt = one.before.ID, one.before.ConnectedAt
 		row.LeaseUntil = max(row.LeaseUntil, one.before.LeaseUntil)
+		row.DrainingAt = drainingSince(one.before.DrainingAt, row.Draining != 0, millis(now))
 		changes = append(changes, change[instanceRow]{one.before, row})
 	}
 	if err := registerTable.insert(t, fresh); err != nil {

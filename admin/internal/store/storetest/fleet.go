@@ -228,7 +228,7 @@ func testLeases(t *testing.T, f *fixture) {
 	gone := f.register("gone", time.Minute)
 	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, gone.ID, "stopped"))
 	now, renewed, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{
-		{ID: unknown}, {ID: f.instance, Running: 3, Slots: 9, Draining: true}, {ID: gone.ID},
+		{ID: unknown}, {ID: f.instance, Running: 3, Slots: 9, Draining: true, DrainingFor: 2 * time.Second}, {ID: gone.ID},
 	}, time.Hour)
 	f.ok(err)
 	require.Equal(t, []domain.InstanceID{f.instance}, renewed)
@@ -236,11 +236,18 @@ func testLeases(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Equal(t, []int{3, 9}, []int{got.Running, got.Slots})
 	require.True(t, got.Draining)
+	require.Equal(t, now.Add(-2*time.Second), got.DrainingAt)
 	require.Equal(t, now.Add(time.Hour), got.LeaseUntil)
+	_, _, err = f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance, Draining: true}}, time.Second) // by a node that heard it later
+	f.ok(err)
+	again, err := f.s.FindInstance(f.ctx, f.tenant, f.instance)
+	f.ok(err)
+	require.Equal(t, got.DrainingAt, again.DrainingAt, "the first instant stays")
 	_, _, err = f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance}}, time.Second)
 	f.ok(err)
 	got, err = f.s.FindInstance(f.ctx, f.tenant, f.instance)
 	f.ok(err)
+	require.Zero(t, got.DrainingAt)
 	require.Equal(t, now.Add(time.Hour), got.LeaseUntil, "a lease is never shortened")
 
 	expired, err := f.s.ExpireInstances(f.ctx, 1000, time.Time{})
