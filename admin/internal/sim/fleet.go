@@ -46,10 +46,17 @@ func (d *database) renewInstances(list []store.InstanceRenewal, ttl time.Duratio
 			continue
 		}
 		d.noteLapse(i, now)
-		i.Running, i.LastSeenAt = r.Running, now
-		if until := now.Add(ttl); until.After(i.LeaseUntil) {
-			i.LeaseUntil = until
+		until := i.LastSeenAt.Add(ttl) // what was promised before
+		if i.LeaseUntil.Before(until) {
+			until = i.LeaseUntil
 		}
+		if next := now.Add(ttl + r.Quiet); next.After(until) {
+			until = next
+		}
+		if d.rules.takeLease && r.Quiet == 0 {
+			until = now
+		}
+		i.Running, i.LastSeenAt, i.LeaseUntil = r.Running, now, until
 		renewed = append(renewed, r.ID)
 	}
 	return renewed

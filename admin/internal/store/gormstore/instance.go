@@ -101,7 +101,8 @@ var leaseTable = table[leaseRow]{
 	},
 }
 
-// RenewInstances never shortens a lease.
+// RenewInstances goes by a clock that may have been set back: whoever was told
+// that its lease was renewed counts on ttl from then.
 func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error) {
 	if len(renewals) == 0 {
 		now, err = s.Now(ctx)
@@ -129,8 +130,9 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 			if after.parked = flag(load.Parked); !load.Parked {
 				after.wantedAt = 0
 			}
+			promised := min(before.leaseUntil, before.lastSeenAt+ttl.Milliseconds())
 			after.lastSeenAt = at
-			after.leaseUntil = max(after.leaseUntil, millis(instant(at).Add(ttl)))
+			after.leaseUntil = max(promised, at+(ttl+load.Quiet).Milliseconds())
 			changes = append(changes, change[leaseRow]{before, &after})
 			renewed = append(renewed, domain.InstanceID(before.id))
 			return nil
