@@ -54,7 +54,7 @@ type Config struct {
 	// replaced by a fresh one; default 24 h, at least a minute.
 	ExecutorRecycle time.Duration
 	// ExecutorIdleBeats is how many heartbeats in a second are wanted of
-	// instances that run nothing; 0 = 500.
+	// instances that run nothing; 0 = 250.
 	ExecutorIdleBeats int
 	// InsecureBind allows plain listeners on addresses other than loopback.
 	InsecureBind bool

@@ -2219,7 +2219,9 @@ type HeartbeatAck struct {
 	LeaseRenewed bool `protobuf:"varint,3,opt,name=lease_renewed,json=leaseRenewed,proto3" json:"lease_renewed,omitempty"`
 	// While it runs nothing and nothing is offered, the next heartbeat may wait for
 	// so long from now; 0 = heartbeat_interval_ms counts.
-	NextMs        int64 `protobuf:"varint,10,opt,name=next_ms,json=nextMs,proto3" json:"next_ms,omitempty"`
+	NextMs int64 `protobuf:"varint,10,opt,name=next_ms,json=nextMs,proto3" json:"next_ms,omitempty"`
+	// The lease that this heartbeat renewed lasts so much longer than lease_ttl_ms.
+	LeaseExtraMs  int64 `protobuf:"varint,11,opt,name=lease_extra_ms,json=leaseExtraMs,proto3" json:"lease_extra_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2278,6 +2280,13 @@ func (x *HeartbeatAck) GetLeaseRenewed() bool {
 func (x *HeartbeatAck) GetNextMs() int64 {
 	if x != nil {
 		return x.NextMs
+	}
+	return 0
+}
+
+func (x *HeartbeatAck) GetLeaseExtraMs() int64 {
+	if x != nil {
+		return x.LeaseExtraMs
 	}
 	return 0
 }
@@ -4652,13 +4661,14 @@ const file_carillon_proto_rawDesc = "" +
 	" \x01(\x05R\rcpuLimitMilli\x12,\n" +
 	"\x12memory_limit_bytes\x18\v \x01(\x03R\x10memoryLimitBytes\x12\x1a\n" +
 	"\brefusing\x18\f \x01(\bR\brefusing\x12\x14\n" +
-	"\x05paced\x18\r \x01(\bR\x05paced\"u\n" +
+	"\x05paced\x18\r \x01(\bR\x05paced\"\x9b\x01\n" +
 	"\fHeartbeatAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x15\n" +
 	"\x06now_ms\x18\x02 \x01(\x03R\x05nowMs\x12#\n" +
 	"\rlease_renewed\x18\x03 \x01(\bR\fleaseRenewed\x12\x17\n" +
 	"\anext_ms\x18\n" +
-	" \x01(\x03R\x06nextMs\":\n" +
+	" \x01(\x03R\x06nextMs\x12$\n" +
+	"\x0elease_extra_ms\x18\v \x01(\x03R\fleaseExtraMs\":\n" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
 	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\a\n" +

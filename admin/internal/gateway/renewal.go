@@ -102,7 +102,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		batch[id] = h
 		items = append(items, store.InstanceRenewal{
 			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked,
-			Quiet: max(0, h.rest-proto.HeartbeatInterval),
+			Quiet: quiet(h.rest),
 		})
 		if h.beat.Parked {
 			parked = append(parked, id)
@@ -126,6 +126,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 			h.session.renewedBy(h.beat.Seq)
 		}
 		if h.session.rest(h.rest); h.rest > 0 {
+			ack.LeaseExtraMs = quiet(h.rest).Milliseconds()
 			ack.NextMs = nextBeat(id, h.rest, time.Since(g.began)).Milliseconds()
 		}
 		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: ack}})

@@ -15,12 +15,11 @@ import (
 const (
 	// DefaultIdleBeats is how many heartbeats in a second a node wants of
 	// instances that run nothing.
-	DefaultIdleBeats = 500
-	// longestRest bounds the time from one heartbeat to the next. An executor
-	// takes no offers when the last heartbeat that renewed its lease was sent
-	// longer than proto.SelfFence ago: the next has to be sent, written and
-	// acknowledged by then.
-	longestRest = 10 * time.Second
+	DefaultIdleBeats = 250
+	// longestRest bounds the time from one heartbeat to the next. The lease is
+	// longer by as much as that is longer than usual, and so is the time until
+	// what an instance began right after such a heartbeat is given up.
+	longestRest = 20 * time.Second
 	// restSlot is the grain of the moments at which instances are asked to
 	// beat: those of one slot wake a sleeping node once.
 	restSlot = 100 * time.Millisecond
@@ -47,6 +46,10 @@ func nextBeat(id domain.InstanceID, every, now time.Duration) time.Duration {
 	wait := (slot - now%every + every) % every
 	return max(wait, proto.HeartbeatInterval)
 }
+
+// quiet is how much longer than others an instance has its lease that beats so
+// far apart: what is left of it when the next heartbeat is due is the same.
+func quiet(every time.Duration) time.Duration { return max(0, every-proto.HeartbeatInterval) }
 
 // restful reports whether this was the heartbeat of an instance that nothing is
 // asked of, and that understands when it is told to rest. mu is held.

@@ -190,7 +190,12 @@ func (e *executor) beat(s *session) {
 					e.beatIn(s, rest)
 				}
 				if known {
-					e.apply(e.machine.Renewed(s, at, ok))
+					longer := at
+					if rest > 0 {
+						longer = at.Add(rest - proto.HeartbeatInterval)
+						s.beatAt[seq] = longer
+					}
+					e.apply(e.machine.Renewed(s, longer, ok))
 				}
 			})
 		})

@@ -46,17 +46,13 @@ func (d *database) renewInstances(list []store.InstanceRenewal, ttl time.Duratio
 			continue
 		}
 		d.noteLapse(i, now)
-		until := i.LastSeenAt.Add(ttl) // what was promised before
-		if i.LeaseUntil.Before(until) {
-			until = i.LeaseUntil
-		}
-		if next := now.Add(ttl + r.Quiet); next.After(until) {
-			until = next
+		i.Running, i.LastSeenAt = r.Running, now
+		if until := now.Add(ttl + r.Quiet); until.After(i.LeaseUntil) {
+			i.LeaseUntil = until
 		}
 		if d.rules.takeLease && r.Quiet == 0 {
-			until = now
+			i.LeaseUntil = now
 		}
-		i.Running, i.LastSeenAt, i.LeaseUntil = r.Running, now, until
 		renewed = append(renewed, r.ID)
 	}
 	return renewed

@@ -24,10 +24,9 @@ type Fleet interface {
 	// list: one that cannot be written keeps no other one out. An error is
 	// everybody's: the database does not answer.
 	RegisterInstances(ctx context.Context, list []RegisterInstanceParams) ([]Registration, error)
-	// RenewInstances lets the leases of live instances end ttl and Quiet after
-	// the database's now and writes their load; it returns the ids that it
-	// renewed. An instance that is gone is not renewed. What earlier renewals
-	// gave for Quiet may be taken back, a ttl after one of them never is.
+	// RenewInstances extends the leases of live instances by ttl and their Quiet
+	// from the database's now and writes their load; it returns the ids that it
+	// renewed. An instance that is gone is not renewed. No lease is shortened.
 	RenewInstances(ctx context.Context, renewals []InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error)
 	// WakeInstances notes that parked instances of these executors, of any
 	// tenant, are wanted; those that are noted already stay as they are.

@@ -104,21 +104,26 @@ func (l *Link) heartbeat() error {
 	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
 }
 
-// beatAt says when a heartbeat was sent.
+// beatAt says when a heartbeat was sent, or with a longer lease, how much later
+// one would have been that renewed it for the usual time.
 type beatAt struct {
 	seq int64
 	at  time.Time
 }
 
-// LeaseFrom implements runner.Link. Heartbeats older than a lease are
+// LeaseFrom implements runner.Link, by beatAt. Heartbeats older than a lease are
 // forgotten.
 func (l *Link) LeaseFrom(seq int64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i, ok := slices.BinarySearchFunc(l.beats, seq, func(b beatAt, seq int64) int { return cmp.Compare(b.seq, seq) }); ok {
+	if i, ok := l.beatLocked(seq); ok {
 		return l.beats[i].at
 	}
 	return time.Time{}
+}
+
+func (l *Link) beatLocked(seq int64) (i int, ok bool) {
+	return slices.BinarySearchFunc(l.beats, seq, func(b beatAt, seq int64) int { return cmp.Compare(b.seq, seq) })
 }
 
 func (l *Link) sendControl(m *proto.ControlToAdmin) error {
@@ -208,8 +213,14 @@ func (l *Link) readControl(<-chan struct{}) error {
 }
 
 func (l *Link) acknowledged(ack *proto.HeartbeatAck) {
+	extra := time.Duration(max(0, ack.GetLeaseExtraMs())) * time.Millisecond
 	l.mu.Lock()
 	sentAt, ok := l.sent[ack.GetSeq()]
+	// A lease that lasts longer is one that was renewed so much later.
+	sentAt = sentAt.Add(extra)
+	if i, known := l.beatLocked(ack.GetSeq()); known && ack.GetLeaseRenewed() {
+		l.beats[i].at = sentAt
+	}
 	for seq := range l.sent {
 		if seq <= ack.GetSeq() {
 			delete(l.sent, seq)

@@ -101,8 +101,7 @@ var leaseTable = table[leaseRow]{
 	},
 }
 
-// RenewInstances goes by a clock that may have been set back: whoever was told
-// that its lease was renewed counts on ttl from then.
+// RenewInstances never shortens a lease.
 func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error) {
 	if len(renewals) == 0 {
 		now, err = s.Now(ctx)
@@ -130,9 +129,8 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 			if after.parked = flag(load.Parked); !load.Parked {
 				after.wantedAt = 0
 			}
-			promised := min(before.leaseUntil, before.lastSeenAt+ttl.Milliseconds())
 			after.lastSeenAt = at
-			after.leaseUntil = max(promised, at+(ttl+load.Quiet).Milliseconds())
+			after.leaseUntil = max(after.leaseUntil, at+(ttl+load.Quiet).Milliseconds())
 			changes = append(changes, change[leaseRow]{before, &after})
 			renewed = append(renewed, domain.InstanceID(before.id))
 			return nil
