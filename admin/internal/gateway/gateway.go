@@ -77,6 +77,10 @@ type Options struct {
 	Limits       Limits
 	// RecycleAfter is the most that a session lasts; 0 = DefaultRecycleAfter.
 	RecycleAfter time.Duration
+	// IdleBeats is how many heartbeats in a second are wanted of instances that
+	// run nothing; 0 = DefaultIdleBeats. With more instances each beats less
+	// often, with few as often as others.
+	IdleBeats float64
 }
 
 // Gateway accepts executors. Create it with New, run it with Serve.
@@ -104,6 +108,7 @@ type Gateway struct {
 	logFrames chan struct{}           // one token per log batch in memory
 	logWrites *batch.Queue[*logWrite] // batches to be stored
 
+	began time.Time    // fixed after construction
 	epoch atomic.Int64 // how often the sessions were renewed
 	tally tally
 
@@ -116,11 +121,14 @@ type Gateway struct {
 
 // New returns a Gateway; it starts nothing.
 func New(opt Options) *Gateway {
+	if opt.IdleBeats <= 0 {
+		opt.IdleBeats = DefaultIdleBeats
+	}
 	if opt.RecycleAfter <= 0 {
 		opt.RecycleAfter = DefaultRecycleAfter
 	}
 	g := &Gateway{
-		opt: opt, log: opt.Logger.With("component", "gateway"),
+		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
 		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),

@@ -54,6 +54,7 @@ type fakeFleet struct {
 	ids    map[string]domain.InstanceID
 	gone   map[domain.InstanceID]bool
 	held   []domain.Held
+	quiet  []time.Duration // guarded by mu: of each renewal
 	broken atomic.Bool
 	// failures is how many renewals fail before one does not.
 	failures atomic.Int64
@@ -98,11 +99,16 @@ func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceR
 	defer f.mu.Unlock()
 	var out []domain.InstanceID
 	for _, r := range renewals {
+		f.quiet = append(f.quiet, r.Quiet)
 		if !f.gone[r.ID] {
 			out = append(out, r.ID)
 		}
 	}
 	return time.Now(), out, nil
+}
+
+func (f *fakeFleet) ListWanted(context.Context, []domain.InstanceID) ([]domain.InstanceID, error) {
+	return nil, nil
 }
 
 func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID, []domain.Held) ([]domain.Held, error) {

@@ -24,9 +24,9 @@ type Fleet interface {
 	// list: one that cannot be written keeps no other one out. An error is
 	// everybody's: the database does not answer.
 	RegisterInstances(ctx context.Context, list []RegisterInstanceParams) ([]Registration, error)
-	// RenewInstances extends the leases of live instances by ttl from the
-	// database's now and writes their load; it returns the ids that it
-	// renewed. An instance that is gone is not renewed.
+	// RenewInstances extends the leases of live instances by ttl and their Quiet
+	// from the database's now and writes their load; it returns the ids that it
+	// renewed. An instance that is gone is not renewed. No lease is shortened.
 	RenewInstances(ctx context.Context, renewals []InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error)
 	// WakeInstances notes that parked instances of these executors, of any
 	// tenant, are wanted; those that are noted already stay as they are.
@@ -105,6 +105,9 @@ type InstanceRenewal struct {
 	Slots    int
 	Draining bool
 	Parked   bool
+	// Quiet is how much longer than others its lease lasts, because its next
+	// heartbeat may come so much later; 0 for whoever runs something.
+	Quiet time.Duration
 }
 
 type SupersedeBootsParams struct {

@@ -130,7 +130,7 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 				after.wantedAt = 0
 			}
 			after.lastSeenAt = at
-			after.leaseUntil = max(after.leaseUntil, millis(instant(at).Add(ttl)))
+			after.leaseUntil = max(after.leaseUntil, at+(ttl+load.Quiet).Milliseconds())
 			changes = append(changes, change[leaseRow]{before, &after})
 			renewed = append(renewed, domain.InstanceID(before.id))
 			return nil
