@@ -71,6 +71,7 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	var b *batch
 	o.known = !o.skipLocked
 	once := func(t *txn) (err error) {
+		t.ctx = unwatched(t.ctx)
 		if err = t.guard(); err != nil {
 			return err
 		}
