@@ -208,8 +208,15 @@ func TestABatchWhoseCallerGaveUp(t *testing.T) {
 						return err
 					}
 				}
+				if err := b.save(); err != nil {
+					return err
+				}
 				giveUp()
-				return b.save()
+				for { // until the transaction has ended: the statements themselves do not know
+					if _, err := b.t.clock(); err != nil {
+						return err
+					}
+				}
 			})
 			require.ErrorIs(t, err, context.Canceled)
 			for _, id := range ids {
