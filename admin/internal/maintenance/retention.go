@@ -34,6 +34,7 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"runs", s.opt.RunRetention, s.opt.Store.DeleteRunsBefore},
 		{"alerts", s.opt.RunRetention, s.opt.Store.DeleteAlertsBefore},
 		{"instances", s.opt.RunRetention, s.opt.Store.DeleteInstancesBefore}, // runs show their names
+		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Store.DeleteJoinTokenBootsBefore},
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
 		s.tellDeleted(ctx, r.what, total, err)

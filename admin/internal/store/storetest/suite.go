@@ -29,6 +29,8 @@ type Store interface {
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
 	// AgeInstance makes an instance have gone, and been heard, d earlier.
 	AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error
+	// AgeJoinTokenBoots makes a token have let in its boots d earlier.
+	AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error
@@ -80,7 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention},
+		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},
