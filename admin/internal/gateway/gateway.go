@@ -73,7 +73,8 @@ type Options struct {
 	Flapping func(Flapping)
 	// Certificates is nil when only join tokens count; it needs TLS.
 	Certificates Certificates
-	Denials      Denials // nil: nobody is denied
+	Denials      Denials     // nil: nobody is denied
+	Refusals     RefusalBook // nil: nobody wants to know who was turned away
 	Limits       Limits
 	// RecycleAfter is the most that a session lasts; 0 = DefaultRecycleAfter.
 	RecycleAfter time.Duration
@@ -121,7 +122,7 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(),
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(opt.NodeID),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
@@ -139,6 +140,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
 	renewer.Go(func() { g.runWants(renewCtx) })
+	renewer.Go(func() { g.runRefusals(renewCtx) })
 	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)

@@ -26,4 +26,7 @@ type Retention interface {
 	// the instant, but for those that have an instance: a process that lives, or
 	// went lately, is never counted as another use of its token.
 	DeleteJoinTokenBootsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteRefusalsBefore forgets who was turned away before the instant for the
+	// last time.
+	DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 }

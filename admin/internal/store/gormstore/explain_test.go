@@ -164,8 +164,10 @@ func TestRetentionUsesIndexes(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
-			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true}}
+			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true}}
 			e.explain(t.Context(), oldBoots(s.d), 99999999999999, 10)
+			e.explain(t.Context(), "SELECT * FROM refusals WHERE last_at < ? LIMIT 10", 1)
+			e.explain(t.Context(), "SELECT subject FROM refusals WHERE last_at > 0 ORDER BY last_at LIMIT 10")
 		})
 	}
 }
