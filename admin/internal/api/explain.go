@@ -45,7 +45,7 @@ type ExplanationStep struct {
 // InstanceVerdict is an instance with why it was chosen or not.
 type InstanceVerdict struct {
 	Instance Ref       `json:"instance"`
-	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,full,has_room"`
+	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room"`
 	Text     Bilingual `json:"text"`
 }
 

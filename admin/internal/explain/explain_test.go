@@ -119,6 +119,7 @@ func TestCandidates(t *testing.T) {
 		{ID: 5, Name: "gone long ago", Handlers: serves, ConnectedAt: at(-9000), GoneAt: at(-5000)},
 		{ID: 6, Name: "full", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2, Running: 2},
 		{ID: 7, Name: "silent", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(100), Slots: 2},
+		{ID: 9, Name: "no journal", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2, Running: 2, Refusing: true},
 		{ID: 8, Name: "refused", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2},
 	}
 	verdicts := func(e domain.Execution) map[string]Verdict {
@@ -134,11 +135,11 @@ func TestCandidates(t *testing.T) {
 	}
 	require.Equal(t, map[string]Verdict{
 		"taken": Chosen, "other handler": NoHandler, "came later": NotConnected, "had gone": NotConnected,
-		"full": NotChosen, "silent": NotChosen, "refused": Refused,
+		"full": NotChosen, "silent": NotChosen, "refused": Refused, "no journal": NotChosen,
 	}, verdicts(domain.Execution{State: domain.Succeeded, Instance: 1, OfferedAt: at(1000)}), "at the offer")
 	require.Equal(t, map[string]Verdict{
 		"taken": HasRoom, "other handler": NoHandler, "came later": Draining, "had gone": NotConnected,
-		"full": Full, "silent": Silent, "refused": Refused,
+		"full": Full, "silent": Silent, "refused": Refused, "no journal": Refusing,
 	}, verdicts(domain.Execution{State: domain.Due, Reason: domain.ReasonWaitInstance}), "now, for one that waits")
 	require.Empty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonMisfire, FinishedAt: at(1)}))
 	require.NotEmpty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor, FinishedAt: at(1)}))
@@ -184,7 +185,7 @@ func TestWhyOthersWereNotChosen(t *testing.T) {
 		require.Contains(t, got["young"].Text.En, words[routing], routing)
 	}
 	got := explain(domain.JobSpec{Routing: domain.RouteBusyOver}, middle)
-	require.Contains(t, got["old"].Text.En, "it comes before the chosen one: it was full, leaving or not answering at that moment")
+	require.Contains(t, got["old"].Text.En, "it comes before the chosen one: it was full, leaving, not answering or could not write its journal at that moment")
 	got = explain(domain.JobSpec{Routing: domain.RouteConsistentHash, RoutingKey: "/customer/id"}, middle)
 	require.Contains(t, got["old"].Text.En, `the run's key "42" (/customer/id of its input)`)
 

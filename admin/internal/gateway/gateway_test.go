@@ -132,6 +132,10 @@ func TestAnInstanceThatTakesNothingHasNoRoom(t *testing.T) {
 	beat(&proto.Heartbeat{Seq: 2, Slots: 2})
 	require.Equal(t, room{s, 2}, get(t, b.rec.freed))
 	require.True(t, s.Reserve(100, 1))
+	b.fleet.mu.Lock()
+	defer b.fleet.mu.Unlock()
+	require.Len(t, b.fleet.renewals, 2)
+	require.Equal(t, []bool{true, false}, []bool{b.fleet.renewals[0].Refusing, b.fleet.renewals[1].Refusing}, "the other nodes and explanations hear of it")
 }
 
 func TestHeartbeatIsAcknowledgedAfterTheLeaseWasRenewed(t *testing.T) {

@@ -49,6 +49,7 @@ func (fakeAuth) VerifyJoinTokens(_ context.Context, claims []domain.JoinClaim) (
 
 // fakeFleet registers and renews in memory.
 type fakeFleet struct {
+	renewals []store.InstanceRenewal // guarded by mu
 	store.Fleet
 	mu     sync.Mutex
 	ids    map[string]domain.InstanceID
@@ -97,6 +98,7 @@ func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceR
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []domain.InstanceID
+	f.renewals = append(f.renewals, renewals...)
 	for _, r := range renewals {
 		if !f.gone[r.ID] {
 			out = append(out, r.ID)

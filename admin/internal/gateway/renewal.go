@@ -97,7 +97,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	items := make([]store.InstanceRenewal, 0, len(batch))
 	for id, h := range batch {
 		items = append(items, store.InstanceRenewal{
-			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked,
+			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
 		})
 		if h.beat.Parked {
 			parked = append(parked, id)

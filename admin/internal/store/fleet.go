@@ -105,6 +105,7 @@ type InstanceRenewal struct {
 	Slots    int
 	Draining bool
 	Parked   bool
+	Refusing bool // it takes nothing for now: its journal cannot be written
 }
 
 type SupersedeBootsParams struct {

@@ -2236,7 +2236,7 @@ export interface components {
             instance: components["schemas"]["Ref"];
             text: components["schemas"]["Bilingual"];
             /** @enum {string} */
-            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "full" | "has_room";
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "refusing" | "full" | "has_room";
         };
         Job: {
             alert: components["schemas"]["Alert"];

@@ -38,6 +38,7 @@ type instanceRow struct {
 	GoneReason  string `gorm:"column:gone_reason"`
 	Parked      int64  `gorm:"column:parked"` // 1 = yes
 	WantedAt    int64  `gorm:"column:wanted_at"`
+	Refusing    int64  `gorm:"column:refusing"` // 1 = yes
 }
 
 func (instanceRow) TableName() string { return "instances" }
@@ -63,7 +64,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
-		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, StartedAt: instant(r.StartedAt),
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, Refusing: r.Refusing != 0, StartedAt: instant(r.StartedAt),
 		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
 		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
 	}
@@ -82,7 +83,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 
 // leaseRow is the part of an instance that heartbeats change.
 type leaseRow struct {
-	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt int64
+	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt, refusing int64
 }
 
 var leaseTable = table[leaseRow]{
@@ -98,6 +99,7 @@ var leaseTable = table[leaseRow]{
 		intColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
 		intColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
 		intColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
+		intColumn("refusing", func(r *leaseRow) *int64 { return &r.refusing }),
 	},
 }
 
@@ -129,7 +131,7 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 			if after.parked = flag(load.Parked); !load.Parked {
 				after.wantedAt = 0
 			}
-			after.lastSeenAt = at
+			after.refusing, after.lastSeenAt = flag(load.Refusing), at
 			after.leaseUntil = max(after.leaseUntil, millis(instant(at).Add(ttl)))
 			changes = append(changes, change[leaseRow]{before, &after})
 			renewed = append(renewed, domain.InstanceID(before.id))
