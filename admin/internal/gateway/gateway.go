@@ -98,6 +98,9 @@ type Gateway struct {
 	// Who comes in asks the database together with others who do (entering.go).
 	knocks    *batch.Calls[knock, verdict]
 	registers *batch.Calls[store.RegisterInstanceParams, store.Registration]
+	settles   *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
+	succeeds  *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
+	leaves    *batch.Calls[store.InstanceLeave, error]
 	entering  chan struct{} // one token per executor that asks the database for itself alone
 	tidying   chan struct{} // one token per look for what an instance does not have
 	crowd     crowd

@@ -60,7 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet},
-		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
+		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"Partings", testPartings}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
