@@ -10,10 +10,11 @@ import (
 // SettleInventories says what instances have to do with the attempts they hold,
 // in their order. What they have to drop and is due again is offered anew.
 func (d *Dispatcher) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []domain.SettledInventory {
+	settled := d.opt.Store.SettleInventories(ctx, list)
 	out := make([]domain.SettledInventory, len(list))
-	for i, settled := range d.opt.Store.SettleInventories(ctx, list) {
-		if out[i].Err = settled.Err; settled.Err == nil {
-			out[i].Verdicts = d.settled(list[i], settled.Items)
+	for i, p := range list {
+		if out[i].Err = settled[i].Err; out[i].Err == nil {
+			out[i].Verdicts = d.settled(p, settled[i].Items)
 		}
 	}
 	return out
