@@ -38,7 +38,7 @@ type ExplanationStamps struct {
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
 	At   string    `json:"at" format:"date-time"`
-	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended"`
+	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended"`
 	Text Bilingual `json:"text"`
 }
 

@@ -92,7 +92,10 @@ func TestStepsComeInOrder(t *testing.T) {
 	e := domain.Execution{
 		Cause: domain.CauseSchedule, FireAt: fire, PlannedAt: at(-2000), State: domain.Succeeded, Attempt: 2, Fence: 3, Instance: 12,
 		OfferedAt: at(5000), GrantedAt: at(5001), StartedAt: at(5002), FinishedAt: at(6000),
-		Delays: []domain.Delay{{At: at(1), LastAt: at(900), Count: 4, Reason: domain.ReasonOfferRefused, Message: "busy", Instance: 11}},
+		Delays: []domain.Delay{
+			{At: at(1), LastAt: at(900), Count: 4, Reason: domain.ReasonOfferRefused, Message: "busy", Instance: 11},
+			{At: at(5500), LastAt: at(5500), Count: 1, Reason: domain.ReasonKilled, Message: "by anna", Stop: true},
+		},
 	}
 	first := domain.Attempt{Number: 1, Fence: 2, Instance: 11, State: domain.Failed, Reason: domain.ReasonHandlerFailed,
 		OfferedAt: at(1000), GrantedAt: at(1001), StartedAt: at(1002), FinishedAt: at(2000)}
@@ -104,7 +107,8 @@ func TestStepsComeInOrder(t *testing.T) {
 		require.True(t, i == 0 || !s.At.Before(steps[i-1].At))
 	}
 	require.Equal(t, []string{"claimed", "planned", "delayed:offer_refused", "offered", "granted", "started", "finished",
-		"offered", "granted", "started", "finished"}, codes)
+		"offered", "granted", "started", "stop_asked:killed", "finished"}, codes)
+	require.Equal(t, "It was asked to stop, because "+because(domain.ReasonKilled).En+": by anna.", steps[10].Text.En)
 	require.Equal(t, "It could not start, because the instance refused the offer (instance one): busy (4 times, last at 2026-11-21T02:00:00.900Z).", steps[2].Text.En)
 	require.Equal(t, "Offered to instance 12 (fence 3).", steps[7].Text.En, "an instance that is forgotten keeps its number")
 }

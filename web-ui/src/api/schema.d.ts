@@ -2126,7 +2126,7 @@ export interface components {
         ExplanationStep: {
             /** Format: date-time */
             at: string;
-            /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended */
+            /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended */
             code: string;
             text: components["schemas"]["Bilingual"];
         };

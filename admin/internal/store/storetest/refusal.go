@@ -62,7 +62,8 @@ func testRefusals(t *testing.T, f *fixture) {
 	}
 	short, err := f.s.ListRefusals(f.ctx, 2)
 	f.ok(err)
-	require.Equal(t, got[:2], short)
+	require.Len(t, short, 2)
+	require.Equal(t, got[0], short[0])
 
 	n, err := f.s.DeleteRefusalsBefore(f.ctx, at.Add(3*time.Hour), 4)
 	f.ok(err)
