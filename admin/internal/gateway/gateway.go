@@ -73,7 +73,8 @@ type Options struct {
 	Flapping func(Flapping)
 	// Certificates is nil when only join tokens count; it needs TLS.
 	Certificates Certificates
-	Denials      Denials // nil: nobody is denied
+	Denials      Denials     // nil: nobody is denied
+	Refusals     RefusalBook // nil: nobody wants to know who was turned away
 	Limits       Limits
 	// RecycleAfter is the most that a session lasts; 0 = DefaultRecycleAfter.
 	RecycleAfter time.Duration
@@ -101,6 +102,9 @@ type Gateway struct {
 	// Who comes in asks the database together with others who do (entering.go).
 	knocks    *batch.Calls[knock, verdict]
 	registers *batch.Calls[store.RegisterInstanceParams, store.Registration]
+	settles   *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
+	succeeds  *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
+	leaves    *batch.Calls[store.InstanceLeave, error]
 	entering  chan struct{} // one token per executor that asks the database for itself alone
 	tidying   chan struct{} // one token per look for what an instance does not have
 	crowd     crowd
@@ -129,7 +133,7 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(),
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(opt.NodeID),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
@@ -147,6 +151,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
 	renewer.Go(func() { g.runWants(renewCtx) })
+	renewer.Go(func() { g.runRefusals(renewCtx) })
 	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)

@@ -101,7 +101,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		h.rest = g.restFor(h, sessions)
 		batch[id] = h
 		items = append(items, store.InstanceRenewal{
-			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked,
+			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
 			Quiet: quiet(h.rest),
 		})
 		if h.beat.Parked {

@@ -254,26 +254,20 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 	for _, item := range reg.Owed {
 		p.Owed = append(p.Owed, domain.ExecutionID(item.ExecutionId))
 	}
-	ended, err := g.endBoots(ctx, p)
+	superseded, err := g.succeeds.Do(ctx, p)
+	if err == nil {
+		err = superseded.Err
+	}
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
 		return
 	}
-	for _, id := range ended {
+	for _, id := range superseded.Ended {
 		if old := g.registry.byInstance(id); old != nil {
 			old.close(errors.New("a newer process took over its journal"))
 		}
 	}
-}
-
-func (g *Gateway) endBoots(ctx context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
-	leave, err := enter(ctx, g.entering)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return g.opt.Fleet.SupersedeBoots(ctx, p)
 }
 
 // runSession serves a registered session: this goroutine reads the control

@@ -73,14 +73,14 @@ func (n *node) verdicts(s *session, items []*proto.InventoryItem) []*proto.Inven
 	if len(held) == 0 {
 		return nil
 	}
-	settled, err := n.dispatch.SettleInventory(context.Background(), store.SettleInventoryParams{
+	settled := n.dispatch.SettleInventories(context.Background(), []store.SettleInventoryParams{{
 		Tenant: tenant, Executor: executorID, Instance: s.instance, Items: held,
-	})
-	if err != nil {
+	}})[0]
+	if settled.Err != nil {
 		return nil
 	}
-	verdicts := make([]*proto.InventoryVerdict, len(settled))
-	for i, v := range settled {
+	verdicts := make([]*proto.InventoryVerdict, len(settled.Verdicts))
+	for i, v := range settled.Verdicts {
 		if v == domain.VerdictGrant {
 			n.w.checkSent(n, n.w.db.find(held[i].ID))
 		}

@@ -23,6 +23,7 @@ export const engine = {
       not_connected: 'Not connected',
       silent: 'Silent',
       draining: 'Draining',
+      refusing: 'No journal',
       full: 'Full',
       has_room: 'Has room',
     },

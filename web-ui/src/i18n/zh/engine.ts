@@ -25,6 +25,7 @@ export const engine: typeof en = {
       not_connected: '未连接',
       silent: '无心跳',
       draining: '排空中',
+      refusing: '无法写入 journal',
       full: '已满',
       has_room: '有空位',
     },
