@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { axe, env, settled, shot } from './browser.mjs'
 import { choose, go, heading, jobName, made, page, session, test } from './world.mjs'
 
+// One more than a browser's numbers can count.
+const LONG = '9007199254740993'
+
 test('the cron preview shows the fault at its place, and the next ten fires', async () => {
   await go('/jobs/new')
   session.expect(/422.*\/schedules\/preview/)
@@ -56,19 +59,22 @@ test('an input is filled in as a form of its schema; what the server says stands
   await settled(page)
   await shot(page, 'schema-form')
   assert.deepEqual(await axe(page), [])
-  await order.fill('4711')
+  await order.fill(LONG)
   assert.equal(await order.getAttribute('aria-invalid'), 'false')
   await input.getByText('JSON', { exact: true }).click()
-  assert.match(await input.locator('.cm-content').innerText(), /"orderId": 4711/)
+  assert.match(await input.locator('.cm-content').innerText(), new RegExp(`"orderId": ${LONG}`))
+  const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/jobs'))
   await page.getByRole('button', { name: 'Create', exact: true }).click()
+  assert.match((await sent).postData(), new RegExp(`"orderId": ${LONG}\\b`))
   await heading(name).waitFor()
   const address = new URL(page.url()).pathname
+  await page.getByRole('region', { name: 'Input' }).getByText(LONG).waitFor()
 
   // A run by hand begins with the job's input.
   await page.getByRole('button', { name: 'Run now' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('orderId').waitFor()
-  assert.equal(await dialog.getByLabel('orderId').inputValue(), '4711')
+  assert.equal(await dialog.getByLabel('orderId').inputValue(), LONG)
   await settled(page)
   assert.deepEqual(await axe(page), [])
   await dialog.getByRole('button', { name: 'Cancel' }).click()

@@ -9,7 +9,7 @@ import { refreshJobs } from '../api/queries'
 import type { RunDetail } from '../api/types'
 import { useShowError } from './hooks'
 import { InputEditor, useHandler } from './InputEditor'
-import { inputText, parseInput } from './JsonEditor'
+import { inputText, parseInput, writtenInput } from './JsonEditor'
 import { Misfits } from './Misfits'
 import type { Refused } from './SchemaForm'
 
@@ -28,7 +28,7 @@ export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => v
     if (!parsed.ok) return
     setBusy(true)
     try {
-      const next = await api.retryRun(run.id, text === original ? {} : { input: parsed.value }, allowUnfit)
+      const next = await api.retryRun(run.id, text === original ? {} : { input: writtenInput(text) }, allowUnfit)
       message.success(t('runs.detail.retried', { id: next.id }))
       refreshJobs()
       onClose()

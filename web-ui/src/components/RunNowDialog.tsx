@@ -16,7 +16,7 @@ import { loadFlag, saveFlag } from '../lib/prefs'
 import { useShowError } from './hooks'
 import { Misfits } from './Misfits'
 import { InputEditor, useHandler } from './InputEditor'
-import { inputText, parseInput } from './JsonEditor'
+import { inputText, parseInput, writtenInput } from './JsonEditor'
 import type { Refused } from './SchemaForm'
 
 export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
@@ -46,7 +46,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
     saveFlag('follow', follow)
     try {
       // An untouched input is left out: the server takes the job's own.
-      const body = { ...(edited === undefined ? {} : { input: parsed.value }), instanceId, note: note.trim() || undefined }
+      const body = { ...(edited === undefined ? {} : { input: writtenInput(text) }), instanceId, note: note.trim() || undefined }
       const run = await api.runJob(job.id, body, key, allowUnfit)
       refreshJobs()
       onClose()

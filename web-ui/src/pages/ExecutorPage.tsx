@@ -16,6 +16,7 @@ import { ResourceTable, type Column } from '../components/ResourceTable'
 import { InstanceStateChip, OnlineCount } from '../components/StateChip'
 import { Blank, ErrorState } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
+import { writeJson } from '../lib/json'
 import { limitOf } from '../lib/limits'
 import { PageSkeleton } from './JobPage'
 
@@ -232,7 +233,7 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
           <details>
             <summary>{fieldsOfSchema(one.inputSchema)}</summary>
             <pre className="code-block" style={{ textAlign: 'left' }} tabIndex={0} role="region" aria-label={t('executors.inputSchema')}>
-              {JSON.stringify(one.inputSchema, null, 2)}
+              {writeJson(one.inputSchema, 2)}
             </pre>
           </details>
         ) : (

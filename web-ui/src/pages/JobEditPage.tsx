@@ -11,6 +11,7 @@ import type { Job, JobWrite } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
 import { useCan, useShowError } from '../components/hooks'
 import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
+import { writtenInput } from '../components/JsonEditor'
 import { Misfits } from '../components/Misfits'
 import { Page } from '../components/Page'
 import type { Refused } from '../components/SchemaForm'
@@ -86,11 +87,12 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
   const save = async (allow: Lenient = {}) => {
     const fields = form.getFieldsValue(true) as JobFields
     const mine = writeOfFields(fields)
+    const sent = { ...mine, input: writtenInput(fields.inputText) }
     setBusy(true)
     try {
       const job = stored
-        ? await api.updateJob(stored.id, base.revision, mine, allow)
-        : await api.createJob({ ...mine, state: fields.paused ? 'paused' : 'enabled' }, allow)
+        ? await api.updateJob(stored.id, base.revision, sent, allow)
+        : await api.createJob({ ...sent, state: fields.paused ? 'paused' : 'enabled' }, allow)
       dirty.current = false
       message.success(t('jobs.form.saved', { name: job.name }))
       queryClient.setQueryData(queries.job(job.id).queryKey, job)
