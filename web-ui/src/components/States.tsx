@@ -69,3 +69,16 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
     </div>
   )
 }
+
+/** Until a page has what it shows. */
+export function PageSkeleton() {
+  const { t } = useTranslation()
+  return (
+    <div className="stack" aria-busy="true">
+      <span className="sr-only">{t('list.loading')}</span>
+      <span className="skeleton" style={{ height: 28, width: 260 }} />
+      <span className="skeleton" style={{ height: 140, width: '100%' }} />
+      <span className="skeleton" style={{ height: 220, width: '100%' }} />
+    </div>
+  )
+}

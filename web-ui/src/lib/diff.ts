@@ -28,7 +28,7 @@ export function flatten(value: unknown, prefix = '', atoms: readonly string[] = 
 }
 
 // Absent, null, "" and empty containers all mean "not set" in a job.
-function sameField(a: unknown, b: unknown): boolean {
+export function sameField(a: unknown, b: unknown): boolean {
   const norm = (v: unknown) => {
     const textual = writeJson(v, undefined, true)
     return textual === 'null' || textual === '""' || textual === '[]' || textual === '{}' ? '' : textual

@@ -1,6 +1,6 @@
 // Between a job and its form: what the API writes, what the fields hold.
 import dayjs, { type Dayjs } from 'dayjs'
-import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
+import type { Dialect, Job, JobWrite, ProblemItem, Schedule, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
 import { parseJson, writeJson } from './json'
 import { instantToWall, isZone, localZone, wallToInstant } from './time'
 
@@ -99,6 +99,11 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
   }
 }
 
+/** The schedule of a stored or proposed job, as it is written. */
+export function scheduleOfJob(schedule: Schedule): ScheduleSpec {
+  return cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) })
+}
+
 /** The writable part of a stored job. */
 export function writeOf(job: Job): JobWrite {
   const { schedule, alert } = job
@@ -110,7 +115,7 @@ export function writeOf(job: Job): JobWrite {
     handler: job.handler,
     input: job.input ?? null,
     ...(job.script ? { script: { id: job.script.id, ...(job.script.revision ? { revision: job.script.revision } : {}), args: job.script.args } } : {}),
-    schedule: cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) }),
+    schedule: scheduleOfJob(schedule),
     misfire: { ...job.misfire },
     routing: job.routing,
     routingKey: job.routingKey,
