@@ -47,7 +47,7 @@ export function ProposedJob({ spec, executor }: { spec: Proposal['proposed']; ex
       <section aria-label={t('jobs.detail.when')}>
         <h3>{t('jobs.detail.when')}</h3>
         <div style={{ marginBottom: 8 }}>
-          <ScheduleText schedule={spec.schedule} />
+          <ScheduleText schedule={spec.schedule} brief />
         </div>
         {spec.schedule.kind !== 'none' && <SchedulePreview spec={scheduleOfJob(spec.schedule)} fires={FIRES} />}
       </section>

@@ -49,7 +49,7 @@ export function JobEditPage() {
           </Link>
         </>
       )}
-      sub={(job) => (job.declared?.locked ? t('jobs.detail.lockedHint') : job.source === 'code' ? t('jobs.detail.codeHint') : undefined)}
+      sub={({ declared }) => declared && t(declared.locked || declared.ownership === 'code' ? 'jobs.detail.lockedHint' : `jobs.detail.editHint_${declared.ownership}`)}
     >
       {(job) => <JobForm key={job.revision} initial={writeOf(job)} stored={job} />}
     </EditPage>

@@ -109,6 +109,11 @@ function ScriptForm({ stored }: { stored?: Script }) {
           <Overwrite
             title={t('scripts.conflictTitle')}
             help={t('scripts.conflictHelp', { n: theirs.revision })}
+            look={
+              <a href={`/scripts/${theirs.id}`} target="_blank" rel="noreferrer">
+                {t('scripts.conflictLook', { n: theirs.revision })}
+              </a>
+            }
             action={t('scripts.conflictOver')}
             busy={busy}
             onAction={() => void save(theirs.revision)}
