@@ -214,8 +214,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.waiting,
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
+	backlog := batch.NewBacklog(maxResults)
 	a.completer = completer.New(completer.Options{
-		Store: watched, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Singly: a.store.Singly(), Ended: a.ended,
+		Store: watched, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
@@ -235,12 +236,12 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Later: a.timer.Add,
-		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Singly: a.store.Singly(), Ended: a.completer.Ended,
+		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Unattended: a.unattended, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []maintenance.Chore{
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
@@ -260,6 +261,16 @@ func (a *Admin) waiting() map[domain.TenantID]int {
 	a.timer.Waiting(n)
 	a.dispatcher.Waiting(n)
 	return n
+}
+
+// maxResults is how many results of a tenant may wait before no more of his runs
+// are offered: about half a second of them, so that a job which fires every
+// second finds its slot free.
+const maxResults = 16 * completer.ResultBatch
+
+// unattended leaves out what waits in memory.
+func (a *Admin) unattended(ids []domain.ExecutionID) []domain.ExecutionID {
+	return a.completer.Unattended(a.dispatcher.Unattended(a.timer.Unattended(ids)))
 }
 
 // ended hears of every execution that left an attempt on this node.

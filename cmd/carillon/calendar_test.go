@@ -13,9 +13,13 @@ import (
 // calendarRoutes know one calendar, cn-holidays (3), which a job uses.
 func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 	calendar := func(name string) string {
-		return fmt.Sprintf(`{"id":"3","name":%q,"description":"","zone":"Asia/Shanghai","weekend":["sat","sun"],"holidays":["2026-10-01","2026-10-02"],
+		id := "3"
+		if name == "new" {
+			id = "4"
+		}
+		return fmt.Sprintf(`{"id":%q,"name":%q,"description":"","zone":"Asia/Shanghai","weekend":["sat","sun"],"holidays":["2026-10-01","2026-10-02"],
 			"makeUpDays":["2026-10-10"],"blackouts":[],"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z",
-			"createdBy":"admin","updatedBy":"admin"}`, name, s.revision)
+			"createdBy":"admin","updatedBy":"admin"}`, id, name, s.revision)
 	}
 	checked := func(w http.ResponseWriter, body map[string]any) bool {
 		days, _ := body["holidays"].([]any)
@@ -65,7 +69,12 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /calendars/{id}/versions", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{"version":2,"createdAt":"2026-11-02T00:00:00.000Z","createdBy":"ann"},{"version":1,"createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}],"nextCursor":null}`)
 	})
-	s.route(mux, "DELETE /calendars/{id}", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+	s.route(mux, "DELETE /calendars/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if r.PathValue("id") == "4" {
+			s.removed = append(s.removed, "calendar 4")
+			w.WriteHeader(204)
+			return
+		}
 		refuse(w, 409, "conflict", "the job close-day uses it")
 	})
 }
@@ -147,6 +156,11 @@ func TestCalendarImportAndDelete(t *testing.T) {
 	r = term.pipe("BEGIN:VCALENDAR\nEND:VCALENDAR\n", "calendar", "import", "new", "-f", "-")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "new", server.lastBody("POST /calendars")["name"], "it is made when there is none")
+	require.Empty(t, server.removed)
+	r = term.pipe("hello", "calendar", "import", "new", "-f", "-")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "no iCalendar file")
+	require.Equal(t, []string{"calendar 4"}, server.removed, "an empty one is not left behind")
 	r = term.pipe("hello", "calendar", "import", "cn-holidays", "-f", "-")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "line 1")

@@ -24,6 +24,7 @@ type fakeServer struct {
 	revision int
 	state    string
 	deleted  bool
+	removed  []string
 	accepted bool
 	runEnd   string            // state that new runs reach; never = they go on
 	runs     map[string]string // id → state

@@ -59,6 +59,13 @@ func TestListHandlers(t *testing.T) {
 	require.Zero(t, list[0].InstancesOnline)
 	require.JSONEq(t, daySchema, string(list[0].InputSchema))
 	w.call("acme/editor", "POST", "/jobs", jobBody("x", e, with("handler", "close-dya"))).problem(422, "unknown_handler")
+	for _, field := range []string{"onSuccess", "onFailure"} {
+		body := jobBody(field, e, with("handler", "close-day"), with("input", map[string]any{"day": "2026-11-20"}), with(field, "close-dya"))
+		p := w.call("acme/editor", "POST", "/jobs", body).problem(422, "unknown_handler")
+		require.Equal(t, "body."+field, p.Errors[0].Location)
+		require.Contains(t, p.Errors[0].Hint, `"close-day"`)
+		w.call("acme/editor", "POST", "/jobs?allowUnknownHandler=true", body).is(201)
+	}
 }
 
 func TestInputHasToFit(t *testing.T) {

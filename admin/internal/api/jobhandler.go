@@ -317,7 +317,7 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow 
 		return spec, executor, err
 	}
 	if err = a.checkHandler(ctx, id.Tenant, executor, &spec, allow); err == nil && !allow.handler {
-		err = a.checkHooks(ctx, id.Tenant, executor, spec.Sharding)
+		err = a.checkHooks(ctx, id.Tenant, executor, &spec)
 	}
 	return spec, executor, err
 }

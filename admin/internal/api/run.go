@@ -40,7 +40,7 @@ type Run struct {
 	ReturnedAt  *string `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`
 	NotBefore   *string `json:"notBefore" format:"date-time" doc:"No attempt before"`
 	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
-	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt to startedAt"`
+	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt, or where jitter put the start off to, to startedAt"`
 	DurationMS  *int64  `json:"durationMs" doc:"From startedAt to finishedAt"`
 	ParentID    *string `json:"parentId,omitempty" doc:"The run that it is a part of"`
 	Part        string  `json:"part,omitempty" enum:"shard,before,after" doc:"What it is to its parent"`

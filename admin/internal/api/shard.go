@@ -51,9 +51,13 @@ func shardingOf(s domain.Sharding) *Sharding {
 	return out
 }
 
-// checkHooks looks for the hooks' handlers as for the job's own.
-func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, s domain.Sharding) error {
-	for location, name := range map[string]string{"body.sharding.before": s.Before, "body.sharding.after": s.After} {
+// checkHooks looks for the handlers of hooks and callbacks as for the job's own.
+func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec) error {
+	for _, hook := range [][2]string{
+		{"body.sharding.before", spec.Sharding.Before}, {"body.sharding.after", spec.Sharding.After},
+		{"body.onSuccess", spec.OnSuccess}, {"body.onFailure", spec.OnFailure},
+	} {
+		location, name := hook[0], hook[1]
 		if name == "" {
 			continue
 		}

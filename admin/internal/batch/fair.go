@@ -30,6 +30,8 @@ type fair[T any] struct {
 	ordered bool // an owner's items are in one flush at a time
 	bound   *flooded
 	singly  int // up to so many items are flushed one by one
+	fills   *Backlog
+	heeds   *Backlog
 	now     func() time.Time
 
 	owners map[int64]*owner[T]
@@ -94,6 +96,7 @@ func (f *fair[T]) push(items []T) {
 		}
 		f.last = p.Owner
 		o.push(entry[T]{rank: p.Rank, seq: f.count, item: &own[i]})
+		f.fills.add(o.id, 1)
 		f.count++
 		f.size++
 	}
@@ -108,7 +111,7 @@ func (f *fair[T]) take(limit int) ([]T, func()) {
 		return f.flush(&f.floods, limit, limit, func(*owner[T]) bool { return true })
 	}
 	part := max(limit/floodPart, 1)
-	flood := func(o *owner[T]) bool { return len(o.items) > part && !f.busy[o.id] }
+	flood := func(o *owner[T]) bool { return len(o.items) > part && !f.busy[o.id] && !f.heeds.holds(o.id) }
 	floods := f.floods < (f.workers+1)/2 && slices.ContainsFunc(f.ring, flood)
 	if !floods {
 		f.bound.pass()
@@ -126,10 +129,10 @@ func (f *fair[T]) take(limit int) ([]T, func()) {
 	return items, func() { done(); f.bound.leave() }
 }
 
-// unbind ends the bound for this queue.
+// unbind ends what others have to say about this queue.
 func (f *fair[T]) unbind() {
 	f.bound.pass()
-	f.bound = nil
+	f.bound, f.heeds = nil, nil
 }
 
 // flush takes up to limit items, at most share of one owner, from those that
@@ -137,7 +140,7 @@ func (f *fair[T]) unbind() {
 func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bool) ([]T, func()) {
 	var turn, rest []*owner[T]
 	for _, o := range f.ring {
-		if kind(o) && !f.busy[o.id] {
+		if kind(o) && !f.busy[o.id] && !f.heeds.holds(o.id) {
 			o.left = share
 			turn = append(turn, o)
 		} else {
@@ -162,6 +165,7 @@ func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bo
 		o := turn[0]
 		turn = turn[1:]
 		out = append(out, *o.pop().item)
+		f.fills.add(o.id, -1)
 		f.size--
 		o.left--
 		switch {

@@ -44,6 +44,8 @@ type Options struct {
 	// Floods bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
 	Floods *batch.Floods
+	// Backlog counts the results that wait; may be nil.
+	Backlog *batch.Backlog
 	// Singly is up to how many results cost the store less one by one than in
 	// a transaction; 0: none.
 	Singly int
@@ -61,6 +63,7 @@ type Completer struct {
 	opt     Options
 	log     *slog.Logger
 	results *batch.Queue[Result]
+	arrived arrived
 	starts  starts
 	hub     hub
 
@@ -91,6 +94,9 @@ func New(opt Options) *Completer {
 	if opt.Floods != nil {
 		c.results.Bound(opt.Floods)
 	}
+	if opt.Backlog != nil {
+		c.results.Fills(opt.Backlog)
+	}
 	return c
 }
 
@@ -112,7 +118,19 @@ func (c *Completer) Run(ctx context.Context) {
 func (c *Completer) Results() batch.Worker { return c.results }
 
 // Finished takes results. It never blocks.
-func (c *Completer) Finished(results ...Result) { c.results.Add(results...) }
+func (c *Completer) Finished(results ...Result) {
+	for i := range results {
+		c.starts.forget(results[i].Report.ExecutionID, results[i].Report.Fence) // the result tells it
+	}
+	c.arrived.enter(results)
+	c.results.Add(results...)
+}
+
+// Unattended leaves out the runs whose result is here and not written yet, and
+// returns the rest in its order.
+func (c *Completer) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
+	return c.arrived.without(ids)
+}
 
 // retryAfter is the pause before results are tried again that the database
 // did not take.
@@ -123,10 +141,10 @@ func (c *Completer) finish(ctx context.Context, results []Result) {
 	reports := make([]store.AttemptReport, len(results))
 	for i, r := range results {
 		reports[i] = r.AttemptReport
-		c.starts.forget(r.Report.ExecutionID, r.Report.Fence)
 	}
 	// Stopping does not break off a transaction: its outcome would be unknown.
 	finished, err := c.opt.Store.FinishAttempts(context.WithoutCancel(ctx), reports)
+	c.arrived.leave(results)
 	if err != nil {
 		c.log.Warn("results could not be stored", "count", len(results), "err", err)
 		c.again(results)
@@ -179,6 +197,6 @@ func (c *Completer) again(results []Result) {
 		}
 	}
 	if len(live) > 0 {
-		c.opt.After(retryAfter, func() { c.results.Add(live...) })
+		c.opt.After(retryAfter, func() { c.Finished(live...) })
 	}
 }

@@ -1,6 +1,7 @@
 package completer
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,28 @@ func TestAnAttemptThatEndsInItsSecondGenerationIsNotWritten(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		require.Zero(t, writes.Load())
+	})
+}
+
+// TestARunWhoseResultIsHereIsAttendedTo: neither its start is written nor does
+// the sweep look at it, however long the result waits to be written.
+func TestARunWhoseResultIsHereIsAttendedTo(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var writes atomic.Int32
+		r.store.starts = func([]store.Start) error { writes.Add(1); return nil }
+		gate := make(chan struct{})
+		r.store.finish = func(context.Context, []store.AttemptReport) error { <-gate; return nil }
+		e := r.running(r.Job(nil))
+		r.started(e)
+		r.report(&session{}, e, domain.OutcomeSucceeded)
+		time.Sleep(5 * StartEvery)
+		require.Zero(t, writes.Load())
+		require.Equal(t, []domain.ExecutionID{7}, r.c.Unattended([]domain.ExecutionID{e.ID, 7}))
+		close(gate)
+		synctest.Wait()
+		require.Equal(t, domain.Succeeded, r.Find(e.ID).State)
+		require.Len(t, r.c.Unattended([]domain.ExecutionID{e.ID, 7}), 2)
+		require.Empty(t, r.c.arrived.runs)
 	})
 }
 

@@ -68,6 +68,9 @@ type Options struct {
 	// Floods bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
 	Floods *batch.Floods
+	// Backlog counts the results that wait: while a tenant has too many of them,
+	// nothing more of his is offered; may be nil.
+	Backlog *batch.Backlog
 	// Singly is up to how many moves cost the store less one by one than in a
 	// transaction; 0: none.
 	Singly int
@@ -135,6 +138,9 @@ func New(opt Options) *Dispatcher {
 	d.answers.Pace(answerPace)
 	for _, q := range d.due {
 		q.Singly(opt.Singly)
+		if opt.Backlog != nil {
+			q.Heeds(opt.Backlog)
+		}
 	}
 	if opt.Floods != nil {
 		d.answers.Bound(opt.Floods)
@@ -192,7 +198,7 @@ type choice struct {
 
 // offer is the flush of the due queue.
 func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
-	d.queued.leave(due)
+	defer d.queued.leave(due)()
 	select {
 	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
 		return // other nodes take them

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
@@ -20,13 +21,17 @@ func answersInTurn(a *Answer) batch.Place       { return batch.Place{Owner: int6
 func backsInTurn(g *store.GiveBack) batch.Place { return batch.Place{Owner: int64(g.Tenant)} }
 
 // queued are the executions in the due queues. A burst that takes longer than
-// domain.PickupGrace is swept while it still waits here; the second copies would
-// cost as much as the first.
+// domain.PickupGrace is found by the sweep while it still waits here; the second
+// copies would cost as much as the first, and rewriting their rows more
+// (docs/adr/0035).
 type queued struct {
-	mu  sync.Mutex
-	ids map[domain.ExecutionID]struct{} // guarded by mu
+	mu sync.Mutex
+	// ids names for each when its wait for an instance ends, in Unix ms; 0: never.
+	ids map[domain.ExecutionID]int64 // guarded by mu
 	// tenants counts them.
 	tenants map[domain.TenantID]int // guarded by mu
+	// offering are in a batch that is under way.
+	offering map[domain.ExecutionID]struct{} // guarded by mu
 }
 
 // enter returns those that were not there, and keeps them.
@@ -34,12 +39,13 @@ func (q *queued) enter(due []domain.Execution) []domain.Execution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ids == nil {
-		q.ids, q.tenants = map[domain.ExecutionID]struct{}{}, map[domain.TenantID]int{}
+		q.ids, q.tenants = map[domain.ExecutionID]int64{}, map[domain.TenantID]int{}
+		q.offering = map[domain.ExecutionID]struct{}{}
 	}
 	fresh := make([]domain.Execution, 0, len(due))
 	for _, e := range due {
 		if _, there := q.ids[e.ID]; !there {
-			q.ids[e.ID] = struct{}{}
+			q.ids[e.ID] = waitEnd(&e)
 			q.tenants[e.TenantID]++
 			fresh = append(fresh, e)
 		}
@@ -47,15 +53,54 @@ func (q *queued) enter(due []domain.Execution) []domain.Execution {
 	return fresh
 }
 
-func (q *queued) leave(due []domain.Execution) {
+// leave takes out what is in a batch now; it may enter again from then on.
+// offered is to be called when the batch is over.
+func (q *queued) leave(due []domain.Execution) (offered func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	ids := make([]domain.ExecutionID, len(due))
 	for i := range due {
+		ids[i] = due[i].ID
+		q.offering[due[i].ID] = struct{}{}
 		delete(q.ids, due[i].ID)
 		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {
 			delete(q.tenants, due[i].TenantID)
 		}
 	}
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for _, id := range ids {
+			delete(q.offering, id)
+		}
+	}
+}
+
+// without returns those of ids that neither wait here, until their wait for an
+// instance ends, nor are in a batch.
+func (q *queued) without(ids []domain.ExecutionID, now int64) []domain.ExecutionID {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
+		if _, is := q.offering[id]; is {
+			return true
+		}
+		end, there := q.ids[id]
+		return there && (end == 0 || end > now)
+	})
+}
+
+func waitEnd(e *domain.Execution) int64 {
+	if e.ExpireAt.IsZero() {
+		return 0
+	}
+	return e.ExpireAt.UnixMilli()
+}
+
+// Unattended leaves out what is in a due queue and may still wait, or is being
+// offered, and returns the rest in its order.
+func (d *Dispatcher) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
+	return d.queued.without(ids, d.opt.Now().UnixMilli())
 }
 
 // Waiting adds how many executions of each tenant are due here and not in a

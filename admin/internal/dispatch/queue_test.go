@@ -168,6 +168,37 @@ func TestACopyOfAQueuedRunIsNotOfferedTwice(t *testing.T) {
 	})
 }
 
+// TestWhatWaitsHereIsAttendedTo: the sweep leaves it alone while it waits and
+// while it is offered, but not beyond the end of its wait for an instance.
+func TestWhatWaitsHereIsAttendedTo(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.join(10, nil)
+		gate := make(chan struct{})
+		r.store.fail(func(method string) error {
+			if method == "OfferExecutions" {
+				<-gate
+			}
+			return nil
+		}, nil)
+		job := r.Job(nil)
+		offering, waiting := r.Run(job, time.Now()), r.Run(job, time.Now())
+		patient := r.Run(job, time.Now())
+		patient.ExpireAt = time.Time{}
+		r.fire(offering)
+		r.fire(waiting)
+		r.fire(patient)
+		unattended := func() []domain.ExecutionID {
+			return r.d.Unattended([]domain.ExecutionID{1, offering.ID, waiting.ID, 2, patient.ID})
+		}
+		require.Equal(t, []domain.ExecutionID{1, 2}, unattended())
+		time.Sleep(time.Until(waiting.ExpireAt))
+		require.Equal(t, []domain.ExecutionID{1, waiting.ID, 2}, unattended())
+		close(gate)
+		synctest.Wait()
+		require.Len(t, unattended(), 5)
+	})
+}
+
 // TestAnOutageOfTheDatabaseIsTwoLines, however many runs it concerns.
 func TestAnOutageOfTheDatabaseIsTwoLines(t *testing.T) {
 	for _, method := range []string{"JobSpec", "OfferExecutions"} {

@@ -240,11 +240,23 @@ func (e *Execution) CurrentAttempt() Attempt {
 	}
 }
 
-// Lateness is how long after its fire time the handler started; ok is false
-// when it has not, or when the fire time is a logical date only.
+// Lateness is how long the handler started after it was to: after the fire
+// time, or where jitter or a snooze had put the attempt off to; ok is false
+// when it has not started, or when the fire time is a logical date only.
 func (e *Execution) Lateness() (d time.Duration, ok bool) {
 	if e.StartedAt.IsZero() || e.Cause == CauseBackfill {
 		return 0, false
 	}
-	return e.StartedAt.Sub(e.FireAt), true
+	due := e.FireAt
+	if at, ok := e.PutOff(); ok {
+		due = at
+	}
+	return e.StartedAt.Sub(due), true
+}
+
+// PutOff is when the first attempt of a scheduled run was to start; ok is false
+// when that is its fire time. Later attempts are put off by what came before.
+func (e *Execution) PutOff() (at time.Time, ok bool) {
+	first := e.Attempt == 0 || e.Attempt == 1 && e.State != RetryWait && e.State != Due
+	return e.NotBefore, first && e.Cause == CauseSchedule && e.NotBefore.After(e.FireAt)
 }

@@ -301,6 +301,23 @@ func TestLateness(t *testing.T) {
 	require.Equal(t, 7*time.Millisecond, d)
 }
 
+func TestJitterIsNotLateness(t *testing.T) {
+	e := newExecution(1)
+	e.Cause, e.Attempt, e.State = CauseSchedule, 1, Running
+	e.NotBefore, e.StartedAt = e.FireAt.Add(20*time.Second), e.FireAt.Add(20*time.Second+7*time.Millisecond)
+	d, ok := e.Lateness()
+	require.True(t, ok)
+	require.Equal(t, 7*time.Millisecond, d)
+
+	e.State, e.NotBefore = RetryWait, e.StartedAt.Add(time.Minute) // of the next attempt
+	d, _ = e.Lateness()
+	require.Equal(t, 20*time.Second+7*time.Millisecond, d)
+
+	e.State, e.Cause = Succeeded, CauseMisfire // starts when it is made up for
+	d, _ = e.Lateness()
+	require.Equal(t, 20*time.Second+7*time.Millisecond, d)
+}
+
 func TestAColdRunIsWokenBeforeItsTime(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	require.Equal(t, now.Add(time.Minute+PickupGrace), FirstWake(now, now.Add(time.Minute)))

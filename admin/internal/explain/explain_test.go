@@ -75,6 +75,8 @@ func TestSummaries(t *testing.T) {
 		"failed":    {domain.Execution{State: domain.Failed, Reason: domain.ReasonHandlerPanic, Attempt: 3}, "It ended as failed after 3 attempts, because the handler panicked."},
 		"cancelled": {domain.Execution{State: domain.Cancelled, Reason: domain.ReasonKilled}, "It did not run, because somebody cancelled it."},
 		"missed":    {domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor}, "It did not run, because no instance of the executor could take it before the wait was over."},
+		"calendar": {domain.Execution{State: domain.Missed, Reason: domain.ReasonCalendar, Message: "the calendar \"cn\" (version 2) has a holiday on 2026-11-21"},
+			"It did not run, because a calendar of the job excludes this instant: the calendar \"cn\" (version 2) has a holiday on 2026-11-21."},
 		"discarded": {domain.Execution{State: domain.Discarded, Reason: domain.ReasonOverlap}, "It did not run, because an earlier run of the job was still going on, and the job discards later ones."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +86,24 @@ func TestSummaries(t *testing.T) {
 			require.NotEmpty(t, got.Summary.Zh)
 			require.NotContains(t, got.Summary.Zh, "because")
 		})
+	}
+}
+
+func TestJitterIsTold(t *testing.T) {
+	jittered := *spec
+	jittered.Schedule.JitterMax = 30 * time.Second
+	e := domain.Execution{
+		Cause: domain.CauseSchedule, FireAt: fire, PlannedAt: at(-2000), NotBefore: at(17000), State: domain.Succeeded, Attempt: 1, Fence: 1, Instance: 12,
+		OfferedAt: at(17001), GrantedAt: at(17002), StartedAt: at(17003), FinishedAt: at(17004),
+	}
+	got := Run{Execution: e, Spec: &jittered, Attempts: []domain.Attempt{e.CurrentAttempt()}, Now: at(20000)}.Explain()
+	require.Equal(t, "It ran and succeeded; it started on time.", got.Summary.En)
+	require.Equal(t, Step{at(17000), "put_off", Text{"When it was to start: the schedule's jitter puts each run off.", "应开始的时刻：调度计划的抖动使每次运行随机延后。"}}, got.Steps[2])
+
+	before := domain.Attempt{Number: 1, Fence: 1, State: domain.RetryWait, Reason: domain.ReasonSnoozed}
+	e.Fence = 2 // after a snooze, which puts off as well
+	for _, step := range (Run{Execution: e, Spec: &jittered, Attempts: []domain.Attempt{before, e.CurrentAttempt()}, Now: at(20000)}).Explain().Steps {
+		require.NotEqual(t, "put_off", step.Code)
 	}
 }
 

@@ -74,6 +74,10 @@ func (r Run) summary() Text {
 			"结果未知：" + reason.Zh + "。由于任务不允许在结果未知时重跑，或尝试次数已用尽，不会再次运行。",
 		}
 	default: // missed, discarded
+		if e.Reason == domain.ReasonCalendar && e.Message != "" {
+			// Which calendar, which day.
+			reason = Text{reason.En + ": " + e.Message, reason.Zh + "：" + e.Message}
+		}
 		return Text{"It did not run, because " + reason.En + ".", "未运行：" + reason.Zh + "。"}
 	}
 }
@@ -152,6 +156,9 @@ func (r Run) steps() []Step {
 	}
 	add(e.FireAt, "planned", "Its fire time; "+causeText(e.Cause).En+".", "计划触发时间；"+causeText(e.Cause).Zh+"。")
 	add(e.PlannedAt, "claimed", "An admin node wrote the run down.", "管理节点写入该次运行。")
+	if at, ok := e.PutOff(); ok && r.Spec != nil && r.Spec.Schedule.JitterMax > 0 && !r.again() {
+		add(at, "put_off", "When it was to start: the schedule's jitter puts each run off.", "应开始的时刻：调度计划的抖动使每次运行随机延后。")
+	}
 	out = append(out, r.familySteps()...)
 	for _, d := range e.Delays {
 		out = append(out, delayStep(d, names))
@@ -175,6 +182,12 @@ func (r Run) steps() []Step {
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return a.At.Compare(b.At) })
 	return out
+}
+
+// again says whether another attempt came before the current one; the archive
+// has the current one too once it has ended.
+func (r Run) again() bool {
+	return slices.ContainsFunc(r.Attempts, func(a domain.Attempt) bool { return a.Fence != r.Execution.Fence })
 }
 
 // current returns the attempt that stands in the execution, if there is one

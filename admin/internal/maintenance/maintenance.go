@@ -25,9 +25,11 @@ const (
 	admitEvery = time.Second
 	// Of partitions that another node holds, only what waits for an instance,
 	// or was left alone for longer than strayAfter, is swept, and less often:
-	// so no row is ever left alone, whoever holds what.
+	// so no row is ever left alone, whoever holds what. strayAfter is longer than
+	// a backlog in a node's memory lasts (scheduler.MaxWaiting): what waits there
+	// is no stray.
 	strayEvery    = time.Second
-	strayAfter    = 3 * time.Second
+	strayAfter    = 30 * time.Second
 	instanceEvery = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.
@@ -49,6 +51,9 @@ type Options struct {
 	Store Store
 	// Held returns the partitions that this node looks after.
 	Held func() []domain.PartitionTerm
+	// Unattended leaves out what waits in a queue of this node's (see
+	// store.SweepParams); nil: nothing does.
+	Unattended func([]domain.ExecutionID) []domain.ExecutionID
 	// Latest is the latest time that is believed of the database's clock; nil: any.
 	Latest func() time.Time
 	// Later takes executions that are due now or soon.
@@ -186,7 +191,7 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Latest: s.opt.Latest(),
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Unattended: s.opt.Unattended, Latest: s.opt.Latest(),
 		})
 		if err != nil {
 			return err

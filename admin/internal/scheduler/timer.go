@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,6 +82,16 @@ func (t *Timer) Waiting(into map[domain.TenantID]int) {
 	for tenant, n := range t.tenants {
 		into[tenant] += n
 	}
+}
+
+// Unattended leaves out what is held here, and returns the rest in its order.
+func (t *Timer) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
+		_, held := t.held[id]
+		return held
+	})
 }
 
 // pace is the least time between two calls of fire. What comes due alone is

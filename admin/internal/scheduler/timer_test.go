@@ -81,6 +81,16 @@ func TestTimerHoldsAnExecutionOnce(t *testing.T) {
 	})
 }
 
+func TestWhatTheTimerHoldsIsAttendedTo(t *testing.T) {
+	inTimer(t, func(timer *Timer, _ func() []fired) {
+		timer.Add(run(1, time.Now().Add(time.Second)), run(3, time.Now().Add(time.Minute)))
+		unattended := func() []domain.ExecutionID { return timer.Unattended([]domain.ExecutionID{1, 2, 3, 4}) }
+		require.Equal(t, []domain.ExecutionID{2, 4}, unattended())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []domain.ExecutionID{1, 2, 4}, unattended())
+	})
+}
+
 func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := time.Now()

@@ -106,6 +106,9 @@ func (n *node) build() {
 	n.sweeper = maintenance.New(maintenance.Options{
 		Store: n.store, Held: n.partitions, Latest: n.clock.Latest, Later: later, Cancel: n.dispatch.SendCancel,
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
+		Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
+			return n.completer.Unattended(n.dispatch.Unattended(n.timer.Unattended(ids)))
+		},
 	})
 	n.queues = append(n.dispatch.Queues(), n.completer.Results())
 	for _, q := range n.queues {

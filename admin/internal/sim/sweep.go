@@ -47,7 +47,8 @@ func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 	for _, id := range d.living() {
 		e := d.find(id)
 		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now) &&
-			(e.Reason == domain.ReasonWaitInstance || !e.WakeAt.After(now.Add(-p.Overdue))) {
+			(e.Reason == domain.ReasonWaitInstance || !e.WakeAt.After(now.Add(-p.Overdue))) &&
+			(p.Unattended == nil || len(p.Unattended([]domain.ExecutionID{e.ID})) > 0) {
 			found = append(found, e)
 		}
 	}

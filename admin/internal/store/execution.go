@@ -266,6 +266,10 @@ type SweepParams struct {
 	// Overdue leaves out what woke less than this ago, but for runs that wait
 	// for an instance: another node may have one.
 	Overdue time.Duration
+	// Unattended leaves out what waits in a queue of the caller's already, and
+	// returns the rest in its order; nil: nothing waits. It is called for some
+	// hundred runs at a time, without a lock or a transaction.
+	Unattended func([]domain.ExecutionID) []domain.ExecutionID
 	// Latest: see ClaimDueTriggersParams.
 	Latest time.Time
 }

@@ -2992,7 +2992,7 @@ export interface components {
             jobRevision: number;
             /**
              * Format: int64
-             * @description From fireAt to startedAt
+             * @description From fireAt, or where jitter put the start off to, to startedAt
              */
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */
@@ -3135,7 +3135,7 @@ export interface components {
             jobSpec: components["schemas"]["JobSpec"] | null;
             /**
              * Format: int64
-             * @description From fireAt to startedAt
+             * @description From fireAt, or where jitter put the start off to, to startedAt
              */
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */

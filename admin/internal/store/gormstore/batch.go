@@ -29,6 +29,8 @@ type batch struct {
 	t     *txn
 	now   time.Time // the database's clock after the last lock
 	known bool      // some rows are believed, not locked
+	// doubted: it is known which beliefs were wrong, and they are given up.
+	doubted bool
 	// skipLocked: what is missing in moves may be locked by others.
 	skipLocked bool
 
@@ -65,11 +67,13 @@ type move struct {
 func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idempotent) }
 
 // runBatch runs one batch in a transaction of its own. move decides and saves;
-// it is called again when the transaction is repeated, and once more, with
-// everything locked and read, when what was believed turns out to be wrong.
+// it is called again when the transaction is repeated, and once or twice more
+// when what was believed turns out to be wrong: first with those rows locked and
+// read which have changed, then with all of them.
 func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
 	var b *batch
 	o.known = !o.skipLocked
+	wrong := 0 // how often
 	once := func(t *txn) (err error) {
 		if err = t.guard(); err != nil {
 			return err
@@ -88,7 +92,8 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 			err = s.tryOnce(ctx, step, once)
 		}
 		if errors.Is(err, errStale) {
-			o.known = false
+			wrong++
+			o.known = wrong == 1 && (b.doubted || s.doubtChanged(ctx, ids))
 			s.flights.stale.Add(1)
 			s.clock.forget() // or it was the clock
 		}
@@ -229,16 +234,22 @@ func patience(spec *domain.JobSpec) time.Duration {
 // save writes everything that changed.
 func (b *batch) save() error {
 	changes := make([]change[executionRow], 0, len(b.moves))
+	var refused []domain.ExecutionID
 	for _, m := range b.moves {
 		after := m.before.next(&m.e)
 		if after == m.before && m.believed {
-			return errStale // no statement would tell whether the refusal is right
+			refused = append(refused, m.e.ID)
 		}
 		if after == m.before {
 			continue
 		}
 		changes = append(changes, change[executionRow]{m.before, after})
 		m.after, m.e = after, after.execution() // what callers get is what is stored
+	}
+	if len(refused) > 0 { // no statement would tell whether that is right
+		b.t.s.flights.doubt(refused)
+		b.doubted = true
+		return errStale
 	}
 	if b.t.alone != nil {
 		return b.saveAlone(changes)

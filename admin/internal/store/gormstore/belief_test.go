@@ -173,6 +173,41 @@ func TestStaleSlot(t *testing.T) {
 	})
 }
 
+// One row that has changed does not make all others of the batch suspect.
+func TestOnlyWhatHasChangedIsReadAgain(t *testing.T) {
+	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
+		granted := n.grant(n.here, n.offer(n.here, n.plan(1)...)...)
+		require.NoError(t, n.there.RecordStarts(t.Context(), []store.Start{{
+			Tenant: n.tenant, ID: granted[1].Execution.ID, Fence: granted[1].Execution.Fence, Instance: n.instance, StartedAt: time.Now(),
+		}}))
+		n.belief()
+		for _, f := range n.finish(n.here, granted...) {
+			require.Equal(t, store.FinishStored, f.Code)
+		}
+		believed, stale := n.belief()
+		require.EqualValues(t, 1, stale)
+		require.EqualValues(t, 1, believed, "two of three were written as they were believed to be")
+		require.Zero(t, n.holders())
+	})
+}
+
+// A result that may be a duplicate is looked at, the others are not.
+func TestOnlyWhatIsRefusedIsReadAgain(t *testing.T) {
+	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
+		granted := n.grant(n.here, n.offer(n.here, n.plan(1)...)...)
+		granted[2].Execution.Fence++ // of an attempt that is not known
+		n.belief()
+		finished := n.finish(n.here, granted...)
+		require.Equal(t, store.FinishStored, finished[0].Code)
+		require.Equal(t, store.FinishStored, finished[1].Code)
+		require.Equal(t, store.FinishStale, finished[2].Code)
+		believed, stale := n.belief()
+		require.EqualValues(t, 1, stale)
+		require.EqualValues(t, 1, believed)
+		require.Equal(t, 1, n.holders())
+	})
+}
+
 // A clock that is believed to be ahead, or behind, decides nothing.
 func TestBelievedClockIsGuarded(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -132,6 +133,15 @@ func sqliteDSN(path string, reader bool) string {
 func openSQLite(o Options) (write, read *sql.DB, err error) {
 	if o.DSN == "" {
 		return nil, nil, domain.Errorf(domain.CodeInvalid, "the SQLite database needs a path")
+	}
+	// SQLite would make it for all to read, and its WAL goes by the file's mode;
+	// in it are hashes of passwords, inputs and logs.
+	file, err := os.OpenFile(o.DSN, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open SQLite database: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, nil, fmt.Errorf("open SQLite database: %w", err)
 	}
 	if write, err = openSQLitePool(o, false); err != nil {
 		return nil, nil, fmt.Errorf("open SQLite writer: %w", err)

@@ -3,6 +3,8 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -57,9 +59,10 @@ type flights struct {
 }
 
 const (
-	// maxFlights is three seconds of planning ahead at 20,000 runs a second;
-	// about 600 bytes each.
-	maxFlights = 65536
+	// maxFlights is what may wait in a node's memory (scheduler.MaxWaitingAll);
+	// about 600 bytes each. With fewer, an overload would push out just what is
+	// offered next.
+	maxFlights = 200_000
 	maxRefs    = 16384
 	// crowdedFor is how long a job's slot is read after it was found crowded.
 	crowdedFor = 10 * time.Second
@@ -99,6 +102,34 @@ func (f *flights) doubt(ids []domain.ExecutionID) {
 			f.entries.Add(id, flight{ref: known.ref})
 		}
 	}
+}
+
+// doubtChanged forgets the rows that are not as this node believes any more; it
+// reports whether there are any.
+func (s *Store) doubtChanged(ctx context.Context, ids []domain.ExecutionID) bool {
+	believed := map[domain.ExecutionID]int64{}
+	for _, id := range ids {
+		if known, ok := s.flights.entries.Peek(id); ok && known.row != nil {
+			believed[id] = known.row.version
+		}
+	}
+	if len(believed) == 0 {
+		return false
+	}
+	err := s.lookRows(ctx, "find changed executions", func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		var version int64
+		err := rows.Scan(&id, &version)
+		if believed[id] == version {
+			delete(believed, id)
+		}
+		return err
+	}, "SELECT id, version FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(slices.Sorted(maps.Keys(believed)))+")")
+	if err != nil {
+		return false
+	}
+	s.flights.doubt(slices.Collect(maps.Keys(believed)))
+	return len(believed) > 0
 }
 
 // load returns what is known of the ids that exist (or existed: a planned

@@ -75,6 +75,17 @@ func TestMariaDB(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, mysqlOptions(t))} })
 }
 
+// What SQLite keeps beside the database has its file's mode.
+func TestSQLiteIsForItsUserOnly(t *testing.T) {
+	o := sqliteOptions(t)
+	openStore(t, o)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(o.DSN + suffix)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
+	}
+}
+
 var bothDatabases = map[string]func(testing.TB) Options{"sqlite": sqliteOptions, "mysql": mysqlOptions}
 
 func TestMigrateByFourAtOnce(t *testing.T) {

@@ -1,10 +1,12 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -60,23 +62,115 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 	return out, err
 }
 
-// findOverdue reads ids by WakeAt, oldest first over all partitions.
+// findOverdue reads ids by WakeAt: the oldest of each partition first, a page at
+// a time, because under overload most of what it meets waits in a queue of the
+// caller's. Pages grow, so that a long backlog takes few of them.
 func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
+	var found []overdue
 	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		due := "wake_at <= " + s.d.clockNow()
-		if p.Overdue > 0 {
-			due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
+		found = nil
+		from := make([]overdue, len(p.Partitions))
+		for i, part := range p.Partitions {
+			from[i].part = part
 		}
-		terms := []string{"SELECT 0 AS id, " + s.d.clockNow() + " AS wake_at"}
-		for _, part := range p.Partitions {
-			terms = append(terms, s.d.bounded(fmt.Sprintf(
-				"SELECT id, wake_at FROM executions%s WHERE part = %d AND %s ORDER BY wake_at LIMIT %d",
-				s.d.byIndex("ix_executions_wake"), part, due, p.Limit)))
+		for page := max(p.Limit/len(p.Partitions), overduePage); len(from) > 0 && len(found) < p.Limit; page = min(2*page, p.Limit) {
+			at, list, err := s.overduePage(ctx, q, p, from, page)
+			if err != nil {
+				return err
+			}
+			if now.IsZero() {
+				now = at
+			}
+			from = nextPage(from[:0], list, page)
+			found = append(found, unattended(list, p.Unattended)...)
 		}
-		now, ids, err = oldest[domain.ExecutionID](ctx, q, terms, p.Limit)
-		return err
+		return nil
 	})
+	slices.SortStableFunc(found, func(a, b overdue) int { return cmp.Compare(a.wakeAt, b.wakeAt) })
+	for _, f := range found[:min(len(found), p.Limit)] {
+		ids = append(ids, f.id)
+	}
 	return now, ids, err
+}
+
+// overduePage is the least number of entries that are read of a partition at
+// once: fewer cost about as much.
+const overduePage = 16
+
+// overdue is an entry of the index of what has to be looked at.
+type overdue struct {
+	part   int
+	id     domain.ExecutionID
+	wakeAt int64 // Unix ms
+}
+
+// overduePage reads up to page entries of each partition that follow from, by
+// partition and in order.
+func (s *Store) overduePage(ctx context.Context, q querier, p store.SweepParams, from []overdue, page int) (now time.Time, list []overdue, err error) {
+	due := "wake_at <= " + s.d.clockNow()
+	if p.Overdue > 0 {
+		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
+	}
+	terms := []string{"SELECT 0 AS part, 0 AS id, " + s.d.clockNow() + " AS wake_at"}
+	for _, f := range from {
+		after := ""
+		if f.id != 0 {
+			after = fmt.Sprintf(" AND wake_at >= %d AND (wake_at > %[1]d OR id > %[2]d)", f.wakeAt, f.id)
+		}
+		terms = append(terms, s.d.bounded(fmt.Sprintf(
+			"SELECT part, id, wake_at FROM executions%s WHERE part = %d AND %s%s ORDER BY wake_at, id LIMIT %d",
+			s.d.byIndex("ix_executions_wake"), f.part, due, after, page)))
+	}
+	err = query(ctx, q, func(rows *sql.Rows) error {
+		var o overdue
+		if err := rows.Scan(&o.part, &o.id, &o.wakeAt); err != nil {
+			return err
+		}
+		if o.id == 0 {
+			now = instant(o.wakeAt)
+		} else {
+			list = append(list, o)
+		}
+		return nil
+	}, strings.Join(terms, " UNION ALL "))
+	slices.SortFunc(list, func(a, b overdue) int {
+		return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.wakeAt, b.wakeAt), cmp.Compare(a.id, b.id))
+	})
+	return now, list, err
+}
+
+// nextPage adds to out where to go on in the partitions that gave a full page.
+func nextPage(out, list []overdue, page int) []overdue {
+	for begin := 0; begin < len(list); {
+		end := begin
+		for end < len(list) && list[end].part == list[begin].part {
+			end++
+		}
+		if end-begin == page {
+			out = append(out, list[end-1])
+		}
+		begin = end
+	}
+	return out
+}
+
+// unattended is list without what waits in a queue of the caller's.
+func unattended(list []overdue, keep func([]domain.ExecutionID) []domain.ExecutionID) []overdue {
+	if keep == nil || len(list) == 0 {
+		return list
+	}
+	ids := make([]domain.ExecutionID, len(list))
+	for i := range list {
+		ids[i] = list[i].id
+	}
+	kept := keep(ids)
+	out := list[:0]
+	for _, o := range list {
+		if len(kept) > 0 && kept[0] == o.id {
+			out, kept = append(out, o), kept[1:]
+		}
+	}
+	return out
 }
 
 // sweptMoves are the moves of one sweep by what the caller has to do.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -279,4 +280,34 @@ func testSweepOverdue(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.ElementsMatch(t, []domain.ExecutionID{waits.ID, stray.ID}, identify(f.mine(got.Dispatch)))
 	require.Equal(t, []domain.ExecutionID{fresh.ID}, identify(f.sweep().Dispatch))
+}
+
+// What waits in a queue of the caller's is left alone, however much of it is
+// older than what is to be found.
+func testSweepUnattended(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	for i := range 100 {
+		f.age(f.run(j), domain.PickupGrace+time.Minute-time.Duration(i/3)*time.Millisecond)
+	}
+	lost := map[domain.ExecutionID]bool{}
+	for range 3 {
+		e := f.run(j)
+		f.age(e, domain.PickupGrace)
+		lost[e.ID] = true
+	}
+	sweep := func(limit int) store.Swept {
+		got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: limit, Hold: time.Minute,
+			Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
+				return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool { return !lost[id] })
+			}})
+		f.ok(err)
+		require.LessOrEqual(t, got.Seen, limit)
+		return got
+	}
+	first, second := sweep(2), sweep(50)
+	require.Equal(t, 2, first.Seen)
+	require.Equal(t, 1, second.Seen, "there is nothing more")
+	found := append(identify(first.Dispatch), identify(second.Dispatch)...)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(lost)), found)
+	require.Len(t, f.sweep().Dispatch, 100)
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,14 +175,8 @@ func (a *App) calendarImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := findCalendar(cmd.Context(), s, args[0])
-			if codeOf(err) == exitNotFound && !isID(args[0]) {
-				c, err = s.CreateCalendar(cmd.Context(), map[string]string{"name": args[0]})
-			}
+			c, err := a.importCalendar(cmd.Context(), s, args[0], in)
 			if err != nil {
-				return err
-			}
-			if c, err = s.ImportCalendar(cmd.Context(), c.Value.ID, c.Value.Version, in); err != nil {
 				return err
 			}
 			a.say("Calendar %s is at version %d.", output.Clean(c.Value.Name), c.Value.Version)
@@ -192,6 +187,23 @@ func (a *App) calendarImport() *cobra.Command {
 	cmd.Flags().StringVar(&in.As, "as", "", "auto, holidays, make_up_days or blackouts (default: auto)")
 	cmd.Flags().BoolVar(&in.Replace, "replace", false, "remove what the calendar has of that kind first")
 	return cmd
+}
+
+// importCalendar leaves no empty calendar behind when the file is refused.
+func (a *App) importCalendar(ctx context.Context, s *session, word string, in client.CalendarImport) (client.Doc[client.Calendar], error) {
+	c, err := findCalendar(ctx, s, word)
+	created := codeOf(err) == exitNotFound && !isID(word)
+	if created {
+		c, err = s.CreateCalendar(ctx, map[string]string{"name": word})
+	}
+	if err != nil {
+		return c, err
+	}
+	filled, err := s.ImportCalendar(ctx, c.Value.ID, c.Value.Version, in)
+	if err != nil && created {
+		err = errors.Join(err, s.DeleteCalendar(ctx, c.Value.ID))
+	}
+	return filled, err
 }
 
 func (a *App) calendarVersions() *cobra.Command {

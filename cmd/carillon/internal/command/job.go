@@ -94,6 +94,9 @@ func (a *App) jobList() *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List jobs", Args: cobra.NoArgs,
 		Example: "  carillon job list --state paused\n  carillon job list --executor shop -o name\n  carillon job list --never-fires",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Limit < 0 {
+				return usagef("--limit must not be negative")
+			}
 			s, err := a.connect()
 			if err != nil {
 				return err

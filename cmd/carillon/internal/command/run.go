@@ -61,6 +61,9 @@ func (a *App) runList() *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List runs, newest first", Args: cobra.NoArgs,
 		Example: "  carillon run list --job close-day\n  carillon run list --state failed,timed_out,lost --since 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Limit < 0 {
+				return usagef("--limit must not be negative")
+			}
 			s, err := a.connect()
 			if err != nil {
 				return err
@@ -101,7 +104,7 @@ func (a *App) runList() *cobra.Command {
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.InstanceID, "instance", "", "instance by id")
 	flags.StringVar(&f.States, "state", "", "states, separated by commas")
-	flags.StringVar(&f.Cause, "cause", "", "schedule, misfire, manual, api, retry or parent")
+	flags.StringVar(&f.Cause, "cause", "", "schedule, misfire, manual, api, retry, parent or backfill")
 	flags.StringVar(&since, "since", "", "planned in this span before now (24h), or from this RFC 3339 instant")
 	flags.StringVar(&f.To, "until", "", "planned before this RFC 3339 instant")
 	flags.StringVarP(&f.Query, "query", "q", "", "part of the job's name")

@@ -51,7 +51,7 @@ func shardView(now time.Time) output.View[client.Run] {
 func (a *App) runShards() *cobra.Command {
 	return &cobra.Command{
 		Use: "shards RUN", Short: "List the shards of a run, and the hooks around them", Args: cobra.ExactArgs(1),
-		Example: "  carillon run shards 7301\n  carillon run shards 7301 -o json | jq -r '.[] | select(.state != \"succeeded\") | .id'",
+		Example: "  carillon run shards 7301\n  carillon run shards 7301 -o json | jq -r '.items[] | select(.state != \"succeeded\") | .id'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.connect()
 			if err != nil {

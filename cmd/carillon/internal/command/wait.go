@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
@@ -110,7 +111,7 @@ func (a *App) conclude(s *session, run client.Doc[client.Run], follow bool) erro
 	if r.State != client.StateSucceeded && r.Message != "" {
 		text += ": " + output.Clean(r.Message)
 	}
-	if r.State != client.StateSucceeded && r.Error != "" {
+	if r.State != client.StateSucceeded && r.Error != "" && !strings.Contains(r.Message, r.Error) {
 		text += ": " + output.Clean(r.Error)
 	}
 	a.say("%s", text)
