@@ -38,14 +38,14 @@ type ExplanationStamps struct {
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
 	At   string    `json:"at" format:"date-time"`
-	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended"`
+	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended"`
 	Text Bilingual `json:"text"`
 }
 
 // InstanceVerdict is an instance with why it was chosen or not.
 type InstanceVerdict struct {
 	Instance Ref       `json:"instance"`
-	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,full,has_room"`
+	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room"`
 	Text     Bilingual `json:"text"`
 }
 
@@ -98,6 +98,17 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		}
 		for _, h := range holders {
 			r.Holders = append(r.Holders, h.Execution)
+		}
+	}
+	if v.Reason == domain.ReasonWaitLimit {
+		limits, err := a.deps.Store.ListLimits(ctx, v.TenantID)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range limits {
+			if l.Executor == 0 || l.Executor == v.Executor {
+				r.Limits = append(r.Limits, explain.LimitCount{Tenants: l.Executor == 0, Name: l.ExecutorName, Max: l.Max, Running: l.Running, Waiting: l.Waiting})
+			}
 		}
 	}
 	if v.Stage != domain.StageNone {

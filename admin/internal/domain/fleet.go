@@ -30,6 +30,7 @@ type Instance struct {
 	Draining   bool
 	// DrainingAt is since when it takes nothing new; zero while it does.
 	DrainingAt time.Time
+	Refusing   bool // it takes nothing for now: its journal cannot be written
 	StartedAt  time.Time
 	// ConnectedAt is the first registration, LastSeenAt the last heartbeat
 	// that a node has written down (a few seconds behind).

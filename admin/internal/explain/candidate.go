@@ -84,6 +84,8 @@ func (r Run) judge(i *domain.Instance, at time.Time, possible []domain.InstanceI
 	case !r.waitsFor(i):
 		return NotChosen, Text{fmt.Sprintf("The routing strategy %s takes another one, and waits for it.", r.Spec.Routing),
 			fmt.Sprintf("路由策略 %s 选择其他实例，并等待它。", r.Spec.Routing)}
+	case i.Refusing:
+		return Refusing, noJournal()
 	case i.Running >= i.Slots:
 		return Full, Text{fmt.Sprintf("All its slots are taken, %d of %d.", i.Running, i.Slots), fmt.Sprintf("槽位已满（%d/%d）。", i.Running, i.Slots)}
 	default:
@@ -141,4 +143,9 @@ func (r Run) leaving(i *domain.Instance) Text {
 func refusal(d domain.Delay) Text {
 	return Text{"It got an offer at " + clock(d.LastAt) + ", which led to nothing, because " + because(d.Reason).En + ".",
 		"曾于 " + clock(d.LastAt) + " 收到派发，但未成功：" + because(d.Reason).Zh + "。"}
+}
+
+func noJournal() Text {
+	return Text{"It takes nothing new, because its journal cannot be written: the disk of its journal's folder is full, or it may not write there.",
+		"无法写入日志（journal），因此不接收新任务：journal 目录所在磁盘已满，或没有写入权限。"}
 }

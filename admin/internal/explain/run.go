@@ -21,6 +21,9 @@ type Run struct {
 	// Holders are the runs that hold the slot of its job now; only needed for
 	// one that waits for it.
 	Holders []domain.Execution
+	// Limits are those of its tenant and its executor; only needed for one that
+	// waits under one of them.
+	Limits []LimitCount
 	// Parts are those of a run with shards, the first ones, and Family counts all.
 	Parts  []domain.Execution
 	Family domain.Family
@@ -103,7 +106,8 @@ func (r Run) waiting() Text {
 	case e.Reason == "":
 		return Text{"It is due and about to be sent to an instance.", "已到触发时间，即将派发。"}
 	}
-	out := Text{"It is due and waits, because " + because(e.Reason).En, "已到触发时间，正在等待：" + because(e.Reason).Zh}
+	why := r.underLimit(e.Reason, e.Message)
+	out := Text{"It is due and waits, because " + why.En, "已到触发时间，正在等待：" + why.Zh}
 	if e.Reason == domain.ReasonWaitSlot {
 		by := r.blockers()
 		out.En, out.Zh = out.En+by.En, out.Zh+by.Zh
@@ -126,8 +130,9 @@ func (r Run) late(begin Text) Text {
 		return Text{begin.En + "; it started on time.", begin.Zh + "，准时开始。"}
 	}
 	by := Text{fmt.Sprintf("; it started %s late", round(lateness)), fmt.Sprintf("，延迟 %s 开始", round(lateness))}
-	if n := len(e.Delays); n > 0 {
-		reason := because(e.Delays[n-1].Reason)
+	waits := slices.DeleteFunc(slices.Clone(e.Delays), func(d domain.Delay) bool { return d.Stop })
+	if n := len(waits); n > 0 {
+		reason := limitReason(waits[n-1].Reason, waits[n-1].Message)
 		by.En += ", because " + reason.En
 		by.Zh += "：" + reason.Zh
 	} else if e.PlannedAt.Sub(e.FireAt) > punctual {
@@ -214,12 +219,16 @@ func ended(a domain.Attempt) Text {
 }
 
 func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
-	t := Text{"It could not start, because " + because(d.Reason).En, "未能开始：" + because(d.Reason).Zh}
+	why := limitReason(d.Reason, d.Message)
+	t, code := Text{"It could not start, because " + why.En, "未能开始：" + why.Zh}, "delayed:"
+	if d.Stop {
+		t, code = Text{"It was asked to stop, because " + because(d.Reason).En, "已请求停止：" + because(d.Reason).Zh}, "stop_asked:"
+	}
 	if d.Instance != 0 {
 		t.En += " (instance " + names[d.Instance] + ")"
 		t.Zh += "（实例 " + names[d.Instance] + "）"
 	}
-	if d.Message != "" {
+	if d.Message != "" && why == because(d.Reason) {
 		t.En += ": " + d.Message
 		t.Zh += "：" + d.Message
 	}
@@ -227,7 +236,7 @@ func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
 		t.En += fmt.Sprintf(" (%d times, last at %s)", d.Count, clock(d.LastAt))
 		t.Zh += fmt.Sprintf("（共 %d 次，最近一次 %s）", d.Count, clock(d.LastAt))
 	}
-	return Step{d.At, "delayed:" + string(d.Reason), Text{t.En + ".", t.Zh + "。"}}
+	return Step{d.At, code + string(d.Reason), Text{t.En + ".", t.Zh + "。"}}
 }
 
 // names maps instances to what people call them; one that is not on the list

@@ -20,6 +20,8 @@ func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, 
 	ahead, known := r.ahead(i)
 	running := r.Choice.Running[i.ID]
 	switch {
+	case e.Passed.Known() && full && i.Refusing && running < i.Slots:
+		return Refusing, noJournal()
 	case e.Passed.Known() && full && sure, (!e.Passed.Known() || !sure) && running >= i.Slots:
 		return Full, taken(i, max(running, i.Slots))
 	case e.Passed.Known() && full:

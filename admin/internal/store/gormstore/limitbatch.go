@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -105,10 +104,6 @@ func (b *batch) waitForRoom(m *move, l *limit, r store.OfferResult) (store.Offer
 	if s := b.slots[m.e.JobID]; s != nil && !m.e.HoldsSlot && m.spec.SlotLimit() > 0 {
 		s.enqueue(&m.e)
 	}
-	whose := "executor"
-	if l.kind == kindTenant {
-		whose = "tenant"
-	}
 	r.Status = store.OfferBlocked
-	return r, m.e.Wait(b.now, domain.ReasonWaitLimit, "the "+whose+" may have "+strconv.FormatInt(l.capacity, 10)+" runs at once", b.now.Add(limitCheck))
+	return r, m.e.Wait(b.now, domain.ReasonWaitLimit, domain.LimitMessage(l.kind == kindTenant, l.capacity), b.now.Add(limitCheck))
 }

@@ -40,6 +40,7 @@ var registerTable = table[instanceRow]{
 		intColumn("parked", func(r *instanceRow) *int64 { return &r.Parked }),
 		intColumn("wanted_at", func(r *instanceRow) *int64 { return &r.WantedAt }),
 		intColumn("draining_at", func(r *instanceRow) *int64 { return &r.DrainingAt }),
+		intColumn("refusing", func(r *instanceRow) *int64 { return &r.Refusing }),
 	},
 }
 
@@ -128,7 +129,7 @@ func (r *registering) run(t *txn) error {
 			fresh = append(fresh, row)
 			continue
 		}
-		row.ID, row.ConnectedAt = one.before.ID, one.before.ConnectedAt
+		row.ID, row.ConnectedAt, row.Refusing = one.before.ID, one.before.ConnectedAt, one.before.Refusing // its next heartbeat says
 		row.LeaseUntil = max(row.LeaseUntil, one.before.LeaseUntil)
 		row.DrainingAt = drainingSince(one.before.DrainingAt, row.Draining != 0, millis(now))
 		changes = append(changes, change[instanceRow]{one.before, row})
