@@ -20,6 +20,7 @@ type Explanation struct {
 	Steps     []ExplanationStep  `json:"steps" doc:"What happened, by time"`
 	Instances []InstanceVerdict  `json:"instances" doc:"Those of the executor: at the last offer, or now for a run that waits"`
 	Stamps    *ExplanationStamps `json:"stamps" doc:"null without a run"`
+	Backfill  *Run               `json:"backfill" doc:"What a backfill ran for the instant asked about, beside the run of the schedule; its steps and instances are told too. null: none, or a run was asked about"`
 	// Before and After lead from one question about a job to the next.
 	Before *string `json:"before" format:"date-time" doc:"The schedule's fire time before the instant asked about; null: none, or a run was asked about"`
 	After  *string `json:"after" format:"date-time" doc:"And the one after it"`
@@ -171,14 +172,24 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 		return nil, err
 	}
 	out := &struct{ Body Explanation }{}
-	v, err := a.deps.Store.FindOccurrence(ctx, id.Tenant, jobID, at)
-	ran := err == nil
-	if ran {
-		if out, err = a.explainRun(ctx, v); err != nil {
+	ran := false
+	for _, key := range []string{"", domain.BackfillKey} {
+		v, err := a.deps.Store.FindOccurrence(ctx, id.Tenant, jobID, at, key)
+		if domain.Is(err, domain.CodeNotFound) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
-	} else if !domain.Is(err, domain.CodeNotFound) {
-		return nil, err
+		one, err := a.explainRun(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if ran {
+			out.Body.join(one.Body)
+		} else {
+			out, ran = one, true
+		}
 	}
 	f, err := a.fireTime(ctx, id, jobID, at)
 	switch {
@@ -191,6 +202,20 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 	}
 	out.Body.Before, out.Body.After = instantOrNull(f.Before), instantOrNull(f.After)
 	return out, nil
+}
+
+// join adds what a backfill ran for the same fire time.
+func (e *Explanation) join(b Explanation) {
+	e.Backfill = b.Run
+	e.Summary.En += " A backfill has run this fire time, as run " + b.Run.ID + ": " + b.Summary.En
+	e.Summary.Zh += "补数已运行该触发时间（运行 " + b.Run.ID + "）：" + b.Summary.Zh
+	for _, s := range b.Steps {
+		s.Text = Bilingual{En: "Backfill: " + s.Text.En, Zh: "补数：" + s.Text.Zh}
+		e.Steps = append(e.Steps, s)
+	}
+	if len(e.Instances) == 0 {
+		e.Instances = b.Instances
+	}
 }
 
 func (a *API) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID, at time.Time) (explain.FireTime, error) {

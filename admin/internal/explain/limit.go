@@ -31,7 +31,7 @@ func (r Run) underLimit(reason domain.Reason, message string) Text {
 			en, zh = "the tenant", "租户"
 		}
 		return Text{
-			fmt.Sprintf("%s may have %d runs at once: %d run now, and %d wait for it", en, l.Max, l.Running, l.Waiting),
+			fmt.Sprintf("%s may have %s at once: %d %s running now, %d waiting for room", en, runs(int64(l.Max)), l.Running, isAre(l.Running), l.Waiting),
 			fmt.Sprintf("%s同时最多运行 %d 个：目前运行 %d 个，等待 %d 个", zh, l.Max, l.Running, l.Waiting),
 		}
 	}
@@ -46,7 +46,21 @@ func limitReason(reason domain.Reason, message string) Text {
 	case reason != domain.ReasonWaitLimit || !ok:
 		return because(reason)
 	case tenants:
-		return Text{fmt.Sprintf("the tenant was running all the %d runs that it might have at once", most), fmt.Sprintf("租户的并发数已达上限（%d）", most)}
+		return Text{fmt.Sprintf("the tenant was at its limit of %s at once", runs(most)), fmt.Sprintf("租户的并发数已达上限（%d）", most)}
 	}
-	return Text{fmt.Sprintf("the executor was running all the %d runs that it might have at once", most), fmt.Sprintf("执行器的并发数已达上限（%d）", most)}
+	return Text{fmt.Sprintf("the executor was at its limit of %s at once", runs(most)), fmt.Sprintf("执行器的并发数已达上限（%d）", most)}
+}
+
+func runs(n int64) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }

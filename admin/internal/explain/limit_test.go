@@ -17,10 +17,10 @@ func TestWhichLimit(t *testing.T) {
 		before       string
 		withoutLimit string
 	}{
-		{false, `It is due and waits, because the executor "shop" may have 3 runs at once: 2 run now, and 1 wait for it.`, "执行器“shop”同时最多运行 3 个：目前运行 2 个，等待 1 个",
-			"It ran and succeeded; it started 7s late, because the executor was running all the 3 runs that it might have at once.", "because the executor was running all the 3"},
-		{true, "It is due and waits, because the tenant may have 9 runs at once: 9 run now, and 4 wait for it.", "租户同时最多运行 9 个：目前运行 9 个，等待 4 个",
-			"It ran and succeeded; it started 7s late, because the tenant was running all the 9 runs that it might have at once.", "because the tenant was running all the 9"},
+		{false, `It is due and waits, because the executor "shop" may have 3 runs at once: 2 are running now, 1 waiting for room.`, "执行器“shop”同时最多运行 3 个：目前运行 2 个，等待 1 个",
+			"It ran and succeeded; it started 7s late, because the executor was at its limit of 3 runs at once.", "because the executor was at its limit of 3"},
+		{true, "It is due and waits, because the tenant may have 9 runs at once: 9 are running now, 4 waiting for room.", "租户同时最多运行 9 个：目前运行 9 个，等待 4 个",
+			"It ran and succeeded; it started 7s late, because the tenant was at its limit of 9 runs at once.", "because the tenant was at its limit of 9"},
 	} {
 		message := domain.LimitMessage(c.tenants, map[bool]int64{false: 3, true: 9}[c.tenants])
 		waits := domain.Execution{State: domain.Due, Reason: domain.ReasonWaitLimit, Message: message, FireAt: fire, NotBefore: fire}

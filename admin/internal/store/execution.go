@@ -109,8 +109,9 @@ type Executions interface {
 	// EndedAmong returns those of the tenant's executions that are terminal.
 	EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) ([]domain.ExecutionID, error)
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
-	// FindOccurrence returns the run of a job's schedule for a fire time.
-	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (ExecutionView, error)
+	// FindOccurrence returns the run of a job for a fire time: with an empty key
+	// its schedule's, with domain.BackfillKey that of a backfill.
+	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (ExecutionView, error)
 	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
 	// ListSlotHolders returns the runs that hold a job's slot now, the first 20:
 	// those on an instance, and those that linger.

@@ -2085,6 +2085,8 @@ export interface components {
              * @description And the one after it
              */
             after: string | null;
+            /** @description What a backfill ran for the instant asked about, beside the run of the schedule; its steps and instances are told too. null: none, or a run was asked about */
+            backfill: components["schemas"]["Run"];
             /**
              * Format: date-time
              * @description The schedule's fire time before the instant asked about; null: none, or a run was asked about

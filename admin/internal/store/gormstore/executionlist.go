@@ -41,10 +41,10 @@ func (s *Store) FindExecution(ctx context.Context, tenant domain.TenantID, id do
 }
 
 // FindOccurrence reads one entry of the unique index.
-func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time) (view store.ExecutionView, err error) {
+func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (view store.ExecutionView, err error) {
 	err = s.look(ctx, "find occurrence", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+
-			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = '' AND tenant_id = ?", int64(job), millis(fireAt), int64(tenant))
+			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = ? AND tenant_id = ?", int64(job), millis(fireAt), key, int64(tenant))
 		if err != nil {
 			return err
 		}
