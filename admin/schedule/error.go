@@ -54,7 +54,7 @@ type ParseError struct {
 	Len   int    // bytes to mark from Pos; at least 1, except at the end of Expr where it may point past it
 	Field Field  // the field it is in; FieldNone when it is about the whole
 	Code  Code   // for machines
-	Msg   string // for people: one clause in English, without position
+	Msg   string // for people: one clause in English, without position; In has others
 	Hint  string // what to write instead; may be empty
 }
 
@@ -93,16 +93,30 @@ func (e *ParseError) Caret() string {
 
 // Detail is what a terminal shows: message, expression, carets and hint, each
 // on its own line, the last without a line break.
-func (e *ParseError) Detail() string {
+func (e *ParseError) Detail() string { return e.DetailIn("en") }
+
+// DetailIn is Detail in a language, "en" or "zh"; others give English. The
+// place is the same.
+func (e *ParseError) DetailIn(lang string) string {
+	label, colon, hint := e.Field.label(), ": ", "hint: "
+	if language(lang) == 1 {
+		label, colon, hint = labelsZH[e.Field], "：", "提示："
+	}
 	var b strings.Builder
 	if e.Field != FieldNone {
-		b.WriteString(e.Field.label() + ": ")
+		b.WriteString(label + colon)
 	}
-	b.WriteString(e.Msg + "\n  " + strings.ReplaceAll(e.Caret(), "\n", "\n  "))
-	if e.Hint != "" {
-		b.WriteString("\nhint: " + e.Hint)
+	msg, advice := e.In(lang)
+	b.WriteString(msg + "\n  " + strings.ReplaceAll(e.Caret(), "\n", "\n  "))
+	if advice != "" {
+		b.WriteString("\n" + hint + advice)
 	}
 	return b.String()
+}
+
+// In is Msg and Hint in a language.
+func (e *ParseError) In(lang string) (msg, hint string) {
+	return translate(e.Msg, lang), translate(e.Hint, lang)
 }
 
 // column is the fault's place in characters, counted from 1.

@@ -34,8 +34,8 @@ func (c *Cron) Explain(lang string) string {
 	return capital(cronEN(c))
 }
 
-// Explain says in words when the schedule fires, with its zone, validity and
-// jitter.
+// Explain says in words when the schedule fires, with its zone, its policy for
+// clock changes where they meet a fire time, validity and jitter.
 func (s *Schedule) Explain(lang string) string {
 	if language(lang) == 1 {
 		return s.explainZH()

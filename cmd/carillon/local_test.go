@@ -123,3 +123,28 @@ func TestHelp(t *testing.T) {
 		require.Contains(t, r.stdout, "Usage:\n  carillon ", args)
 	}
 }
+
+// TestCronExplainInChinese: mistakes with their place, warnings, and what never fires.
+func TestCronExplainInChinese(t *testing.T) {
+	term := newTerminal(t)
+	r := term.run("cron", "explain", "0 0 25 * * *", "--lang", "zh")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "时：25 超出范围 0-23\n  0 0 25 * * *\n      ^^")
+	require.NotContains(t, r.stderr, "outside")
+	r = term.run("cron", "explain", "0 0 0 1 * MON", "--lang", "zh")
+	require.Contains(t, r.stderr, "方言：seconds")
+	require.Contains(t, r.stderr, "警告：同时限定了日期和星期")
+
+	for lang, want := range map[string][2]string{
+		"en": {"This never fires: no such date exists.", "It never fires again: all its dates have passed."},
+		"zh": {"永远不会触发：不存在这样的日期。", "不会再触发：所有日期均已过去。"},
+	} {
+		r = term.run("cron", "explain", "0 0 31 2 *", "--lang", lang)
+		require.Equal(t, 0, r.code)
+		require.Contains(t, r.stdout, "\n"+want[0]+"\n")
+		require.NotContains(t, r.stderr, want[0], "once")
+		require.Contains(t, term.run("cron", "explain", "0 0 2 1 1 ? 2020", "--lang", lang).stdout, "\n"+want[1]+"\n")
+	}
+	require.Contains(t, term.run("cron", "explain", "30 2 * * *", "--lang", "en", "--tz", "Europe/Berlin").stdout,
+		"At 02:30 every day (Europe/Berlin), at the end of the gap when clocks go forward over a fire time, once when clocks go back over it\n")
+}

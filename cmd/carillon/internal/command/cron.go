@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,36 +38,21 @@ func (f *cronFlags) add(cmd *cobra.Command, n int) {
 
 // parse reads the expression as the server does; a mistake in it is shown with
 // a caret below.
-func parseCron(expr, dialect string) (*schedule.Cron, error) {
+func parseCron(expr, dialect, lang string) (*schedule.Cron, error) {
 	d := schedule.Dialect(dialect)
 	if !d.Valid() {
 		return nil, usagef("--dialect %q is none of %s", dialect, strings.Join(dialects, ", "))
 	}
 	c, err := schedule.Parse(expr, d)
 	if e, ok := errors.AsType[*schedule.ParseError](err); ok {
-		return nil, errors.New(e.Detail())
+		return nil, errors.New(e.DetailIn(lang))
 	}
 	return c, err
 }
 
 // fires writes the next fire times, and "none" when there are fewer.
 func (a *App) fires(expr string, f cronFlags) error {
-	if f.n < 0 || f.n > 10_000 {
-		return usagef("--count must be from 0 to 10000")
-	}
-	zone, err := loadZone(f.zone)
-	if err != nil {
-		return err
-	}
-	at := a.now()
-	if f.from != "" {
-		if at, err = time.Parse(time.RFC3339, f.from); err != nil {
-			return usagef("--from %q is no instant such as 2026-11-21T04:00:00Z", f.from)
-		}
-	}
-	s, err := schedule.Compile(schedule.Spec{
-		Kind: schedule.KindCron, Expr: expr, Dialect: schedule.Dialect(f.dialect), Zone: zone.String(),
-	})
+	s, at, err := f.compile(a, expr)
 	if err != nil {
 		return err
 	}
@@ -80,6 +66,28 @@ func (a *App) fires(expr string, f cronFlags) error {
 		_, err = fmt.Fprintln(a.out, "none")
 	}
 	return err
+}
+
+// compile makes a schedule of the expression, and says after which instant it
+// is asked.
+func (f cronFlags) compile(a *App, expr string) (s *schedule.Schedule, at time.Time, err error) {
+	if f.n < 0 || f.n > 10_000 {
+		return nil, at, usagef("--count must be from 0 to 10000")
+	}
+	zone, err := loadZone(f.zone)
+	if err != nil {
+		return nil, at, err
+	}
+	at = a.now()
+	if f.from != "" {
+		if at, err = time.Parse(time.RFC3339, f.from); err != nil {
+			return nil, at, usagef("--from %q is no instant such as 2026-11-21T04:00:00Z", f.from)
+		}
+	}
+	s, err = schedule.Compile(schedule.Spec{
+		Kind: schedule.KindCron, Expr: expr, Dialect: schedule.Dialect(f.dialect), Zone: zone.String(),
+	})
+	return s, at, err
 }
 
 func loadZone(name string) (*time.Location, error) {
@@ -99,7 +107,7 @@ func (a *App) cronNext() *cobra.Command {
 		Use: "next EXPRESSION", Short: "Print the next fire times, one per line, or none", Args: cobra.ExactArgs(1),
 		Example: "  carillon cron next '0 0 2 * * *' --tz Asia/Shanghai\n  carillon cron next '0 0 12 L * ?' --from 2027-01-01T00:00:00Z -n 12",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if _, err := parseCron(args[0], f.dialect); err != nil {
+			if _, err := parseCron(args[0], f.dialect, "en"); err != nil {
 				return err
 			}
 			return a.fires(args[0], f)
@@ -119,21 +127,12 @@ func (a *App) cronExplain() *cobra.Command {
 			if lang != "en" && lang != "zh" {
 				return usagef("--lang %q is neither en nor zh", lang)
 			}
-			c, err := parseCron(args[0], f.dialect)
+			c, err := parseCron(args[0], f.dialect, lang)
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintln(a.out, c.Explain(lang)); err != nil {
+			if err := a.explainCron(c, args[0], f, lang); err != nil || f.n == 0 {
 				return err
-			}
-			if f.dialect == "auto" || f.dialect == "" {
-				a.say("dialect: %s", c.Dialect())
-			}
-			for _, w := range c.Warnings() {
-				a.say("warning: %s", w.Text(lang))
-			}
-			if f.n == 0 {
-				return nil
 			}
 			return a.fires(args[0], f)
 		},
@@ -141,6 +140,45 @@ func (a *App) cronExplain() *cobra.Command {
 	f.add(cmd, 0)
 	cmd.Flags().StringVar(&lang, "lang", a.language(), "en or zh (default: by LANG)")
 	return cmd
+}
+
+// explainCron says the expression in words, with its zone where one was given,
+// and that it never fires, where it does not: that is no mere warning.
+func (a *App) explainCron(c *schedule.Cron, expr string, f cronFlags, lang string) error {
+	s, at, err := f.compile(a, expr)
+	if err != nil {
+		return err
+	}
+	text := c.Explain(lang)
+	if f.zone != "UTC" {
+		text = s.Explain(lang)
+	}
+	_, fires := s.Next(at)
+	never := schedule.WarnNever.Text(lang)
+	if !fires && !slices.Contains(c.Warnings(), schedule.WarnNever) {
+		never = cronWords[lang].over
+	}
+	if !fires {
+		text += "\n" + never
+	}
+	if _, err := fmt.Fprintln(a.out, text); err != nil {
+		return err
+	}
+	if f.dialect == "auto" || f.dialect == "" {
+		a.say(cronWords[lang].dialect, c.Dialect())
+	}
+	for _, w := range c.Warnings() {
+		if w != schedule.WarnNever { // said above
+			a.say(cronWords[lang].warning, w.Text(lang))
+		}
+	}
+	return nil
+}
+
+// cronWords are those around what the engine says.
+var cronWords = map[string]struct{ dialect, warning, over string }{
+	"en": {"dialect: %s", "warning: %s", "It never fires again: all its dates have passed."},
+	"zh": {"方言：%s", "警告：%s", "不会再触发：所有日期均已过去。"},
 }
 
 // language is what the environment asks for, in the order of POSIX.
