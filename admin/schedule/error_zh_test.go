@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode"
@@ -33,7 +34,7 @@ func TestMistakesInChinese(t *testing.T) {
 			dialect = DialectAuto
 		}
 		_, err := Parse(r.expr, dialect)
-		e, ok := err.(*ParseError)
+		e, ok := errors.AsType[*ParseError](err)
 		if !ok {
 			t.Errorf("%q: %v", r.expr, err)
 			continue
