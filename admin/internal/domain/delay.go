@@ -12,6 +12,9 @@ type Delay struct {
 	Reason   Reason
 	Message  string
 	Instance InstanceID // that the offer went to; 0 for waits
+	// Busy is how many sends to full instances stand here, and stood where this
+	// one took the place of another: the sum of all is exact.
+	Busy int
 }
 
 // MaxDelays bounds what one execution keeps: the first ones, and the newest,
@@ -30,11 +33,12 @@ func (e *Execution) delayed(now time.Time, reason Reason, message string, instan
 	if n := len(e.Delays); n > 0 {
 		last := e.Delays[n-1]
 		if last.Reason == reason && last.Message == message && last.Instance == instance {
-			d.At, d.Count = last.At, last.Count+1
+			d.At, d.Count, d.Busy = last.At, last.Count+1, last.Busy
 			e.Delays = append(e.Delays[:n-1:n-1], d)
 			return
 		}
 		if n >= MaxDelays {
+			d.Busy = last.Busy
 			e.Delays = append(e.Delays[:n-1:n-1], d)
 			return
 		}

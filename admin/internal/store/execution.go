@@ -195,6 +195,8 @@ type GiveBack struct {
 	Wait     time.Duration
 	// Refused: the instance said no, which holds for one-step offers too.
 	Refused bool
+	// Busy: it did so because it is full, which is no failed send.
+	Busy bool
 }
 
 type Wait struct {

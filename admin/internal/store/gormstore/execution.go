@@ -307,6 +307,9 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 				giveBack = m.e.Refuse
 			}
 			if giveBack(b.now, g.Fence, g.Reason, g.Message, m.e.SendWait(m.spec.SendRetry, g.Wait)) == nil {
+				if g.Busy {
+					m.e.SentToFull()
+				}
 				results[i].Status = store.OfferMade
 			}
 		}
