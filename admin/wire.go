@@ -36,7 +36,7 @@ func (t target) Load() dispatch.Load {
 func (t target) Idempotent(handler string) bool {
 	return t.s.Idempotent(handler)
 }
-func (t target) Closed() bool { return t.s.Closed() }
+func (t target) Closed() bool              { return t.s.Closed() }
 func (t target) Weight(handler string) int { return t.s.Weight(handler) }
 func (t target) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
 	return t.s.Reserve(int64(id), fence, weight)
