@@ -2193,7 +2193,7 @@ export interface components {
              * @enum {string}
              */
             as?: "auto" | "holidays" | "make_up_days" | "blackouts";
-            /** @description The file's text (RFC 5545); recurring events are refused */
+            /** @description The file's text (RFC 5545); recurring events (RRULE, RDATE, EXDATE) are written out for ten years, at most 1000 times each; changed occurrences (RECURRENCE-ID) are refused */
             ical: string;
             /** @description Remove what the calendar has of that kind; default: add to it */
             replace?: boolean;
