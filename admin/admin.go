@@ -227,7 +227,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	port := gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: watched, NewID: a.ids.Next, Logger: a.log,
-		Declarer: a.declarer, Flapping: a.flapping,
+		Declarer: a.declarer, Flapping: a.flapping, Refusals: a.store,
 	}
 	if err := a.executorPort(&port); err != nil {
 		return err

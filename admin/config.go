@@ -53,6 +53,9 @@ type Config struct {
 	// ExecutorRecycle is the most that an executor's session lasts before it is
 	// replaced by a fresh one; default 24 h, at least a minute.
 	ExecutorRecycle time.Duration
+	// ExecutorIdleBeats is how many heartbeats in a second are wanted of
+	// instances that run nothing; 0 = 250.
+	ExecutorIdleBeats int
 	// InsecureBind allows plain listeners on addresses other than loopback.
 	InsecureBind bool
 	// AdminPassword is the first administrator's password; default: a random
@@ -110,6 +113,9 @@ func (c Config) checkExecutors() error {
 		}
 	default:
 		return fmt.Errorf("executor certificates: %q is none of off, optional, required", c.ExecutorCertificates)
+	}
+	if c.ExecutorIdleBeats < 0 {
+		return fmt.Errorf("heartbeats of idle executors: %d is negative", c.ExecutorIdleBeats)
 	}
 	if c.ExecutorRecycle < 0 || c.ExecutorRecycle > 0 && c.ExecutorRecycle < time.Minute {
 		return fmt.Errorf("executor recycling: %s is less than a minute", c.ExecutorRecycle)

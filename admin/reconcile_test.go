@@ -89,7 +89,7 @@ func (s *shop) register(version string, jobs ...*proto.JobDeclaration) (domain.I
 // leave stops an instance, and the grace of its build passes.
 func (s *shop) leave(version string, i domain.Instance) {
 	s.t.Helper()
-	require.NoError(s.t, s.LeaveInstance(s.t.Context(), s.key.Tenant, i.ID, "stopped"))
+	require.NoError(s.t, store.LeaveInstance(s.t.Context(), s, s.key.Tenant, i.ID, "stopped"))
 	s.left[version] = true
 	_, err := s.d.reconcile(s.t.Context(), s.key.Tenant, s.key.Executor)
 	require.NoError(s.t, err)

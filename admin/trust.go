@@ -33,7 +33,7 @@ func (a *Admin) openTrust(ctx context.Context) (err error) {
 
 // executorPort is what the gateway checks connections with.
 func (a *Admin) executorPort(o *gateway.Options) (err error) {
-	o.Denials, o.RecycleAfter = a.denials, a.config.ExecutorRecycle
+	o.Denials, o.RecycleAfter, o.IdleBeats = a.denials, a.config.ExecutorRecycle, float64(a.config.ExecutorIdleBeats)
 	o.Limits = gateway.Limits{
 		Sessions: a.config.ExecutorLimits.Sessions, SessionsPerTenant: a.config.ExecutorLimits.SessionsPerTenant,
 		PerAddress: a.config.ExecutorLimits.PerAddress,

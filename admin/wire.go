@@ -199,8 +199,8 @@ func (k *sink) Left(s *gateway.Session) {
 // Draining lets those who waited for this instance alone look for another one.
 func (k *sink) Draining(s *gateway.Session) { k.dispatch.Moved(s.Executor) }
 
-func (k *sink) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
-	return k.dispatch.SettleInventory(ctx, p)
+func (k *sink) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []domain.SettledInventory {
+	return k.dispatch.SettleInventories(ctx, list)
 }
 
 // EndUnheld lets waiters, limits and the timer hear of what has ended.

@@ -2096,7 +2096,9 @@ type Heartbeat struct {
 	CpuLimitMilli    int32 `protobuf:"varint,10,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
 	MemoryLimitBytes int64 `protobuf:"varint,11,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
 	// It takes nothing for now, whatever room it has: its journal cannot be written.
-	Refusing      bool `protobuf:"varint,12,opt,name=refusing,proto3" json:"refusing,omitempty"`
+	Refusing bool `protobuf:"varint,12,opt,name=refusing,proto3" json:"refusing,omitempty"`
+	// It goes by HeartbeatAck.next_ms.
+	Paced         bool `protobuf:"varint,13,opt,name=paced,proto3" json:"paced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2201,13 +2203,25 @@ func (x *Heartbeat) GetRefusing() bool {
 	return false
 }
 
+func (x *Heartbeat) GetPaced() bool {
+	if x != nil {
+		return x.Paced
+	}
+	return false
+}
+
 type HeartbeatAck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Seq   int64                  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// Database time of the admin, Unix milliseconds, for clock-skew reports only.
 	NowMs int64 `protobuf:"varint,2,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
 	// False: this node could not renew the instance's lease in the database.
-	LeaseRenewed  bool `protobuf:"varint,3,opt,name=lease_renewed,json=leaseRenewed,proto3" json:"lease_renewed,omitempty"`
+	LeaseRenewed bool `protobuf:"varint,3,opt,name=lease_renewed,json=leaseRenewed,proto3" json:"lease_renewed,omitempty"`
+	// While it runs nothing and nothing is offered, the next heartbeat may wait for
+	// so long from now; 0 = heartbeat_interval_ms counts.
+	NextMs int64 `protobuf:"varint,10,opt,name=next_ms,json=nextMs,proto3" json:"next_ms,omitempty"`
+	// The lease that this heartbeat renewed lasts so much longer than lease_ttl_ms.
+	LeaseExtraMs  int64 `protobuf:"varint,11,opt,name=lease_extra_ms,json=leaseExtraMs,proto3" json:"lease_extra_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2261,6 +2275,20 @@ func (x *HeartbeatAck) GetLeaseRenewed() bool {
 		return x.LeaseRenewed
 	}
 	return false
+}
+
+func (x *HeartbeatAck) GetNextMs() int64 {
+	if x != nil {
+		return x.NextMs
+	}
+	return 0
+}
+
+func (x *HeartbeatAck) GetLeaseExtraMs() int64 {
+	if x != nil {
+		return x.LeaseExtraMs
+	}
+	return 0
 }
 
 type Drain struct {
@@ -4620,7 +4648,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\v2\x11.carillon.v1.NodeR\x05nodes\"0\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xb3\x02\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc9\x02\n" +
 	"\tHeartbeat\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
@@ -4632,11 +4660,15 @@ const file_carillon_proto_rawDesc = "" +
 	"\x0fcpu_limit_milli\x18\n" +
 	" \x01(\x05R\rcpuLimitMilli\x12,\n" +
 	"\x12memory_limit_bytes\x18\v \x01(\x03R\x10memoryLimitBytes\x12\x1a\n" +
-	"\brefusing\x18\f \x01(\bR\brefusing\"\\\n" +
+	"\brefusing\x18\f \x01(\bR\brefusing\x12\x14\n" +
+	"\x05paced\x18\r \x01(\bR\x05paced\"\x9b\x01\n" +
 	"\fHeartbeatAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x15\n" +
 	"\x06now_ms\x18\x02 \x01(\x03R\x05nowMs\x12#\n" +
-	"\rlease_renewed\x18\x03 \x01(\bR\fleaseRenewed\":\n" +
+	"\rlease_renewed\x18\x03 \x01(\bR\fleaseRenewed\x12\x17\n" +
+	"\anext_ms\x18\n" +
+	" \x01(\x03R\x06nextMs\x12$\n" +
+	"\x0elease_extra_ms\x18\v \x01(\x03R\fleaseExtraMs\":\n" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
 	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\a\n" +

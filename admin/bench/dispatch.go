@@ -280,10 +280,10 @@ func (w *wire) RenewInstances(_ context.Context, renewals []store.InstanceRenewa
 	return time.Now(), ids, nil
 }
 
-func (w *wire) LeaveInstance(context.Context, domain.TenantID, domain.InstanceID, string) error {
-	return nil
+func (w *wire) LeaveInstances(_ context.Context, list []store.InstanceLeave) []error {
+	return make([]error, len(list))
 }
 
-func (w *wire) SupersedeBoots(context.Context, store.SupersedeBootsParams) ([]domain.InstanceID, error) {
-	return nil, nil
+func (w *wire) SupersedeBoots(_ context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
+	return make([]store.SupersededBoots, len(list))
 }

@@ -78,6 +78,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
 	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
 	f.Int("executors-max-per-address", 0, "connections to the executors' port from one address (default 12000)")
+	f.Int("executors-idle-heartbeats", 0, "heartbeats in a second that are wanted of instances that run nothing; more instances beat less often (default 250)")
 	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
@@ -129,6 +130,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
 		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
 		ExecutorCertificates: k.String("executor-certificates"), ExecutorRecycle: k.Duration("executors-recycle"),
+		ExecutorIdleBeats: k.Int("executors-idle-heartbeats"),
 		ExecutorLimits: admin.ExecutorLimits{
 			Sessions: k.Int("executors-max"), SessionsPerTenant: k.Int("executors-max-per-tenant"), PerAddress: k.Int("executors-max-per-address"),
 		},

@@ -13,8 +13,7 @@ func f10(ctx context.Context, s *stage) error {
 		return err
 	}
 	const timeout = 2 * time.Second
-	// Ten minutes in the matrix; after the grace nothing new can happen.
-	stubborn := pick(s.set, 2*time.Minute, 30*time.Second)
+	stubborn := pick(s.set, 10*time.Minute, 30*time.Second)
 	s.from = time.Now().Add(4 * time.Second).Truncate(time.Second)
 	n := s.rounds(20, 10)
 	jobs := make([]job, n)

@@ -28,7 +28,7 @@ export function launch() {
   })
 }
 
-/** A page that remembers its console errors, except those a step announces as expected. */
+/** A page that remembers errors and warnings of its console, except those a step announces as expected. */
 export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: 'en-US', timezoneId: 'America/New_York', reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
@@ -36,7 +36,7 @@ export async function newPage(browser, options = {}) {
   const errors = []
   const expected = []
   page.on('console', (message) => {
-    if (message.type() !== 'error') return
+    if (message.type() !== 'error' && message.type() !== 'warning') return
     const line = `${message.text()} ${message.location().url}`
     if (!expected.some((pattern) => pattern.test(line))) errors.push(line)
   })

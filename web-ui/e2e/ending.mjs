@@ -30,6 +30,6 @@ test('sign out leads to the sign-in page and stays there', async () => {
   await page.waitForURL('**/login**')
 })
 
-test('the console stayed free of errors', () => {
+test('the console stayed free of errors and warnings', () => {
   assert.deepEqual(session.errors, [])
 })

@@ -1,7 +1,7 @@
 // What the engine plans with: calendars, scripts, backfills, limits, nodes.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { choose, go, heading, inDays, jobName, made, page, test } from './world.mjs'
+import { choose, go, heading, inDays, jobName, made, page, session, test } from './world.mjs'
 
 test('a calendar is written, imported into and kept in versions', async () => {
   await go('/calendars/new')
@@ -79,6 +79,35 @@ test('what agents may do is nothing until it is allowed; a script is written, ch
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
   await revisions.getByText('Revision 3', { exact: true }).waitFor()
   await page.getByRole('region', { name: 'Content' }).getByText('echo one').waitFor()
+})
+
+test('a save over somebody else’s script or calendar is told, keeps the draft, and theirs stays as a version', async () => {
+  session.expect(/412.*\/(scripts|calendars)\//)
+  const edits = [
+    { path: made.script, label: 'Content', theirs: 'echo theirs', mine: 'echo mine', look: /Look at revision 4/, over: 'Save mine over it', list: 'Revisions', last: 'Revision 5' },
+    { path: made.calendar, label: 'Description', theirs: 'by the other', mine: 'by me', look: /Look at version 3/, over: 'Save mine as the next version', list: 'Versions', last: 'Version 4' },
+  ]
+  for (const one of edits) {
+    await go(`${one.path}/edit`)
+    const other = await session.context.newPage()
+    await other.goto(page.url())
+    await other.getByLabel(one.label).fill(one.theirs)
+    await other.getByRole('button', { name: 'Save' }).click()
+    await other.waitForURL((url) => url.pathname === one.path)
+    await other.close()
+    await page.getByLabel(one.label).fill(one.mine)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('link', { name: one.look }).waitFor()
+    assert.equal(await page.getByLabel(one.label).inputValue(), one.mine)
+    await settled(page)
+    assert.deepEqual(await axe(page), [])
+    await page.getByRole('button', { name: one.over }).click()
+    await page.waitForURL((url) => url.pathname === one.path)
+    const versions = page.getByRole('region', { name: one.list })
+    await versions.getByText(one.last, { exact: true }).waitFor()
+    await versions.getByText(one.mine).first().waitFor()
+    assert.match(await versions.innerText(), new RegExp(`${one.theirs}[^]*${one.mine}`))
+  }
 })
 
 test('a backfill says what it would do, writes its runs, and can be stopped', async () => {

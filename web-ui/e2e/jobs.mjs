@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { axe, env, settled, shot } from './browser.mjs'
 import { choose, go, heading, jobName, made, page, session, test } from './world.mjs'
 
+// One more than a browser's numbers can count.
+const LONG = '9007199254740993'
+
 test('the cron preview shows the fault at its place, and the next ten fires', async () => {
   await go('/jobs/new')
   session.expect(/422.*\/schedules\/preview/)
@@ -56,19 +59,22 @@ test('an input is filled in as a form of its schema; what the server says stands
   await settled(page)
   await shot(page, 'schema-form')
   assert.deepEqual(await axe(page), [])
-  await order.fill('4711')
+  await order.fill(LONG)
   assert.equal(await order.getAttribute('aria-invalid'), 'false')
   await input.getByText('JSON', { exact: true }).click()
-  assert.match(await input.locator('.cm-content').innerText(), /"orderId": 4711/)
+  assert.match(await input.locator('.cm-content').innerText(), new RegExp(`"orderId": ${LONG}`))
+  const saved = page.waitForResponse((response) => response.status() === 201 && response.url().includes('/jobs'))
   await page.getByRole('button', { name: 'Create', exact: true }).click()
+  assert.match(await (await saved).text(), new RegExp(`"orderId":${LONG}}`))
   await heading(name).waitFor()
   const address = new URL(page.url()).pathname
+  await page.getByRole('region', { name: 'Input' }).getByText(LONG).waitFor()
 
   // A run by hand begins with the job's input.
   await page.getByRole('button', { name: 'Run now' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('orderId').waitFor()
-  assert.equal(await dialog.getByLabel('orderId').inputValue(), '4711')
+  assert.equal(await dialog.getByLabel('orderId').inputValue(), LONG)
   await settled(page)
   assert.deepEqual(await axe(page), [])
   await dialog.getByRole('button', { name: 'Cancel' }).click()
@@ -107,6 +113,7 @@ test('a save over somebody else’s change shows the difference and loses nothin
   const other = await session.context.newPage()
   await other.goto(`${env.url}${made.job}/edit`)
   await other.getByLabel('Description').fill('changed by the other')
+  await other.getByLabel('Owner name').fill('The Other')
   await other.getByRole('button', { name: 'Save' }).click()
   await other.waitForURL((url) => url.pathname === made.job)
   await other.close()
@@ -118,11 +125,41 @@ test('a save over somebody else’s change shows the difference and loses nothin
   await shot(page, 'conflict')
   assert.deepEqual(await axe(page), [])
   assert.equal(await dialog.getByRole('button', { name: 'Take over into the form' }).isDisabled(), true)
+  // What only the other has changed is taken by itself; the rest is a choice.
+  assert.equal(await dialog.getByRole('radio', { name: /owner\.name: Stored/ }).isChecked(), true)
+  await dialog.getByText('1 field was changed by both: choose.').waitFor()
+  // Turning back loses nothing: the draft stands as it was typed.
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.equal(await page.getByLabel('Description').inputValue(), 'changed by me')
+  await page.getByRole('button', { name: 'Save' }).click()
   await dialog.getByRole('radio', { name: /description: Yours/ }).check()
   await dialog.getByRole('button', { name: 'Take over into the form' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.waitForURL((url) => url.pathname === made.job)
   await page.getByText('changed by me').waitFor()
+  await page.getByText('The Other').waitFor()
   await go(`${made.job}/revisions`)
   assert.match(await page.locator('.diff').first().innerText(), /changed by the other[\s\S]*changed by me/)
+})
+
+test('what code proposes is shown in words, and becomes a job when it is accepted', async () => {
+  await go('/jobs')
+  await page.getByRole('link', { name: '1 proposal' }).click()
+  const card = page.getByRole('region', { name: 'revenue-report-noon' })
+  await card.locator('.fires li').nth(4).waitFor()
+  const text = await card.innerText()
+  assert.match(text, /New job proposed by sample-shop/)
+  assert.match(text, /Attempts\s+4 · default: 1/)
+  assert.match(text, /Timeout\s+10 m · default: none/)
+  assert.doesNotMatch(text, /[{}]/, 'no JSON')
+  await card.getByText(/more settings, as by default/).click()
+  await settled(page)
+  await shot(page, 'proposal')
+  assert.deepEqual(await axe(page), [])
+  await card.getByRole('button', { name: 'Accept, create the job' }).click()
+  await page.getByText('Nothing is proposed').waitFor()
+  await go('/jobs?q=revenue-report-noon')
+  await page.getByRole('link', { name: 'revenue-report-noon' }).click()
+  await page.getByText('the code proposes changes').waitFor()
 })

@@ -31,6 +31,9 @@ const light: ThemeConfig = {
     colorError: '#cf222e',
     colorSuccess: '#1a7f37',
     colorWarning: '#9a4a00',
+    // What the library makes of so dark a colour is brown, on which links cannot be read.
+    colorWarningBg: '#fff8e1',
+    colorWarningBorder: '#d9a441',
     colorText: '#1f2328',
     colorTextSecondary: '#4c545e',
     colorTextTertiary: '#57606a',

@@ -5,7 +5,10 @@ import { api } from '../src/api/endpoints'
 import { ApiError } from '../src/api/problem'
 import { ensureSession, getSession, refreshSession, resetSession, setSession } from '../src/api/session'
 import type { Login } from '../src/api/types'
+import { writtenInput } from '../src/components/JsonEditor'
 import { getConnection } from '../src/lib/connection'
+import { newJob } from '../src/lib/jobForm'
+import { writeJson } from '../src/lib/json'
 
 const BASE = 'http://localhost/api/v1'
 const login = (token: string, livesMs = 900_000): Login => ({
@@ -174,5 +177,35 @@ describe('without a session', () => {
     await expect(api.jobs({})).rejects.toMatchObject({ status: 401 })
     expect(refreshes).toBe(1)
     expect(seen).toHaveLength(0)
+  })
+})
+
+describe('long numbers', () => {
+  const BIG = '9007199254740993'
+  const json = (text: string, status = 200) => new HttpResponse(text, { status, headers: { 'Content-Type': status < 300 ? 'application/json' : 'application/problem+json' } })
+
+  it('arrive as they were sent, also with a refusal', async () => {
+    server.use(
+      http.get(`${BASE}/jobs/1`, () => json(`{"id":"1","input":{"order":${BIG}}}`)),
+      http.put(`${BASE}/jobs/1`, () => json(`{"status":412,"code":"revision_mismatch","current":{"id":"1","input":{"order":${BIG}}}}`, 412)),
+    )
+    setSession(login('fresh'))
+    expect(writeJson((await api.job('1')).input)).toBe(`{"order":${BIG}}`)
+    const refused = (await api.updateJob('1', 1, newJob()).catch((err: unknown) => err)) as ApiError
+    expect(refused.code).toBe('revision_mismatch')
+    expect(writeJson(refused.current?.input)).toBe(`{"order":${BIG}}`)
+  })
+
+  it('are sent as they were typed', async () => {
+    let body = ''
+    server.use(
+      http.post(`${BASE}/jobs/1/run`, async ({ request }) => {
+        body = await request.text()
+        return HttpResponse.json({ id: '2' })
+      }),
+    )
+    setSession(login('fresh'))
+    await api.runJob('1', { input: writtenInput(`  {"b": ${BIG}, "a": 1.0, "2": 1, "1": 2}  `), note: 'x' }, 'key')
+    expect(body).toBe(`{"input":{"b": ${BIG}, "a": 1.0, "2": 1, "1": 2},"note":"x"}`)
   })
 })

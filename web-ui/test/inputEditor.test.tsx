@@ -9,6 +9,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { InputEditor } from '../src/components/InputEditor'
 import type { Refused } from '../src/components/SchemaForm'
 import { en } from '../src/i18n/en'
+import { parseJson } from '../src/lib/json'
 
 beforeAll(async () => {
   vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))
@@ -77,6 +78,20 @@ describe('InputEditor', () => {
     expect(screen.getByLabelText('name').getAttribute('aria-invalid')).toBe('true')
     type('name', 'ACME')
     expect(screen.getByLabelText('name').getAttribute('aria-invalid')).toBe('false')
+  })
+
+  it('keeps every digit of a long number, in a field and beside one', () => {
+    const of = { type: 'object', properties: { order: { type: 'integer', maximum: parseJson('9223372036854775807') }, tags: { type: 'array', items: { type: 'integer' } }, n: { type: 'integer' } } }
+    show('{"order": 9007199254740993, "tags": [9007199254740995, 1]}', of)
+    expect((screen.getByLabelText('order') as HTMLInputElement).value).toBe('9007199254740993')
+    expect((screen.getByLabelText('tags') as HTMLInputElement).value).toBe('9007199254740995\n1')
+    type('n', '2')
+    expect(text.replaceAll(/\s/g, '')).toBe('{"order":9007199254740993,"tags":[9007199254740995,1],"n":2}')
+    type('order', '9007199254740997')
+    type('tags', '9007199254740999')
+    expect(text.replaceAll(/\s/g, '')).toBe('{"order":9007199254740997,"tags":[9007199254740999],"n":2}')
+    fireEvent.blur(screen.getByLabelText('order'))
+    expect(screen.getByLabelText('order').getAttribute('aria-invalid')).toBe('false')
   })
 
   it('changes to JSON and back', () => {

@@ -66,9 +66,6 @@ type Deps struct {
 	// Denied tells that there is a new denial, for the sessions that it names;
 	// may be nil.
 	Denied func()
-	// Refusals returns whom the gateway of this node has turned away, and how
-	// many connections it closed unheard; nil: nobody.
-	Refusals func() (list []domain.Refusal, unheard int64)
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
@@ -122,9 +119,6 @@ func ServerTimeouts(s *http.Server) {
 
 // New builds the handler.
 func New(deps Deps) (*API, error) {
-	if deps.Refusals == nil {
-		deps.Refusals = func() ([]domain.Refusal, int64) { return nil, 0 }
-	}
 	if deps.Denied == nil {
 		deps.Denied = func() {}
 	}

@@ -38,7 +38,7 @@ func TestListHandlers(t *testing.T) {
 	old := w.build(e, "b1", "1.9.0", "close-day", daySchema)
 	w.build(e, "b2", "1.10.0", "close-day", daySchema)
 	w.build(e, "b3", "1.10.0", "close-day", daySchema)
-	require.NoError(t, w.store.LeaveInstance(t.Context(), e.TenantID, old.ID, "stopped"))
+	require.NoError(t, store.LeaveInstance(t.Context(), w.store, e.TenantID, old.ID, "stopped"))
 	got := w.call("acme/viewer", "GET", path, nil).is(200).golden("handlers")
 	list := into[Page[Handler]](got).Items
 	require.Len(t, list, 1)
@@ -52,7 +52,7 @@ func TestListHandlers(t *testing.T) {
 	instances, err := w.store.ListInstances(t.Context(), store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID})
 	require.NoError(t, err)
 	for _, i := range instances {
-		require.NoError(t, w.store.LeaveInstance(t.Context(), e.TenantID, i.ID, "stopped"))
+		require.NoError(t, store.LeaveInstance(t.Context(), w.store, e.TenantID, i.ID, "stopped"))
 	}
 	list = into[Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items
 	require.Len(t, list, 1)

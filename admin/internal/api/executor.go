@@ -59,14 +59,20 @@ type Instance struct {
 
 // silentAfter is how long after its last written heartbeat an instance counts
 // as silent: two heartbeats, which come every 3 s and are written within half a
-// second, are missing.
+// second, are missing. An instance that may rest for longer has a lease that is
+// longer by as much.
 const silentAfter = 7 * time.Second
+
+func silentAt(i domain.Instance) time.Time {
+	rest := max(0, i.LeaseUntil.Sub(i.LastSeenAt)-domain.LeaseTTL)
+	return i.LastSeenAt.Add(silentAfter + rest)
+}
 
 func instanceState(i domain.Instance, now time.Time) string {
 	switch {
 	case !i.GoneAt.IsZero():
 		return "gone"
-	case now.Sub(i.LastSeenAt) > silentAfter || now.After(i.LeaseUntil):
+	case now.After(silentAt(i)) || now.After(i.LeaseUntil):
 		return "silent"
 	case i.Draining:
 		return "draining"

@@ -38,14 +38,14 @@ type ExplanationStamps struct {
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
 	At   string    `json:"at" format:"date-time"`
-	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended"`
+	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended"`
 	Text Bilingual `json:"text"`
 }
 
 // InstanceVerdict is an instance with why it was chosen or not.
 type InstanceVerdict struct {
 	Instance Ref       `json:"instance"`
-	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,full,has_room"`
+	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room"`
 	Text     Bilingual `json:"text"`
 }
 

@@ -43,7 +43,7 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, "online", instance.State)
 
 	path := "/executors/" + made.ID + "/instances"
-	require.NoError(t, w.store.LeaveInstance(t.Context(), i.TenantID, i.ID, "stopped"))
+	require.NoError(t, store.LeaveInstance(t.Context(), w.store, i.TenantID, i.ID, "stopped"))
 	require.Empty(t, into[Page[Instance]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
 	gone := into[Page[Instance]](w.call("acme/viewer", "GET", path+"?includeGone=true", nil).is(200)).Items
 	require.Len(t, gone, 1)
@@ -57,13 +57,17 @@ func TestInstanceState(t *testing.T) {
 	for want, change := range map[string]func(*domain.Instance){
 		"online":   func(*domain.Instance) {},
 		"draining": func(i *domain.Instance) { i.Draining = true },
-		"silent":   func(i *domain.Instance) { i.LastSeenAt = now.Add(-11 * time.Second) },
+		"silent":   func(i *domain.Instance) { i.LastSeenAt, i.LeaseUntil = now.Add(-8*time.Second), now.Add(7*time.Second) },
 		"gone":     func(i *domain.Instance) { i.GoneAt = now },
 	} {
 		i := seen
 		change(&i)
 		require.Equal(t, want, instanceState(i, now))
 	}
+	resting := domain.Instance{LastSeenAt: now.Add(-11 * time.Second), LeaseUntil: now.Add(11 * time.Second)}
+	require.Equal(t, "online", instanceState(resting, now), "its next heartbeat may come every 10 s")
+	resting.LastSeenAt, resting.LeaseUntil = now.Add(-15*time.Second), now.Add(7*time.Second)
+	require.Equal(t, "silent", instanceState(resting, now))
 	seen.LeaseUntil = now.Add(-time.Millisecond)
 	require.Equal(t, "silent", instanceState(seen, now), "its lease is over")
 }

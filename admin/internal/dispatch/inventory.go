@@ -7,13 +7,20 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// SettleInventory says what an instance has to do with the attempts it holds,
-// in their order. What it has to drop and is due again is offered anew.
-func (d *Dispatcher) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
-	settled, err := d.opt.Store.SettleInventory(ctx, p)
-	if err != nil {
-		return nil, err
+// SettleInventories says what instances have to do with the attempts they hold,
+// in their order. What they have to drop and is due again is offered anew.
+func (d *Dispatcher) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []domain.SettledInventory {
+	settled := d.opt.Store.SettleInventories(ctx, list)
+	out := make([]domain.SettledInventory, len(list))
+	for i, p := range list {
+		if out[i].Err = settled[i].Err; out[i].Err == nil {
+			out[i].Verdicts = d.settled(p, settled[i].Items)
+		}
 	}
+	return out
+}
+
+func (d *Dispatcher) settled(p store.SettleInventoryParams, settled []store.SettledItem) []domain.Verdict {
 	verdicts := make([]domain.Verdict, len(settled))
 	for i, s := range settled {
 		verdicts[i] = s.Verdict
@@ -25,5 +32,5 @@ func (d *Dispatcher) SettleInventory(ctx context.Context, p store.SettleInventor
 				"fence", p.Items[i].Fence, "state", s.Execution.State, "granted", s.Verdict == domain.VerdictGrant)
 		}
 	}
-	return verdicts, nil
+	return verdicts
 }

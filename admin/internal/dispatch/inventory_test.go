@@ -19,11 +19,11 @@ func TestInventoryGrantsAnew(t *testing.T) {
 		o := one(t, to.sent()).Execution
 		ask := func() domain.Verdict {
 			t.Helper()
-			verdicts, err := r.d.SettleInventory(t.Context(), store.SettleInventoryParams{
+			settled := r.d.SettleInventories(t.Context(), []store.SettleInventoryParams{{
 				Tenant: r.Tenant, Executor: r.Executor, Instance: to.id, Items: []domain.Held{{ID: o.ID, Fence: o.Fence, Phase: domain.HeldAccepted}},
-			})
-			require.NoError(t, err)
-			return one(t, verdicts)
+			}})[0]
+			require.NoError(t, settled.Err)
+			return one(t, settled.Verdicts)
 		}
 		require.Equal(t, domain.VerdictGrant, ask(), "the answer was lost: this is the acceptance")
 		require.Equal(t, domain.VerdictGrant, ask(), "the grant was lost")
@@ -42,11 +42,11 @@ func TestInventoryBringsBackWhatCannotStart(t *testing.T) {
 		r.fire(r.Run(r.Job(nil), time.Now()))
 		o := one(t, to.sent()).Execution
 		time.Sleep(domain.OfferTTL)
-		verdicts, err := r.d.SettleInventory(t.Context(), store.SettleInventoryParams{
+		settled := r.d.SettleInventories(t.Context(), []store.SettleInventoryParams{{
 			Tenant: r.Tenant, Executor: r.Executor, Instance: to.id, Items: []domain.Held{{ID: o.ID, Fence: o.Fence, Phase: domain.HeldAccepted}},
-		})
-		require.NoError(t, err)
-		require.Equal(t, domain.VerdictDrop, one(t, verdicts))
+		}})[0]
+		require.NoError(t, settled.Err)
+		require.Equal(t, domain.VerdictDrop, one(t, settled.Verdicts))
 		require.Equal(t, o.ID, one(t, r.postponed()).ID)
 		time.Sleep(time.Millisecond)
 		synctest.Wait()

@@ -232,7 +232,7 @@ func TestLateAndRepeatedRunsHaveNotWaited(t *testing.T) {
 		require.NoError(t, err)
 		r.Alerts()
 		r.fleet.leave(to)
-		require.NoError(t, r.S.LeaveInstance(t.Context(), r.Tenant, to.id, "restart"))
+		require.NoError(t, store.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
 		time.Sleep(time.Minute)
 		r.fire(r.Find(run.ID))
 		require.Empty(t, r.Alerts())

@@ -38,3 +38,27 @@ func TestPunctualRunsHaveNoDelays(t *testing.T) {
 	require.NoError(t, e.Grant(t0, 1, testInstance, noRetry))
 	require.Nil(t, e.Delays)
 }
+
+// TestWhenAStopWasAskedFor: it is known, once, and it is nothing that kept the
+// run from starting.
+func TestWhenAStopWasAskedFor(t *testing.T) {
+	for name, ask := range map[string]func(e *Execution, at time.Time) error{
+		"killed": func(e *Execution, at time.Time) error {
+			_, err := e.RequestCancel(at, ReasonKilled, "by anna")
+			return err
+		},
+		"covered": func(e *Execution, at time.Time) error { _, err := e.Cover(at, "by anna"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := inState(t, Running)
+			asked := t0.Add(time.Minute)
+			require.NoError(t, ask(e, asked))
+			want := Delay{At: asked, LastAt: asked, Count: 1, Reason: e.Reason, Message: "by anna", Stop: true}
+			require.Equal(t, want, e.Delays[len(e.Delays)-1])
+			n := len(e.Delays)
+			require.NoError(t, ask(e, asked.Add(time.Minute)))
+			require.Len(t, e.Delays, n, "it had been asked already")
+			require.False(t, e.TriedOn(0))
+		})
+	}
+}

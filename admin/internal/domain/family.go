@@ -140,6 +140,7 @@ func (e *Execution) BearAfter(now time.Time, spec *JobSpec, results []byte, newI
 func (e *Execution) sweepFamily(now time.Time) SweepAction {
 	if e.State == Running && !e.Deadline.IsZero() && !now.Before(e.Deadline) {
 		e.State, e.Reason, e.Message = Cancelling, ReasonTimeout, "the shards had not ended when the time for all of them was over"
+		e.stopping(now, e.Reason, e.Message)
 		e.Deadline = time.Time{}
 	}
 	if e.State == Cancelling {

@@ -28,6 +28,7 @@ type Instance struct {
 	Slots      int
 	Running    int
 	Draining   bool
+	Refusing   bool // it takes nothing for now: its journal cannot be written
 	StartedAt  time.Time
 	// ConnectedAt is the first registration, LastSeenAt the last heartbeat
 	// that a node has written down (a few seconds behind).

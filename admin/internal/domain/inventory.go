@@ -93,3 +93,9 @@ func (e *Execution) Reconcile(now time.Time, h Held, instance InstanceID, p Poli
 	}
 	return VerdictDrop
 }
+
+// SettledInventory is what an instance has to do with what it holds, in that order.
+type SettledInventory struct {
+	Verdicts []Verdict
+	Err      error
+}

@@ -295,6 +295,7 @@ func (e *Execution) RequestCancel(now time.Time, reason Reason, message string) 
 		return e.end(now, Cancelled, reason, message), nil
 	case Running:
 		e.State, e.Reason, e.Message = Cancelling, reason, message
+		e.stopping(now, reason, message)
 		e.WakeAt = now.Add(CancelResend)
 		return Effects{}, nil
 	case Cancelling:

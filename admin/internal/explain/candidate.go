@@ -67,6 +67,8 @@ func (r Run) judge(i *domain.Instance, at time.Time, now bool) Verdict {
 		return v
 	case !now || !r.waitsFor(i):
 		return NotChosen
+	case i.Refusing:
+		return Refusing
 	case i.Running >= i.Slots:
 		return Full
 	default:
@@ -122,6 +124,9 @@ func (r Run) say(i *domain.Instance, v Verdict, d domain.Delay, at time.Time) Te
 		return Text{"Its lease ran out at " + clock(i.LeaseUntil) + ".", "租约已于 " + clock(i.LeaseUntil) + " 到期。"}
 	case Draining:
 		return Text{"It is stopping and takes nothing new.", "正在退出，不再接收新任务。"}
+	case Refusing:
+		return Text{"It takes nothing new, because its journal cannot be written: the disk of its journal's folder is full, or it may not write there.",
+			"无法写入日志（journal），因此不接收新任务：journal 目录所在磁盘已满，或没有写入权限。"}
 	case Full:
 		return Text{fmt.Sprintf("All its slots are taken, %d of %d.", i.Running, i.Slots), fmt.Sprintf("槽位已满（%d/%d）。", i.Running, i.Slots)}
 	default:

@@ -40,6 +40,7 @@ const (
 	NotConnected  Verdict = "not_connected"  // it came later, or had gone
 	Silent        Verdict = "silent"         // its lease has run out
 	Draining      Verdict = "draining"       // it takes nothing new
+	Refusing      Verdict = "refusing"       // its journal cannot be written
 	Full          Verdict = "full"           // all its slots are taken
 	HasRoom       Verdict = "has_room"       // it could take it now
 )

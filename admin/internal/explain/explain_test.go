@@ -112,7 +112,10 @@ func TestStepsComeInOrder(t *testing.T) {
 	e := domain.Execution{
 		Cause: domain.CauseSchedule, FireAt: fire, PlannedAt: at(-2000), State: domain.Succeeded, Attempt: 2, Fence: 3, Instance: 12,
 		OfferedAt: at(5000), GrantedAt: at(5001), StartedAt: at(5002), FinishedAt: at(6000),
-		Delays: []domain.Delay{{At: at(1), LastAt: at(900), Count: 4, Reason: domain.ReasonOfferRefused, Message: "busy", Instance: 11}},
+		Delays: []domain.Delay{
+			{At: at(1), LastAt: at(900), Count: 4, Reason: domain.ReasonOfferRefused, Message: "busy", Instance: 11},
+			{At: at(5500), LastAt: at(5500), Count: 1, Reason: domain.ReasonKilled, Message: "by anna", Stop: true},
+		},
 	}
 	first := domain.Attempt{Number: 1, Fence: 2, Instance: 11, State: domain.Failed, Reason: domain.ReasonHandlerFailed,
 		OfferedAt: at(1000), GrantedAt: at(1001), StartedAt: at(1002), FinishedAt: at(2000)}
@@ -124,7 +127,8 @@ func TestStepsComeInOrder(t *testing.T) {
 		require.True(t, i == 0 || !s.At.Before(steps[i-1].At))
 	}
 	require.Equal(t, []string{"claimed", "planned", "delayed:offer_refused", "offered", "granted", "started", "finished",
-		"offered", "granted", "started", "finished"}, codes)
+		"offered", "granted", "started", "stop_asked:killed", "finished"}, codes)
+	require.Equal(t, "It was asked to stop, because "+because(domain.ReasonKilled).En+": by anna.", steps[10].Text.En)
 	require.Equal(t, "It could not start, because the instance refused the offer (instance one): busy (4 times, last at 2026-11-21T02:00:00.900Z).", steps[2].Text.En)
 	require.Equal(t, "Offered to instance 12 (fence 3).", steps[7].Text.En, "an instance that is forgotten keeps its number")
 }
@@ -139,6 +143,7 @@ func TestCandidates(t *testing.T) {
 		{ID: 5, Name: "gone long ago", Handlers: serves, ConnectedAt: at(-9000), GoneAt: at(-5000)},
 		{ID: 6, Name: "full", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2, Running: 2},
 		{ID: 7, Name: "silent", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(100), Slots: 2},
+		{ID: 9, Name: "no journal", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2, Running: 2, Refusing: true},
 		{ID: 8, Name: "refused", Handlers: serves, ConnectedAt: at(-9000), LeaseUntil: at(9000), Slots: 2},
 	}
 	verdicts := func(e domain.Execution) map[string]Verdict {
@@ -154,11 +159,11 @@ func TestCandidates(t *testing.T) {
 	}
 	require.Equal(t, map[string]Verdict{
 		"taken": Chosen, "other handler": NoHandler, "came later": NotConnected, "had gone": NotConnected,
-		"full": NotChosen, "silent": NotChosen, "refused": Refused,
+		"full": NotChosen, "silent": NotChosen, "refused": Refused, "no journal": NotChosen,
 	}, verdicts(domain.Execution{State: domain.Succeeded, Instance: 1, OfferedAt: at(1000)}), "at the offer")
 	require.Equal(t, map[string]Verdict{
 		"taken": HasRoom, "other handler": NoHandler, "came later": Draining, "had gone": NotConnected,
-		"full": Full, "silent": Silent, "refused": Refused,
+		"full": Full, "silent": Silent, "refused": Refused, "no journal": Refusing,
 	}, verdicts(domain.Execution{State: domain.Due, Reason: domain.ReasonWaitInstance}), "now, for one that waits")
 	require.Empty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonMisfire, FinishedAt: at(1)}))
 	require.NotEmpty(t, verdicts(domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor, FinishedAt: at(1)}))
@@ -204,7 +209,7 @@ func TestWhyOthersWereNotChosen(t *testing.T) {
 		require.Contains(t, got["young"].Text.En, words[routing], routing)
 	}
 	got := explain(domain.JobSpec{Routing: domain.RouteBusyOver}, middle)
-	require.Contains(t, got["old"].Text.En, "it comes before the chosen one: it was full, leaving or not answering at that moment")
+	require.Contains(t, got["old"].Text.En, "it comes before the chosen one: it was full, leaving, not answering or could not write its journal at that moment")
 	got = explain(domain.JobSpec{Routing: domain.RouteConsistentHash, RoutingKey: "/customer/id"}, middle)
 	require.Contains(t, got["old"].Text.En, `the run's key "42" (/customer/id of its input)`)
 

@@ -124,8 +124,9 @@ func (r Run) late(begin Text) Text {
 		return Text{begin.En + "; it started on time.", begin.Zh + "，准时开始。"}
 	}
 	by := Text{fmt.Sprintf("; it started %s late", round(lateness)), fmt.Sprintf("，延迟 %s 开始", round(lateness))}
-	if n := len(e.Delays); n > 0 {
-		reason := because(e.Delays[n-1].Reason)
+	waits := slices.DeleteFunc(slices.Clone(e.Delays), func(d domain.Delay) bool { return d.Stop })
+	if n := len(waits); n > 0 {
+		reason := because(waits[n-1].Reason)
 		by.En += ", because " + reason.En
 		by.Zh += "：" + reason.Zh
 	} else if e.PlannedAt.Sub(e.FireAt) > punctual {
@@ -212,7 +213,10 @@ func ended(a domain.Attempt) Text {
 }
 
 func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
-	t := Text{"It could not start, because " + because(d.Reason).En, "未能开始：" + because(d.Reason).Zh}
+	t, code := Text{"It could not start, because " + because(d.Reason).En, "未能开始：" + because(d.Reason).Zh}, "delayed:"
+	if d.Stop {
+		t, code = Text{"It was asked to stop, because " + because(d.Reason).En, "已请求停止：" + because(d.Reason).Zh}, "stop_asked:"
+	}
 	if d.Instance != 0 {
 		t.En += " (instance " + names[d.Instance] + ")"
 		t.Zh += "（实例 " + names[d.Instance] + "）"
@@ -225,7 +229,7 @@ func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
 		t.En += fmt.Sprintf(" (%d times, last at %s)", d.Count, clock(d.LastAt))
 		t.Zh += fmt.Sprintf("（共 %d 次，最近一次 %s）", d.Count, clock(d.LastAt))
 	}
-	return Step{d.At, "delayed:" + string(d.Reason), Text{t.En + ".", t.Zh + "。"}}
+	return Step{d.At, code + string(d.Reason), Text{t.En + ".", t.Zh + "。"}}
 }
 
 // names maps instances to what people call them; one that is not on the list

@@ -34,7 +34,7 @@ func (r Run) passed(i *domain.Instance) Text {
 }
 
 func orBusy(t Text) Text {
-	return Text{t.En + "; or it was full, leaving or not answering at that moment.", t.Zh + "；或它当时已满、正在退出或没有应答。"}
+	return Text{t.En + "; or it was full, leaving, not answering or could not write its journal at that moment.", t.Zh + "；或它当时已满、正在退出、没有应答或无法写入 journal。"}
 }
 
 // byOrder compares the places in the order of registration.
@@ -44,8 +44,8 @@ func (r Run) byOrder(i *domain.Instance, s domain.Routing) Text {
 		ahead = i.ID > r.Execution.Instance
 	}
 	if r.Execution.Instance != 0 && ahead {
-		return Text{fmt.Sprintf("For the routing strategy %s it comes before the chosen one: it was full, leaving or not answering at that moment, or somebody asked for the chosen one.", s),
-			fmt.Sprintf("按路由策略 %s，它排在被选中的实例之前：它当时已满、正在退出或没有应答，或有人指定了被选中的实例。", s)}
+		return Text{fmt.Sprintf("For the routing strategy %s it comes before the chosen one: it was full, leaving, not answering or could not write its journal at that moment, or somebody asked for the chosen one.", s),
+			fmt.Sprintf("按路由策略 %s，它排在被选中的实例之前：它当时已满、正在退出、没有应答或无法写入 journal，或有人指定了被选中的实例。", s)}
 	}
 	return Text{fmt.Sprintf("For the routing strategy %s another one comes before it.", s), fmt.Sprintf("按路由策略 %s，有其他实例排在它之前。", s)}
 }

@@ -45,17 +45,25 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 // idle path may be dead, before TCP gives up.
 const tcpTimeout = 15 * time.Second
 
+// Keep-alive probes, for a path over which nothing comes: the first after
+// probeAfter, which heartbeats at their ordinary pace never let pass.
+const (
+	probeAfter = 4 * time.Second
+	probeEvery = time.Second
+	probes     = 3
+)
+
 // tune asks the kernel to notice dead paths: keep-alive probes when idle, and
 // an end to retransmissions. The session's own pings and heartbeats notice them
-// first; this is for connections that have none.
+// first, but for instances that rest (watchPath); and log connections have none.
 func tune(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetNoDelay(true)
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: tcpTimeout, Interval: 5 * time.Second, Count: 3,
+			Enable: true, Idle: probeAfter, Interval: probeEvery, Count: probes,
 		})
 		if raw, err := tcp.SyscallConn(); err == nil {
-			_ = setUserTimeout(raw) // the session has watches of its own
+			_ = setUserTimeout(raw, tcpTimeout) // the session has watches of its own
 		}
 	}
 }

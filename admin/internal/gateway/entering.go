@@ -13,7 +13,8 @@ import (
 // When a node comes back, all of its executors do. They ask the database
 // together: whoever comes while an answer is on its way goes with the next
 // question (docs/adr/0028). So a crowd has one connection at a time for its
-// tokens and one for its registrations, and the rest of the node's (16 by
+// tokens, one for its registrations, one for what it has under way, and one each
+// for whom it succeeds and for those that leave; the rest of the node's (16 by
 // default) is for those that are in: their leases must not wait.
 const (
 	// togetherMax is how many come in with one transaction. On SQLite nobody else
@@ -21,11 +22,14 @@ const (
 	togetherMax = 200
 	// togetherTimeout bounds one question; executors wait for no longer.
 	togetherTimeout = 5 * time.Second
+	// partMax is how many are ended with one transaction, those that leave and
+	// those whose successors come: it writes all of their executions as well.
+	partMax = 50
 	// maxWaiting bounds how many wait for the answer about their token; whoever
 	// comes then is asked to come again, while there is time left to tell.
 	maxWaiting = 2 * maxComing
 	// maxEntering bounds how many executors ask the database at once for
-	// themselves alone: what they have under way, and whom they succeed.
+	// themselves alone, because they have much under way.
 	maxEntering = 4
 	// maxTidying is the same for what they have not, which nobody waits for.
 	maxTidying = 1
@@ -50,6 +54,15 @@ func (g *Gateway) openEntrance() {
 	g.knocks = batch.NewCalls(togetherMax, togetherTimeout, g.judgeKnocks)
 	g.registers = batch.NewCalls(togetherMax, togetherTimeout, func(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
 		return g.opt.Fleet.RegisterInstances(ctx, list)
+	})
+	g.settles = batch.NewCalls(togetherMax, togetherTimeout, func(ctx context.Context, list []store.SettleInventoryParams) ([]domain.SettledInventory, error) {
+		return g.opt.Inventory.SettleInventories(ctx, list), nil
+	})
+	g.succeeds = batch.NewCalls(partMax, togetherTimeout, func(ctx context.Context, list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
+		return g.opt.Fleet.SupersedeBoots(ctx, list), nil
+	})
+	g.leaves = batch.NewCalls(partMax, togetherTimeout, func(ctx context.Context, list []store.InstanceLeave) ([]error, error) {
+		return g.opt.Fleet.LeaveInstances(ctx, list), nil
 	})
 	g.entering, g.tidying = make(chan struct{}, maxEntering), make(chan struct{}, maxTidying)
 }

@@ -73,10 +73,15 @@ type Options struct {
 	Flapping func(Flapping)
 	// Certificates is nil when only join tokens count; it needs TLS.
 	Certificates Certificates
-	Denials      Denials // nil: nobody is denied
+	Denials      Denials     // nil: nobody is denied
+	Refusals     RefusalBook // nil: nobody wants to know who was turned away
 	Limits       Limits
 	// RecycleAfter is the most that a session lasts; 0 = DefaultRecycleAfter.
 	RecycleAfter time.Duration
+	// IdleBeats is how many heartbeats in a second are wanted of instances that
+	// run nothing; 0 = DefaultIdleBeats. With more instances each beats less
+	// often, with few as often as others.
+	IdleBeats float64
 }
 
 // Gateway accepts executors. Create it with New, run it with Serve.
@@ -97,6 +102,9 @@ type Gateway struct {
 	// Who comes in asks the database together with others who do (entering.go).
 	knocks    *batch.Calls[knock, verdict]
 	registers *batch.Calls[store.RegisterInstanceParams, store.Registration]
+	settles   *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
+	succeeds  *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
+	leaves    *batch.Calls[store.InstanceLeave, error]
 	entering  chan struct{} // one token per executor that asks the database for itself alone
 	tidying   chan struct{} // one token per look for what an instance does not have
 	crowd     crowd
@@ -104,6 +112,7 @@ type Gateway struct {
 	logFrames chan struct{}           // one token per log batch in memory
 	logWrites *batch.Queue[*logWrite] // batches to be stored
 
+	began time.Time    // fixed after construction
 	epoch atomic.Int64 // how often the sessions were renewed
 	tally tally
 
@@ -116,12 +125,15 @@ type Gateway struct {
 
 // New returns a Gateway; it starts nothing.
 func New(opt Options) *Gateway {
+	if opt.IdleBeats <= 0 {
+		opt.IdleBeats = DefaultIdleBeats
+	}
 	if opt.RecycleAfter <= 0 {
 		opt.RecycleAfter = DefaultRecycleAfter
 	}
 	g := &Gateway{
-		opt: opt, log: opt.Logger.With("component", "gateway"),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(),
+		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(opt.NodeID),
 		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
@@ -139,6 +151,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
 	renewer.Go(func() { g.runWants(renewCtx) })
+	renewer.Go(func() { g.runRefusals(renewCtx) })
 	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)

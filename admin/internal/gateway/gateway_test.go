@@ -46,7 +46,8 @@ func TestHandshakeRefusals(t *testing.T) {
 	// Each was written down before its connection ended; a hello that cannot be
 	// read names nobody.
 	times := map[string]int{}
-	for _, r := range b.gate.Refusals() {
+	_, noted := b.gate.refusals.take(100)
+	for _, r := range noted {
 		times[r.Code] += r.Times
 		require.Equal(t, "127.0.0.1", r.Remote)
 	}
@@ -131,6 +132,10 @@ func TestAnInstanceThatTakesNothingHasNoRoom(t *testing.T) {
 	beat(&proto.Heartbeat{Seq: 2, Slots: 2})
 	require.Equal(t, room{s, 2}, get(t, b.rec.freed))
 	require.True(t, s.Reserve(100, 1))
+	b.fleet.mu.Lock()
+	defer b.fleet.mu.Unlock()
+	require.Len(t, b.fleet.renewals, 2)
+	require.Equal(t, []bool{true, false}, []bool{b.fleet.renewals[0].Refusing, b.fleet.renewals[1].Refusing}, "the other nodes and explanations hear of it")
 }
 
 func TestHeartbeatIsAcknowledgedAfterTheLeaseWasRenewed(t *testing.T) {
@@ -187,7 +192,7 @@ func TestAThirdStreamClosesTheSession(t *testing.T) {
 	}
 	require.Same(t, s, get(t, b.rec.left))
 	require.ErrorContains(t, s.err(), "third stream")
-	cut := b.gate.Refusals()
+	_, cut := b.gate.refusals.take(100)
 	require.Len(t, cut, 1)
 	require.Equal(t, "flood", cut[0].Code)
 	require.Equal(t, "shop", cut[0].Executor)

@@ -66,7 +66,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) 
 	case proto.Purpose_PURPOSE_LOGS:
 		err = g.serveLogs(ctx, conn, p)
 	default:
-		err = g.serveSession(ctx, conn, p)
+		err = g.serveSession(ctx, raw, conn, p)
 	}
 	if err != nil && ctx.Err() == nil {
 		g.log.Info("session ended", "remote", raw.RemoteAddr().String(), "executor", p.name, "session", p.session, "err", err)

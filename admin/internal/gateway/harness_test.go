@@ -49,11 +49,13 @@ func (fakeAuth) VerifyJoinTokens(_ context.Context, claims []domain.JoinClaim) (
 
 // fakeFleet registers and renews in memory.
 type fakeFleet struct {
+	renewals []store.InstanceRenewal // guarded by mu
 	store.Fleet
 	mu     sync.Mutex
 	ids    map[string]domain.InstanceID
 	gone   map[domain.InstanceID]bool
 	held   []domain.Held
+	quiet  []time.Duration // guarded by mu: of each renewal
 	broken atomic.Bool
 	// failures is how many renewals fail before one does not.
 	failures atomic.Int64
@@ -97,12 +99,18 @@ func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceR
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []domain.InstanceID
+	f.renewals = append(f.renewals, renewals...)
 	for _, r := range renewals {
+		f.quiet = append(f.quiet, r.Quiet)
 		if !f.gone[r.ID] {
 			out = append(out, r.ID)
 		}
 	}
 	return time.Now(), out, nil
+}
+
+func (f *fakeFleet) ListWanted(context.Context, []domain.InstanceID) ([]domain.InstanceID, error) {
+	return nil, nil
 }
 
 func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID, []domain.Held) ([]domain.Held, error) {
@@ -111,27 +119,31 @@ func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID
 	return f.held, nil
 }
 
-func (f *fakeFleet) LeaveInstance(_ context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error {
-	if f.broken.Load() {
-		return domain.Errorf(domain.CodeUnavailable, "no database")
-	}
-	if tenant == 1 && reason == "stopped" {
-		f.left <- id
-	}
-	return nil
-}
-
-func (f *fakeFleet) SupersedeBoots(_ context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []domain.InstanceID
-	for _, b := range p.BootIDs {
-		if id, ok := f.ids[b]; ok {
-			f.gone[id] = true
-			out = append(out, id)
+func (f *fakeFleet) LeaveInstances(_ context.Context, list []store.InstanceLeave) []error {
+	out := make([]error, len(list))
+	for n, l := range list {
+		if f.broken.Load() {
+			out[n] = domain.Errorf(domain.CodeUnavailable, "no database")
+		} else if l.Tenant == 1 && l.Reason == "stopped" {
+			f.left <- l.ID
 		}
 	}
-	return out, nil
+	return out
+}
+
+func (f *fakeFleet) SupersedeBoots(_ context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]store.SupersededBoots, len(list))
+	for n, p := range list {
+		for _, b := range p.BootIDs {
+			if id, ok := f.ids[b]; ok {
+				f.gone[id] = true
+				out[n].Ended = append(out[n].Ended, id)
+			}
+		}
+	}
+	return out
 }
 
 // recorder is a Sink that passes events on to the test.

@@ -9,10 +9,10 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Settler compares what an instance holds with the database. It answers in the
-// order of the items.
+// Settler compares what instances hold with the database. It answers in the
+// order of the list, and of the items.
 type Settler interface {
-	SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error)
+	SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []domain.SettledInventory
 	// EndUnheld ends what the database has and a complete inventory has not.
 	EndUnheld(ctx context.Context, p store.EndUnheldParams) error
 }
@@ -35,23 +35,38 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	var verdicts []domain.Verdict
-	leave, err := enter(ctx, g.entering)
+	settled, err := g.ask(ctx, store.SettleInventoryParams{
+		Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Items: held,
+	})
 	if err == nil {
-		verdicts, err = g.opt.Inventory.SettleInventory(ctx, store.SettleInventoryParams{
-			Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Items: held,
-		})
-		leave()
+		err = settled.Err
 	}
 	if err != nil {
 		g.log.Warn("an inventory could not be settled", "instance_id", s.Instance, "count", len(held), "err", err)
 		return nil
 	}
-	out := make([]*proto.InventoryVerdict, len(verdicts))
-	for i, v := range verdicts {
+	out := make([]*proto.InventoryVerdict, len(settled.Verdicts))
+	for i, v := range settled.Verdicts {
 		out[i] = &proto.InventoryVerdict{ExecutionId: int64(held[i].ID), Fence: held[i].Fence, Verdict: verdictOf(v)}
 	}
 	return out
+}
+
+// settleAlone is how many attempts of one instance are judged by themselves, so
+// that a crowd's small inventories do not wait for large ones.
+const settleAlone = 50
+
+// ask goes together with others who ask now, unless it is about much.
+func (g *Gateway) ask(ctx context.Context, p store.SettleInventoryParams) (domain.SettledInventory, error) {
+	if len(p.Items) < settleAlone {
+		return g.settles.Do(ctx, p)
+	}
+	leave, err := enter(ctx, g.entering)
+	if err != nil {
+		return domain.SettledInventory{}, err
+	}
+	defer leave()
+	return g.opt.Inventory.SettleInventories(ctx, []store.SettleInventoryParams{p})[0], nil
 }
 
 // unheldEvery is the pause before it is looked again for what an instance does

@@ -19,6 +19,9 @@ type judge struct {
 	mu    sync.Mutex
 	err   error
 	asked []store.SettleInventoryParams
+	// hold, unless nil, lets an answer go on with each token; fixed before anybody joins.
+	hold     chan struct{}
+	together []int // guarded by mu: how many were asked about at once
 
 	unheld chan store.EndUnheldParams
 	fails  chan error // answers to the next ones
@@ -34,15 +37,22 @@ func (j *judge) EndUnheld(_ context.Context, p store.EndUnheldParams) error {
 	}
 }
 
-func (j *judge) SettleInventory(_ context.Context, p store.SettleInventoryParams) ([]domain.Verdict, error) {
+func (j *judge) SettleInventories(_ context.Context, list []store.SettleInventoryParams) []domain.SettledInventory {
+	if j.hold != nil {
+		<-j.hold
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.asked = append(j.asked, p)
-	out := make([]domain.Verdict, len(p.Items))
-	for i, h := range p.Items {
-		out[i] = map[domain.ExecutionID]domain.Verdict{1: domain.VerdictGrant, 2: domain.VerdictDrop}[h.ID]
+	j.asked = append(j.asked, list...)
+	j.together = append(j.together, len(list))
+	out := make([]domain.SettledInventory, len(list))
+	for n, p := range list {
+		out[n].Err = j.err
+		for _, h := range p.Items {
+			out[n].Verdicts = append(out[n].Verdicts, map[domain.ExecutionID]domain.Verdict{1: domain.VerdictGrant, 2: domain.VerdictDrop}[h.ID])
+		}
 	}
-	return out, j.err
+	return out
 }
 
 func item(id int64, phase proto.AttemptPhase, boot string) *proto.InventoryItem {
@@ -152,4 +162,49 @@ func TestSessionsAreRenewed(t *testing.T) {
 		s = get(t, b.rec.joined)
 	}
 	require.Equal(t, 1, b.gate.Count())
+}
+
+// TestACrowdIsJudgedTogether: what piles up while an answer is on its way goes
+// with the next question; who holds much asks for itself.
+func TestACrowdIsJudgedTogether(t *testing.T) {
+	b := start(t)
+	b.judge.hold = make(chan struct{})
+	const crowd = 30
+	peers := make([]*peerEnd, crowd)
+	for n := range peers {
+		peers[n] = b.join(bootOf(n), 9)
+		get(t, b.rec.joined)
+	}
+	ask := func(p *peerEnd, items []*proto.InventoryItem) {
+		p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Inventory{Inventory: &proto.Inventory{Items: items}}})
+	}
+	for n, p := range peers[1:] {
+		boot := bootOf(n + 1)
+		ask(p, []*proto.InventoryItem{item(int64(n+100), proto.AttemptPhase_ATTEMPT_PHASE_RUNNING, boot), item(1, proto.AttemptPhase_ATTEMPT_PHASE_ACCEPTED, boot)})
+	}
+	var many []*proto.InventoryItem
+	for i := range int64(settleAlone) {
+		many = append(many, item(i+10, proto.AttemptPhase_ATTEMPT_PHASE_RUNNING, bootOf(0)))
+	}
+	require.Eventually(t, func() bool { return b.gate.settles.Waiting() == crowd-2 }, 20*time.Second, time.Millisecond)
+	ask(peers[0], many)
+	close(b.judge.hold)
+	verdicts := func(p *peerEnd) []*proto.InventoryVerdict {
+		for {
+			if m := p.nextControl(); m.GetVerdicts() != nil {
+				return m.GetVerdicts().Verdicts
+			}
+		}
+	}
+	require.Len(t, verdicts(peers[0]), settleAlone)
+	for n, p := range peers[1:] {
+		got := verdicts(p)
+		require.Len(t, got, 2)
+		require.EqualValues(t, n+100, got[0].ExecutionId, "each gets its own")
+		require.Equal(t, proto.Verdict_VERDICT_KEEP, got[0].Verdict)
+		require.Equal(t, proto.Verdict_VERDICT_GRANT, got[1].Verdict)
+	}
+	b.judge.mu.Lock()
+	defer b.judge.mu.Unlock()
+	require.ElementsMatch(t, []int{1, 1, crowd - 2}, b.judge.together)
 }

@@ -23,6 +23,8 @@ const (
 	// deadAfter is the silence after which a session is closed: two heartbeats
 	// and the ping after them are missing. Leases are not concerned.
 	deadAfter = 7500 * time.Millisecond
+	// pingFor is how long a ping has for its answer at least before that.
+	pingFor = deadAfter - quietAfter
 )
 
 // pulse judges the path to an instance by what is heard on it. It reads no
@@ -34,6 +36,8 @@ type pulse struct {
 	// of them can have been sent.
 	owed  int
 	since time.Time
+	// every is how far apart the heartbeats of an instance are that rests; 0: as usual.
+	every time.Duration
 }
 
 // hear is the event that something came at that instant.
@@ -70,11 +74,13 @@ func (p *pulse) doubted(now time.Time) bool {
 // judge says whether to ping now, and when to judge again. An error says that
 // the path is dead.
 func (p *pulse) judge(now time.Time) (ask bool, again time.Duration, err error) {
-	silence := now.Sub(p.heard)
-	if silence >= deadAfter {
-		return false, 0, fmt.Errorf("nothing was heard for %s", silence.Round(100*time.Millisecond))
+	if deadAt := p.deadAt(); !deadAt.IsZero() && !now.Before(deadAt) {
+		return false, 0, fmt.Errorf("nothing was heard for %s", now.Sub(p.heard).Round(100*time.Millisecond))
 	}
 	askAt := p.heard.Add(quietAfter)
+	if p.every > 0 {
+		askAt = p.heard.Add(p.every + restLate)
+	}
 	if p.owed > 0 {
 		since := p.since
 		if p.heard.After(since) {
@@ -87,7 +93,7 @@ func (p *pulse) judge(now time.Time) (ask bool, again time.Duration, err error) 
 	if p.asked.IsZero() && !now.Before(askAt) {
 		p.asked, ask = now, true
 	}
-	next := p.heard.Add(deadAfter)
+	next := p.deadAt()
 	switch {
 	case p.asked.IsZero():
 		next = askAt
@@ -95,4 +101,17 @@ func (p *pulse) judge(now time.Time) (ask bool, again time.Duration, err error) 
 		next = p.asked.Add(doubtAfter)
 	}
 	return ask, next.Sub(now), nil
+}
+
+// deadAt is when the path is dead unless something is heard; zero = nobody has
+// asked yet whether it is.
+func (p *pulse) deadAt() time.Time {
+	if p.asked.IsZero() {
+		return time.Time{}
+	}
+	at := p.heard.Add(deadAfter)
+	if answered := p.asked.Add(pingFor); answered.After(at) {
+		at = answered
+	}
+	return at
 }

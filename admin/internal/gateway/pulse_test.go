@@ -12,8 +12,9 @@ func TestPulse(t *testing.T) {
 	// run judges whenever the pulse asks for it until end; hears are the
 	// instants of bytes, offers those of offers.
 	type seen struct{ asked, doubted, dead time.Duration }
+	rest := time.Duration(0)
 	run := func(end time.Duration, hears, offers []time.Duration) (s seen) {
-		p := &pulse{heard: began}
+		p := &pulse{heard: began, every: rest}
 		next := time.Duration(0)
 		for at := time.Duration(0); at < end && s.dead == 0; at += 10 * time.Millisecond {
 			now := began.Add(at)
@@ -63,6 +64,17 @@ func TestPulse(t *testing.T) {
 	t.Run("an answer that takes long after a ping was heard", func(t *testing.T) {
 		s := run(3*time.Second, []time.Duration{410 * ms, 900 * ms, 1300 * ms, 1800 * ms, 2600 * ms}, []time.Duration{100 * ms})
 		require.Equal(t, seen{asked: 400 * ms}, s)
+	})
+	t.Run("an instance that rests", func(t *testing.T) {
+		rest = 10 * time.Second
+		defer func() { rest = 0 }()
+		require.Equal(t, seen{}, run(time.Minute, every(rest, time.Minute), nil))
+		late := rest + restLate
+		require.Equal(t, seen{asked: late, doubted: late + doubtAfter, dead: late + pingFor}, run(time.Minute, nil, nil), "silence alone")
+		offered := 9 * time.Second // what came before has nothing to do with it
+		asked := offered + answerAfter
+		require.Equal(t, seen{asked: asked, doubted: asked + doubtAfter, dead: asked + pingFor}, run(time.Minute, nil, []time.Duration{offered}))
+		require.Equal(t, seen{asked: asked}, run(offered+time.Second, []time.Duration{asked + 50*ms}, []time.Duration{offered}), "the ping is answered, the offer not yet")
 	})
 	t.Run("a byte that was under way when the path broke", func(t *testing.T) {
 		s := run(time.Minute, []time.Duration{110 * ms}, []time.Duration{100 * ms})

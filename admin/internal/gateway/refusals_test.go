@@ -1,10 +1,15 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -23,36 +28,124 @@ func refused(executor string, code domain.Code) error {
 	return fmt.Errorf("greet: %w", &refusedError{domain.Errorf(code, "no to %s", executor), &proto.ClientHello{Executor: executor, InstanceName: "a"}, "bad_token"})
 }
 
+func all(r *refusals) (list []domain.Refusal) {
+	_, list = r.take(10 * maxPending)
+	return list
+}
+
 func TestRefusalsCountBySubject(t *testing.T) {
-	r := newRefusals()
+	r := newRefusals("node-1")
 	r.strayed(refusedFrom, refused("shop", domain.CodeUnauthenticated), refusedAt)
 	r.strayed(refusedFrom, refused("till", domain.CodeUnauthenticated), refusedAt.Add(time.Second))
 	r.strayed(refusedFrom, refused("shop", domain.CodeUnauthenticated), refusedAt.Add(time.Minute))
-	list := r.newest()
+	list := all(r)
 	require.Len(t, list, 2)
 	require.Equal(t, domain.Refusal{
-		Code: "bad_token", Message: "greet: no to shop", Remote: "192.0.2.7", Executor: "shop", Instance: "a",
+		Code: "bad_token", Message: "greet: no to shop", Remote: "192.0.2.7", Executor: "shop", Instance: "a", Node: "node-1",
 		Times: 2, FirstAt: refusedAt, LastAt: refusedAt.Add(time.Minute),
 	}, list[0])
 	require.Equal(t, "till", list[1].Executor)
+	require.Empty(t, all(r), "what was handed over is counted from anew")
 }
 
 func TestRefusalsLeaveOutWhatIsNobodysFault(t *testing.T) {
-	r := newRefusals()
+	r := newRefusals("")
 	r.strayed(refusedFrom, fmt.Errorf("read preface: EOF"), refusedAt)
 	r.strayed(refusedFrom, refused("shop", domain.CodeInternal), refusedAt)
-	require.Empty(t, r.newest())
+	r.closed(0, refusedAt)
+	require.Empty(t, all(r))
 }
 
-func TestRefusalsAreBounded(t *testing.T) {
-	r := newRefusals()
-	for i := range 3 * maxRefusals {
-		r.note(refusedFrom, "bad_token", strings.Repeat("编", maxRefusalText), fmt.Sprint(i, strings.Repeat("钟", maxRefusalName)), "", refusedAt.Add(time.Duration(i)))
+// TestOneAddressMayNotNameWithoutEnd: neither at once, nor little by little.
+func TestOneAddressMayNotNameWithoutEnd(t *testing.T) {
+	r := newRefusals("")
+	subjects, times := map[string]bool{}, 0
+	for i := range 10 * maxNames {
+		r.note(refusedFrom, "bad_token", strings.Repeat("编", maxRefusalText), fmt.Sprint(i, strings.Repeat("钟", maxRefusalName)), "", refusedAt)
+		for _, one := range all(r) {
+			subjects[one.Executor] = true
+			times += one.Times
+			require.LessOrEqual(t, len(one.Executor), maxRefusalName)
+			require.LessOrEqual(t, len(one.Message), maxRefusalText)
+			require.True(t, utf8.ValidString(one.Executor+one.Message))
+		}
 	}
-	list := r.newest()
-	require.Len(t, list, maxRefusals)
-	require.True(t, strings.HasPrefix(list[0].Executor, fmt.Sprint(3*maxRefusals-1)))
-	require.LessOrEqual(t, len(list[0].Executor), maxRefusalName)
-	require.LessOrEqual(t, len(list[0].Message), maxRefusalText)
-	require.True(t, utf8.ValidString(list[0].Executor+list[0].Message))
+	require.Len(t, subjects, maxNames+1)
+	require.True(t, subjects[""], "those beyond have no name")
+	require.Equal(t, 10*maxNames, times, "and none is left out")
+	r.note(netip.MustParseAddr("192.0.2.8"), "bad_token", "", "shop", "", refusedAt)
+	require.Equal(t, "shop", all(r)[0].Executor, "others are named")
+	r.note(refusedFrom, "bad_token", "", "new", "", refusedAt.Add(namesFor))
+	require.Equal(t, "new", all(r)[0].Executor)
+}
+
+// TestManyAddressesAreBounded: a crowd of strangers is no more than a few rows.
+func TestManyAddressesAreBounded(t *testing.T) {
+	r := newRefusals("")
+	from := refusedFrom
+	for range 20 * maxPending {
+		from = from.Next()
+		r.note(from, "bad_token", "no", "shop", "", refusedAt)
+		r.note(from, "flood", "no", "shop", "", refusedAt)
+	}
+	require.LessOrEqual(t, r.names.Len(), maxAddresses)
+	list := all(r)
+	require.Len(t, list, maxPending+2, "and one for each code")
+	times := map[string]int{}
+	for _, one := range list {
+		times[one.Code] += one.Times
+	}
+	require.Equal(t, map[string]int{"bad_token": 20 * maxPending, "flood": 20 * maxPending}, times)
+	require.Empty(t, list[maxPending].Remote+list[maxPending].Executor)
+}
+
+type book struct {
+	mu    sync.Mutex
+	err   error
+	sizes []int
+	times map[string]int
+}
+
+func (b *book) NoteRefusals(_ context.Context, list []domain.Refusal, keep int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sizes = append(b.sizes, len(list))
+	if b.err != nil {
+		return b.err
+	}
+	for _, one := range list {
+		b.times[one.Code] += one.Times
+	}
+	return nil
+}
+
+func TestRefusalsAreWrittenALittleAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &book{times: map[string]int{}, err: errors.New("no database")}
+		g := New(Options{NodeID: "node-1", Refusals: b, Logger: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { g.runRefusals(ctx); close(ended) }()
+		time.Sleep(10*noteEvery + noteEvery/2) // between two of its looks
+		require.Empty(t, b.sizes, "nobody was turned away, nothing is written")
+
+		from := refusedFrom
+		for range 5 * maxPending {
+			from = from.Next()
+			g.refusals.note(from, "bad_token", "no", "shop", "", time.Now())
+		}
+		g.refusals.closed(7, time.Now())
+		time.Sleep(5 * noteEvery)
+		require.Equal(t, []int{noteMax, noteMax, noteMax, noteMax, noteMax}, b.sizes, "however many there are")
+		require.Empty(t, b.times)
+		b.err = nil
+		time.Sleep(time.Hour)
+		require.Equal(t, map[string]int{"bad_token": 5 * maxPending, "unheard": 7}, b.times, "what could not be written is written later")
+		require.Len(t, b.sizes, 5+(maxPending+2+noteMax-1)/noteMax)
+
+		g.refusals.note(from, "flood", "no", "shop", "", time.Now())
+		cancel()
+		<-ended
+		require.Equal(t, 1, b.times["flood"], "a node that stops writes down what it has")
+	})
 }

@@ -30,13 +30,14 @@ type heard struct {
 	session *Session
 	beat    *proto.Heartbeat
 	at      time.Time
+	rest    time.Duration // that it is answered with; 0 = none
 }
 
 func newRenewals() renewals { return renewals{pending: map[domain.InstanceID]heard{}} }
 
 func (r *renewals) add(s *Session, b *proto.Heartbeat) {
 	r.mu.Lock()
-	r.pending[s.Instance] = heard{s, b, time.Now()}
+	r.pending[s.Instance] = heard{session: s, beat: b, at: time.Now()}
 	r.mu.Unlock()
 }
 
@@ -94,10 +95,14 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		return nil
 	}
 	var parked []domain.InstanceID
+	sessions := g.registry.count()
 	items := make([]store.InstanceRenewal, 0, len(batch))
 	for id, h := range batch {
+		h.rest = g.restFor(h, sessions)
+		batch[id] = h
 		items = append(items, store.InstanceRenewal{
-			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked,
+			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
+			Quiet: quiet(h.rest),
 		})
 		if h.beat.Parked {
 			parked = append(parked, id)
@@ -114,12 +119,17 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		ok[id] = true
 	}
 	for id, h := range batch {
-		if ok[id] {
+		ack := &proto.HeartbeatAck{Seq: h.beat.Seq, NowMs: now.UnixMilli(), LeaseRenewed: ok[id]}
+		if !ok[id] {
+			h.rest = 0
+		} else {
 			h.session.renewedBy(h.beat.Seq)
 		}
-		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{
-			HeartbeatAck: &proto.HeartbeatAck{Seq: h.beat.Seq, NowMs: now.UnixMilli(), LeaseRenewed: ok[id]},
-		}})
+		if h.session.rest(h.rest); h.rest > 0 {
+			ack.LeaseExtraMs = quiet(h.rest).Milliseconds()
+			ack.NextMs = nextBeat(id, h.rest, time.Since(g.began)).Milliseconds()
+		}
+		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: ack}})
 		if err == nil && !ok[id] {
 			// The instance was declared gone while it was silent: it has to
 			// register anew, as whatever it ran has been given up.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -104,9 +103,10 @@ func muxConfig() *yamux.Config {
 	return c
 }
 
-// serveSession runs one authenticated connection until it ends.
-func (g *Gateway) serveSession(ctx context.Context, conn net.Conn, p *peer) error {
-	s := g.newSession(p, conn)
+// serveSession runs one authenticated connection until it ends; raw is what
+// lies below conn.
+func (g *Gateway) serveSession(ctx context.Context, raw, conn net.Conn, p *peer) error {
+	s := g.newSession(p, raw)
 	defer g.lived(s, p, s.began)
 	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: func(err error) { g.flooded(conn, p, s, err) }}), muxConfig())
 	if err != nil {
@@ -132,15 +132,12 @@ type streams struct {
 	reader           *proto.Reader
 }
 
-func (g *Gateway) newSession(p *peer, conn net.Conn) *Session {
+func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: conn, calmer: g.calmer,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer,
 		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
-	}
-	if secure, ok := conn.(*tls.Conn); ok {
-		s.socket = secure.NetConn()
 	}
 	s.owed.less.L = &s.mu
 	return s
@@ -257,26 +254,20 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 	for _, item := range reg.Owed {
 		p.Owed = append(p.Owed, domain.ExecutionID(item.ExecutionId))
 	}
-	ended, err := g.endBoots(ctx, p)
+	superseded, err := g.succeeds.Do(ctx, p)
+	if err == nil {
+		err = superseded.Err
+	}
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
 		return
 	}
-	for _, id := range ended {
+	for _, id := range superseded.Ended {
 		if old := g.registry.byInstance(id); old != nil {
 			old.close(errors.New("a newer process took over its journal"))
 		}
 	}
-}
-
-func (g *Gateway) endBoots(ctx context.Context, p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
-	leave, err := enter(ctx, g.entering)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return g.opt.Fleet.SupersedeBoots(ctx, p)
 }
 
 // runSession serves a registered session: this goroutine reads the control

@@ -2,8 +2,11 @@
 
 package gateway
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // setUserTimeout does nothing where the system has no such option: yamux's
 // pings and the heartbeats notice a dead path as well.
-func setUserTimeout(syscall.RawConn) error { return nil }
+func setUserTimeout(syscall.RawConn, time.Duration) error { return nil }

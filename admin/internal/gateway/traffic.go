@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -176,10 +177,9 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, proto.WriteTimeout)
 	defer cancel()
-	done, err := enter(ctx, g.entering)
+	refused, err := g.leaves.Do(ctx, store.InstanceLeave{Tenant: s.Tenant, ID: s.Instance, Reason: "stopped"})
 	if err == nil {
-		err = g.opt.Fleet.LeaveInstance(ctx, s.Tenant, s.Instance, "stopped")
-		done()
+		err = refused
 	}
 	if err != nil {
 		g.log.Warn("an instance that stopped could not be taken off the list; its lease runs out", "instance_id", s.Instance, "err", err)

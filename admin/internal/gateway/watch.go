@@ -73,8 +73,12 @@ func (g *Gateway) look(s *Session) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
 	silence := now.Sub(s.lastBeat)
+	late := proto.HeartbeatTimeout
+	if s.pulse.every > 0 {
+		late += s.pulse.every
+	}
 	s.mu.Unlock()
-	if silence > proto.HeartbeatTimeout {
+	if silence > late {
 		s.close(fmt.Errorf("no heartbeat for %s", silence.Round(time.Second)))
 		return proto.HeartbeatTimeout
 	}

@@ -353,6 +353,12 @@ func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int)
 func (f fake) DeleteInstancesBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("instances", before, limit)
 }
+func (f fake) DeleteJoinTokenBootsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("boots", before, limit)
+}
+func (f fake) DeleteRefusalsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("refusals", before, limit)
+}
 
 func TestSweepingGoesOnAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -384,7 +390,7 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		deletions := map[string]int{}
-		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour}
+		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour}
 		s := New(Options{
 			Store: fake{delete: func(what string, before time.Time, limit int) (int64, error) {
 				mu.Lock()

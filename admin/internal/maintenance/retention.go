@@ -10,6 +10,10 @@ import (
 // deleteLimit bounds one deleting transaction.
 const deleteLimit = 1000
 
+// refusalRetention is how long it is known who was turned away: who looks for
+// an executor that does not come looks for it soon.
+const refusalRetention = 30 * 24 * time.Hour
+
 // housekeeping is the admin's own small timetable; nothing on a trigger's way
 // depends on it. The first round comes minutes after the start, so that it
 // does not compete with what an outage left behind; all nodes take part, each
@@ -34,6 +38,8 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"runs", s.opt.RunRetention, s.opt.Store.DeleteRunsBefore},
 		{"alerts", s.opt.RunRetention, s.opt.Store.DeleteAlertsBefore},
 		{"instances", s.opt.RunRetention, s.opt.Store.DeleteInstancesBefore}, // runs show their names
+		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Store.DeleteJoinTokenBootsBefore},
+		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Store.DeleteRefusalsBefore},
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
 		s.tellDeleted(ctx, r.what, total, err)

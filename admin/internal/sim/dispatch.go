@@ -73,14 +73,14 @@ func (n *node) verdicts(s *session, items []*proto.InventoryItem) []*proto.Inven
 	if len(held) == 0 {
 		return nil
 	}
-	settled, err := n.dispatch.SettleInventory(context.Background(), store.SettleInventoryParams{
+	settled := n.dispatch.SettleInventories(context.Background(), []store.SettleInventoryParams{{
 		Tenant: tenant, Executor: executorID, Instance: s.instance, Items: held,
-	})
-	if err != nil {
+	}})[0]
+	if settled.Err != nil {
 		return nil
 	}
-	verdicts := make([]*proto.InventoryVerdict, len(settled))
-	for i, v := range settled {
+	verdicts := make([]*proto.InventoryVerdict, len(settled.Verdicts))
+	for i, v := range settled.Verdicts {
 		if v == domain.VerdictGrant {
 			n.w.checkSent(n, n.w.db.find(held[i].ID))
 		}
@@ -124,14 +124,27 @@ func (n *node) takeBack(s *session) {
 	n.stir()
 }
 
-func (n *node) heartbeat(s *session, used int, reply func(ok bool)) {
+// longestRest is how long an instance that runs nothing rests at most (as in gateway).
+const longestRest = 20 * time.Second
+
+// heartbeat takes one. An instance that runs nothing may rest after every second of them.
+func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Duration)) {
 	s.heard, s.reported, s.doubt = n.w.now, used, false
 	s.forget()
 	n.flow(func() {
+		rest := time.Duration(0)
+		if n.w.faults.chance("rest "+n.name).IntN(2) == 0 && used == 0 && len(s.inflight) == 0 {
+			rest = longestRest
+		}
+		renewal := store.InstanceRenewal{ID: s.instance, Running: used, Quiet: max(0, rest-proto.HeartbeatInterval)}
 		ok, err := plain(n, "heartbeat", func(d *database) bool {
-			return len(d.renewInstances([]store.InstanceRenewal{{ID: s.instance, Running: used}}, proto.LeaseTTL)) > 0
+			return len(d.renewInstances([]store.InstanceRenewal{renewal}, proto.LeaseTTL)) > 0
 		})
-		reply(ok && err == nil)
+		if !ok || err != nil {
+			rest, renewal.Quiet = 0, 0
+		}
+		s.rest = renewal.Quiet
+		reply(ok && err == nil, rest)
 		if err == nil && !ok {
 			s.closeNode()
 		}

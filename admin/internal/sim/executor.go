@@ -170,11 +170,12 @@ func (e *executor) beat(s *session) {
 		return
 	}
 	s.seq++
+	s.last, s.resting, s.stirred = e.w.now, false, false
 	s.beats = append(s.beats, beat{s.seq, e.w.now})
 	seq, used, at := s.seq, e.machine.Load(), e.wall()
 	s.beatAt[seq] = at
 	s.send(&s.toNode, &s.node.actor, &s.nodeUp, "heartbeat", func() {
-		s.node.heartbeat(s, used, func(ok bool) {
+		s.node.heartbeat(s, used, func(ok bool, rest time.Duration) {
 			if ok {
 				s.leased = max(s.leased, seq)
 			}
@@ -184,13 +185,47 @@ func (e *executor) beat(s *session) {
 					known = known || s.beats[0].seq == seq
 					s.beats = s.beats[1:]
 				}
+				if known && seq == s.seq && rest > 0 && !s.stirred {
+					s.resting = true
+					e.beatIn(s, rest)
+				}
 				if known {
-					e.apply(e.machine.Renewed(s, at, ok))
+					longer := at
+					if rest > 0 {
+						longer = at.Add(rest - proto.HeartbeatInterval)
+						s.beatAt[seq] = longer
+					}
+					e.apply(e.machine.Renewed(s, longer, ok))
 				}
 			})
 		})
 	})
-	e.w.after(&e.actor, proto.HeartbeatInterval, func() { e.beat(s) })
+	e.beatIn(s, proto.HeartbeatInterval)
+}
+
+// beatIn sends the next heartbeat in d, and at no other time.
+func (e *executor) beatIn(s *session, d time.Duration) {
+	s.alarm++
+	alarm := s.alarm
+	e.w.after(&e.actor, d, func() {
+		if s.alarm == alarm {
+			e.beat(s)
+		}
+	})
+}
+
+// stir ends the rest of all sessions: something was offered.
+func (e *executor) stir() {
+	for _, s := range e.links {
+		if s == nil || !s.exUp {
+			continue
+		}
+		s.stirred = true
+		if s.resting {
+			s.resting = false
+			e.beatIn(s, max(0, s.last+proto.HeartbeatInterval-e.w.now))
+		}
+	}
 }
 
 // apply carries out what the machine decided.

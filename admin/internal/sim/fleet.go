@@ -47,8 +47,11 @@ func (d *database) renewInstances(list []store.InstanceRenewal, ttl time.Duratio
 		}
 		d.noteLapse(i, now)
 		i.Running, i.LastSeenAt = r.Running, now
-		if until := now.Add(ttl); until.After(i.LeaseUntil) {
+		if until := now.Add(ttl + r.Quiet); until.After(i.LeaseUntil) {
 			i.LeaseUntil = until
+		}
+		if d.rules.takeLease && r.Quiet == 0 {
+			i.LeaseUntil = now
 		}
 		renewed = append(renewed, r.ID)
 	}

@@ -30,13 +30,18 @@ type session struct {
 	reported int
 	heard    time.Duration // when the last heartbeat came
 	doubt    bool          // that was too long ago for more offers
+	rest     time.Duration // how much later than usual the next one may come
 
 	// The executor's side.
-	exUp   bool
-	seq    int64
-	beats  []beat              // without an answer
-	beatAt map[int64]time.Time // when each was sent, by the executor's clock; 0 is the registration
-	sentAt time.Duration
+	exUp    bool
+	seq     int64
+	beats   []beat              // without an answer
+	beatAt  map[int64]time.Time // when each was sent, by the executor's clock; 0 is the registration
+	sentAt  time.Duration
+	last    time.Duration // when the last heartbeat was sent
+	resting bool          // the node wants none for a while
+	stirred bool          // something was offered since the last one
+	alarm   uint64        // of the next one
 }
 
 type beat struct {

@@ -255,9 +255,9 @@ func (n *node) watch() {
 	for _, s := range slices.Clone(n.sessions) {
 		silence := n.w.now - s.heard
 		switch {
-		case silence > proto.HeartbeatTimeout:
+		case silence > proto.HeartbeatTimeout+s.rest:
 			s.closeNode()
-		case silence > proto.HeartbeatInterval+time.Second && !s.doubt:
+		case silence > proto.HeartbeatInterval+s.rest+time.Second && !s.doubt:
 			s.doubt = true
 			n.takeBack(s)
 		}

@@ -74,8 +74,20 @@ func (s *nodeStore) GrantOffers(_ context.Context, grants []store.GrantRequest) 
 	return plain(s.n, "grant", func(d *database) []store.GrantResult { return d.grant(grants) })
 }
 
-func (s *nodeStore) SettleInventory(_ context.Context, p store.SettleInventoryParams) ([]store.SettledItem, error) {
-	return ask(s.n, "settle", settleCall, func(d *database) ([]store.SettledItem, error) { return d.settle(p), nil })
+func (s *nodeStore) SettleInventories(_ context.Context, list []store.SettleInventoryParams) []store.SettledInventory {
+	out := make([]store.SettledInventory, len(list))
+	_, err := ask(s.n, "settle", settleCall, func(d *database) (bool, error) {
+		for i, p := range list {
+			out[i].Items = d.settle(p)
+		}
+		return true, nil
+	})
+	if err != nil {
+		for i := range out {
+			out[i] = store.SettledInventory{Err: err}
+		}
+	}
+	return out
 }
 
 func (s *nodeStore) GiveBackOffers(_ context.Context, items []store.GiveBack) ([]store.OfferResult, error) {

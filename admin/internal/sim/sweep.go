@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// settle is SettleInventory.
+// settle is SettleInventories of one.
 func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
 	now := d.clock()
 	out := make([]store.SettledItem, len(p.Items))

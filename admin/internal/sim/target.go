@@ -69,7 +69,10 @@ func (s *session) SendOffers(offers []store.OfferResult) {
 			LeaseSeq: s.leaseOf(attemptKey{e.ID, e.Fence}),
 		}
 	}
-	s.tell("offers", func() { s.ex.apply(s.ex.machine.Offers(s.ex.wall(), s, frames, s.ex.diskErr)) })
+	s.tell("offers", func() {
+		s.ex.apply(s.ex.machine.Offers(s.ex.wall(), s, frames, s.ex.diskErr))
+		s.ex.stir()
+	})
 }
 
 // leaseOf is what an offer carries as its lease.

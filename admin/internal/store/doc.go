@@ -31,6 +31,7 @@ type Store interface {
 	Fleet
 	Catalogue
 	Trust
+	Refusals
 	Jobs
 	Calendars
 	Scripts

@@ -74,10 +74,11 @@ type Executions interface {
 	// GrantOffers lets accepted offers start (arrow 4); an offer that may not
 	// start has Granted=false, which is no error.
 	GrantOffers(ctx context.Context, grants []GrantRequest) ([]GrantResult, error)
-	// SettleInventory compares what an instance holds with the executions of
-	// its executor (arrows 4 and 5), in the order of the items. Executions of
-	// others, and those that do not exist, are to be dropped.
-	SettleInventory(ctx context.Context, p SettleInventoryParams) ([]SettledItem, error)
+	// SettleInventories compares what instances hold with the executions of
+	// their executors (arrows 4 and 5), many in one transaction. Executions of
+	// others, and those that do not exist, are to be dropped. The answers are in
+	// the order of the list: one that cannot be settled keeps no other one out.
+	SettleInventories(ctx context.Context, list []SettleInventoryParams) []SettledInventory
 	// EndUnheld ends what the database calls running on an instance, and which
 	// the instance does not have, where the end may have been lost with commits
 	// (arrow 8): attempts that were offered before an operator accepted such a

@@ -24,9 +24,9 @@ type Fleet interface {
 	// list: one that cannot be written keeps no other one out. An error is
 	// everybody's: the database does not answer.
 	RegisterInstances(ctx context.Context, list []RegisterInstanceParams) ([]Registration, error)
-	// RenewInstances extends the leases of live instances by ttl from the
-	// database's now and writes their load; it returns the ids that it
-	// renewed. An instance that is gone is not renewed.
+	// RenewInstances extends the leases of live instances by ttl and their Quiet
+	// from the database's now and writes their load; it returns the ids that it
+	// renewed. An instance that is gone is not renewed. No lease is shortened.
 	RenewInstances(ctx context.Context, renewals []InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error)
 	// WakeInstances notes that parked instances of these executors, of any
 	// tenant, are wanted; those that are noted already stay as they are.
@@ -34,13 +34,16 @@ type Fleet interface {
 	// ListWanted returns those of the instances that are parked and wanted. A
 	// renewal that says that an instance is not parked forgets that it was wanted.
 	ListWanted(ctx context.Context, ids []domain.InstanceID) ([]domain.InstanceID, error)
-	// LeaveInstance ends an instance that stopped cleanly.
-	LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error
+	// LeaveInstances ends instances that stopped cleanly, in one transaction. It
+	// answers in the order of the list: nil, CodeNotFound, or why this one, or
+	// all, could not be written.
+	LeaveInstances(ctx context.Context, list []InstanceLeave) []error
 	// SupersedeBoots ends the leases of older boots of the executor at once,
 	// because their processes are dead. Executions whose results the
 	// taken-over journal may hold wake in Grace, when these had time to arrive,
 	// all others now.
-	SupersedeBoots(ctx context.Context, p SupersedeBootsParams) (ended []domain.InstanceID, err error)
+	// All of the list go in one transaction; the answers are in its order.
+	SupersedeBoots(ctx context.Context, list []SupersedeBootsParams) []SupersededBoots
 	// ExpireInstances marks at most limit instances gone whose lease ran out.
 	// Nothing happens when it is later than latest (zero = any), by which time
 	// the database's clock is not believed: CodeClockJump.
@@ -105,6 +108,28 @@ type InstanceRenewal struct {
 	Slots    int
 	Draining bool
 	Parked   bool
+	Refusing bool // it takes nothing for now: its journal cannot be written
+	// Quiet is how much longer than others its lease lasts, because its next
+	// heartbeat may come so much later; 0 for whoever runs something.
+	Quiet time.Duration
+}
+
+// InstanceLeave is one instance that stopped cleanly.
+type InstanceLeave struct {
+	Tenant domain.TenantID
+	ID     domain.InstanceID
+	Reason string
+}
+
+// LeaveInstance is LeaveInstances of one.
+func LeaveInstance(ctx context.Context, f Fleet, tenant domain.TenantID, id domain.InstanceID, reason string) error {
+	return f.LeaveInstances(ctx, []InstanceLeave{{tenant, id, reason}})[0]
+}
+
+// SupersededBoots are the instances that ended; Err is CodeUnavailable and the like.
+type SupersededBoots struct {
+	Ended []domain.InstanceID
+	Err   error
 }
 
 type SupersedeBootsParams struct {

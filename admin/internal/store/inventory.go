@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -21,6 +22,20 @@ type SettledItem struct {
 	// GivenBack: the execution is due again by this answer.
 	GivenBack bool
 	Execution domain.Execution // as it is now; zero when there is none for this executor
+}
+
+// SettledInventory is the answer to one inventory, in the order of its items.
+type SettledInventory struct {
+	Items []SettledItem
+	Err   error // CodeUnavailable, CodeRolledBack and the like
+}
+
+// SettleInventory is SettleInventories of one.
+func SettleInventory(ctx context.Context, s interface {
+	SettleInventories(ctx context.Context, list []SettleInventoryParams) []SettledInventory
+}, p SettleInventoryParams) ([]SettledItem, error) {
+	out := s.SettleInventories(ctx, []SettleInventoryParams{p})[0]
+	return out.Items, out.Err
 }
 
 // EndUnheldParams is an inventory that leaves nothing out.

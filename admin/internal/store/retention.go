@@ -22,4 +22,11 @@ type Retention interface {
 	DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteInstancesBefore removes instances that had gone before the instant.
 	DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteJoinTokenBootsBefore forgets which boots their tokens let in before
+	// the instant, but for those that have an instance: a process that lives, or
+	// went lately, is never counted as another use of its token.
+	DeleteJoinTokenBootsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteRefusalsBefore forgets who was turned away before the instant for the
+	// last time.
+	DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 }

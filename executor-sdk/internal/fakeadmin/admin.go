@@ -28,6 +28,9 @@ type Admin struct {
 	TLS    *tls.Config
 	// LeaseTTL and Heartbeat are announced; zero = the protocol's.
 	LeaseTTL, Heartbeat time.Duration
+	// Rest is what heartbeats of executors are answered with that run nothing and
+	// go by it; 0 = they beat as usual.
+	Rest time.Duration
 	// Refuse answers a hello with an error; nil = check the token.
 	Refuse func(*proto.ClientHello) *proto.Error
 	// Enroll answers a hello that asks for a certificate; nil = with nothing.

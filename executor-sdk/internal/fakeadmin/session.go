@@ -102,9 +102,11 @@ func (s *Session) readControl(reader *proto.Reader) {
 			if !s.admin.DenyLease.Load() {
 				s.leased.Store(body.Heartbeat.GetSeq())
 			}
-			_ = s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: &proto.HeartbeatAck{
-				Seq: body.Heartbeat.GetSeq(), NowMs: time.Now().UnixMilli(), LeaseRenewed: !s.admin.DenyLease.Load(),
-			}}})
+			ack := &proto.HeartbeatAck{Seq: body.Heartbeat.GetSeq(), NowMs: time.Now().UnixMilli(), LeaseRenewed: !s.admin.DenyLease.Load()}
+			if body.Heartbeat.GetPaced() && body.Heartbeat.GetRunning() == 0 {
+				ack.NextMs = s.admin.Rest.Milliseconds()
+			}
+			_ = s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: ack}})
 		case *proto.ControlToAdmin_Inventory:
 			s.judge(body.Inventory.GetItems())
 		case *proto.ControlToAdmin_Drain:

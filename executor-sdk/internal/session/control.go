@@ -14,21 +14,64 @@ import (
 // the answers to the last ones may be waiting to be read.
 const silence = 3
 
-// beat sends heartbeats: one at once, then one per interval, and in between
-// when the load has news or a question waits.
+// beat sends heartbeats: one at once, then one per interval, or later while the
+// node lets it rest, and in between when the load has news or a question waits.
 func (l *Link) beat(done <-chan struct{}) error {
-	ticker := time.NewTicker(l.interval)
-	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		if err := l.heartbeat(); err != nil {
 			return err
 		}
-		select {
-		case <-done:
-			return nil
-		case <-ticker.C:
-		case <-l.beatNow:
+		for due := false; !due; {
+			timer.Reset(time.Until(l.nextBeat()))
+			select {
+			case <-done:
+				return nil
+			case <-timer.C:
+				due = true
+			case <-l.beatNow:
+				due = true
+			case <-l.retime:
+			}
 		}
+	}
+}
+
+// nextBeat is when the next heartbeat is due.
+func (l *Link) nextBeat() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.restUntil.IsZero() {
+		return l.restUntil
+	}
+	return l.beatAt.Add(l.interval)
+}
+
+// rest is the node's leave to send no heartbeat for d, given for the last one.
+// It does not count when something was offered since. mu is held.
+func (l *Link) rest(d time.Duration) {
+	if d > 0 && !l.stirred {
+		l.restUntil = time.Now().Add(d)
+		l.retimeLocked()
+	}
+}
+
+// stir ends the rest, and that which may be on its way: something was offered.
+func (l *Link) stir() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stirred = true
+	if !l.restUntil.IsZero() {
+		l.restUntil = time.Time{}
+		l.retimeLocked()
+	}
+}
+
+func (l *Link) retimeLocked() {
+	select {
+	case l.retime <- struct{}{}:
+	default:
 	}
 }
 
@@ -36,14 +79,19 @@ func (l *Link) heartbeat() error {
 	if err := l.ask(); err != nil {
 		return err
 	}
+	l.mu.Lock()
+	// What is taken from here on may be missing in the load, and stirs later.
+	l.stirred = false
+	l.mu.Unlock()
 	m := l.events.Load()
-	m.Parked = l.isParked(l.node)
+	m.Parked, m.Paced = l.isParked(l.node), true
 	l.mu.Lock()
 	unanswered := len(l.sent)
 	l.seq++
 	m.Seq = l.seq
 	// The lease counts from here: before the bytes leave, not after.
 	now := time.Now()
+	l.beatAt, l.restUntil = now, time.Time{}
 	l.sent[m.Seq] = now
 	l.beats = append(l.beats, beatAt{m.Seq, now})
 	if last := len(l.beats) - 1; l.beats[last/2].at.Add(proto.LeaseTTL).Before(now) {
@@ -56,21 +104,26 @@ func (l *Link) heartbeat() error {
 	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
 }
 
-// beatAt says when a heartbeat was sent.
+// beatAt says when a heartbeat was sent, or with a longer lease, how much later
+// one would have been that renewed it for the usual time.
 type beatAt struct {
 	seq int64
 	at  time.Time
 }
 
-// LeaseFrom implements runner.Link. Heartbeats older than a lease are
+// LeaseFrom implements runner.Link, by beatAt. Heartbeats older than a lease are
 // forgotten.
 func (l *Link) LeaseFrom(seq int64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i, ok := slices.BinarySearchFunc(l.beats, seq, func(b beatAt, seq int64) int { return cmp.Compare(b.seq, seq) }); ok {
+	if i, ok := l.beatLocked(seq); ok {
 		return l.beats[i].at
 	}
 	return time.Time{}
+}
+
+func (l *Link) beatLocked(seq int64) (i int, ok bool) {
+	return slices.BinarySearchFunc(l.beats, seq, func(b beatAt, seq int64) int { return cmp.Compare(b.seq, seq) })
 }
 
 func (l *Link) sendControl(m *proto.ControlToAdmin) error {
@@ -160,12 +213,21 @@ func (l *Link) readControl(<-chan struct{}) error {
 }
 
 func (l *Link) acknowledged(ack *proto.HeartbeatAck) {
+	extra := time.Duration(max(0, ack.GetLeaseExtraMs())) * time.Millisecond
 	l.mu.Lock()
 	sentAt, ok := l.sent[ack.GetSeq()]
+	// A lease that lasts longer is one that was renewed so much later.
+	sentAt = sentAt.Add(extra)
+	if i, known := l.beatLocked(ack.GetSeq()); known && ack.GetLeaseRenewed() {
+		l.beats[i].at = sentAt
+	}
 	for seq := range l.sent {
 		if seq <= ack.GetSeq() {
 			delete(l.sent, seq)
 		}
+	}
+	if ack.GetSeq() == l.seq {
+		l.rest(time.Duration(ack.GetNextMs()) * time.Millisecond)
 	}
 	l.mu.Unlock()
 	if ok {

@@ -112,8 +112,8 @@ func (f *Fleet) connect(ctx context.Context, t *target, address string) (*Link, 
 	link := &Link{
 		address: address, node: hello.GetNodeId(), id: hello.GetSessionId(),
 		events: f.options.Events, logger: f.options.Logger.With("node", hello.GetNodeId()), conn: conn,
-		outbox: newOutbox(), beatNow: make(chan struct{}, 1), onNodes: f.setNodes,
-		onWake: f.wake, onOffers: f.active, isParked: f.parkedAt,
+		outbox: newOutbox(), beatNow: make(chan struct{}, 1), retime: make(chan struct{}, 1), onNodes: f.setNodes,
+		onWake: f.wake, onOffers: f.offered, isParked: f.parkedAt,
 		sent: map[int64]time.Time{},
 	}
 	if !f.claim(t, link) {

@@ -73,6 +73,16 @@ func (f *Fleet) wake() {
 
 func (f *Fleet) wakeLocked() { f.parked, f.activeAt = "", time.Now() }
 
+// offered notes that something was offered: no session rests.
+func (f *Fleet) offered() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.activeAt = time.Now()
+	for _, l := range f.ready {
+		l.stir()
+	}
+}
+
 // active notes that there is something to do.
 func (f *Fleet) active() {
 	f.mu.Lock()

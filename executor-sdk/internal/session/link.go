@@ -71,6 +71,7 @@ type Link struct {
 	interval  time.Duration // between heartbeats
 	outbox    *outbox
 	beatNow   chan struct{} // capacity 1: send a heartbeat at once; nobody closes it
+	retime    chan struct{} // capacity 1: the next heartbeat is due at another time; nobody closes it
 	onNodes   func([]*proto.Node)
 	onWake    func()
 	onOffers  func()
@@ -87,6 +88,10 @@ type Link struct {
 	beats []beatAt            // all of them, by number, but for old ones
 	seq   int64
 	err   error // why the session ended; the first one counts
+
+	beatAt    time.Time // when the last heartbeat was sent
+	restUntil time.Time // the node wants none before; zero = it has not said so
+	stirred   bool      // something was offered since the last one, to this session or another
 }
 
 // Node returns the id of the node at the other end.
@@ -283,8 +288,8 @@ func (l *Link) readCommand(<-chan struct{}) error {
 		}
 		switch body := m.GetBody().(type) {
 		case *proto.CommandToExecutor_Offers:
-			l.onOffers()
 			l.events.Offers(l, body.Offers.GetOffers())
+			l.onOffers() // heartbeats that it asks for know of them
 		case *proto.CommandToExecutor_Grants:
 			l.events.Grants(l, body.Grants.GetGrants())
 		case *proto.CommandToExecutor_Cancels:

@@ -139,6 +139,9 @@ totals.declared = { executor: totals.executor, ownership: 'propose', removal: 'd
 export const proposals = [{
   id: newId(), name: totals.name, executor: totals.executor, job: { id: totals.id, name: totals.name }, state: 'pending', hash: 'h2', version: '2.5.0-rc.1',
   proposedAt: iso(now - HOUR), decidedAt: null, decidedBy: '', proposed: { ...totals, timeout: '2m' }, changes: [{ field: 'timeout', from: totals.timeout, to: '2m' }],
+}, {
+  id: newId(), name: 'noon-report', executor: totals.executor, job: null, state: 'pending', hash: 'h3', version: '2.5.0-rc.1',
+  proposedAt: iso(now - HOUR), decidedAt: null, decidedBy: '', proposed: { ...totals, name: 'noon-report', timeout: '10m', retry: { ...totals.retry, maxAttempts: 4 } }, changes: [],
 }]
 
 export const users = [

@@ -4,6 +4,7 @@
 // becomes an ApiError.
 import createClient from 'openapi-fetch'
 import { reportReachable, reportServerDate } from '../lib/connection'
+import { losesNumbers, parseJson, writeJson } from '../lib/json'
 import { ApiError, isApiError, problemOf } from './problem'
 import type { paths } from './schema'
 import { ensureSession, getSession, isExpiring, refreshSession, setSession } from './session'
@@ -15,6 +16,7 @@ export const http = createClient<paths>({
   // Outside a browser (tests) there is no page to be relative to.
   baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin,
   fetch: (request) => transport(request),
+  bodySerializer: (body: unknown) => writeJson(body),
   credentials: 'same-origin',
 })
 
@@ -24,11 +26,15 @@ interface Answer<T> {
   response: Response
 }
 
+/** Bodies with numbers that openapi-fetch, which reads by JSON.parse, would change. */
+const exact = new WeakMap<Response, string>()
+
 /** The data of an answer; throws an ApiError for every other outcome. */
 export async function take<T>(answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer
-  if (!response.ok) throw problemOf(response, error)
-  return data as T
+  const body = exact.get(response)
+  if (!response.ok) throw problemOf(response, body ? parseJson(body) : error)
+  return (body ? parseJson(body) : data) as T
 }
 
 /** Leaves out what is not set, so that it does not become an empty filter. */
@@ -74,10 +80,17 @@ async function once(request: Request): Promise<Response> {
     const res = await fetch(request)
     reportReachable(true)
     reportServerDate(res.headers.get('Date'))
+    await keepExact(res)
     return res
   } catch (err) {
     if (request.signal.aborted) throw err
     reportReachable(false)
     throw new ApiError({ status: 0, code: 'network', detail: err instanceof Error ? err.message : String(err) })
   }
+}
+
+async function keepExact(res: Response): Promise<void> {
+  if (!/\bjson\b/.test(res.headers.get('Content-Type') ?? '')) return
+  const text = await res.clone().text()
+  if (losesNumbers(text)) exact.set(res, text)
 }

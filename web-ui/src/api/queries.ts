@@ -34,6 +34,9 @@ const list = <T>(key: readonly unknown[], load: (signal: AbortSignal) => Promise
     placeholderData: keepPreviousData,
   })
 
+/** For a draft, which stands on what was read once: polling would move it away under the person's hands. */
+export const readOnce = <T extends object>(options: T) => ({ ...options, refetchInterval: false as const, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
+
 export const queries = {
   me: () => queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => api.me(signal), staleTime: 60_000 }),
   version: () => queryOptions({ queryKey: ['version'], queryFn: ({ signal }) => api.version(signal), staleTime: Infinity }),

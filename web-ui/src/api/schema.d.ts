@@ -389,8 +389,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which executors this node has turned away, and why
-         * @description What they say of themselves is not proven. Kept in memory.
+         * Which executors the nodes have turned away, and why
+         * @description What they say of themselves is not proven. Nodes write it down together, every 2 s and a bounded number each time, so that strangers are no load for the database: while very many come, some are counted without their names or later.
          */
         get: operations["list-refusals"];
         put?: never;
@@ -2126,7 +2126,7 @@ export interface components {
         ExplanationStep: {
             /** Format: date-time */
             at: string;
-            /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, or of a run with shards: part, before, spread, after, part_ended */
+            /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended */
             code: string;
             text: components["schemas"]["Bilingual"];
         };
@@ -2236,7 +2236,7 @@ export interface components {
             instance: components["schemas"]["Ref"];
             text: components["schemas"]["Bilingual"];
             /** @enum {string} */
-            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "full" | "has_room";
+            verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "refusing" | "full" | "has_room";
         };
         Job: {
             alert: components["schemas"]["Alert"];
@@ -2867,7 +2867,7 @@ export interface components {
         Refusal: {
             /** @description As the process was told: bad_token, token_expired, wrong_executor, certificate_required, bad_certificate, denied, version_unsupported, flapping, limit_reached, not_registered, malformed; or flood */
             code: string;
-            /** @description The executor that it said it belongs to */
+            /** @description The executor that it said it belongs to; empty also for several, when an address uses too many names */
             executor: string;
             /**
              * Format: date-time
@@ -2878,16 +2878,17 @@ export interface components {
             instance: string;
             /** Format: date-time */
             lastAt: string;
+            /** @description Of the last time */
             message: string;
-            /** @description Its address; of IPv6 the network of 64 bits */
+            /** @description The node that turned it away last */
+            node: string;
+            /** @description Its address; of IPv6 the network of 64 bits; empty: several, counted together because there were too many */
             remote: string;
             /** Format: int64 */
             times: number;
         };
         Refusals: {
-            /** @description Of the node that answers; each knows its own only, since it started */
-            bootId: string;
-            /** @description The last one first; no more than 200 */
+            /** @description The last one first; no more than 500 are kept, for 30 days */
             items: components["schemas"]["Refusal"][];
             /**
              * Format: int64

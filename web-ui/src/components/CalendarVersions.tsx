@@ -5,43 +5,31 @@ import { queries } from '../api/queries'
 import type { Calendar, Weekday } from '../api/types'
 import { diffCalendars, type CalendarChange } from '../lib/calendar'
 import { localZone } from '../lib/time'
-import { ErrorState } from './States'
-import { AbsoluteTime } from './TimeText'
+import { Version, Versions } from './Versions'
 
 const SHOWN = 12
 
 export function CalendarVersions({ calendar }: { calendar: Calendar }) {
   const { t } = useTranslation()
   const versions = useQuery(queries.calendarVersions(calendar.id, calendar.version))
-  if (versions.error && !versions.data) return <ErrorState error={versions.error} onRetry={() => void versions.refetch()} />
-  if (!versions.data) return <span className="skeleton" style={{ height: 80, width: '100%' }} />
-  const { items, nextCursor } = versions.data
-  // What the oldest one on the list changed cannot be said when there are more.
-  const shown = nextCursor === null ? items : items.slice(0, -1)
   return (
-    <section className="card flush" aria-label={t('calendars.versions')}>
-      <div className="card-head">
-        <h2>{t('calendars.versions')}</h2>
-      </div>
-      {shown.map((item, i) => {
-        const older = items[i + 1]
-        return (
-          <div key={item.version} className="version">
-            <div className="card-head">
-              <h3>{t('calendars.versionTitle', { n: item.version })}</h3>
-              <span className="muted">
-                {t('calendars.versionBy', { who: item.createdBy })} · <AbsoluteTime at={item.createdAt} />
-              </span>
-            </div>
-            {older ? (
-              <Changes changes={diffCalendars(older.spec, item.spec, item.spec.zone || localZone)} />
-            ) : (
-              <p className="muted changes">{t('calendars.versionFirst')}</p>
-            )}
-          </div>
-        )
-      })}
-    </section>
+    <Versions title={t('calendars.versions')} list={versions}>
+      {({ items, nextCursor }) =>
+        // What the oldest one on the list changed cannot be said when there are more.
+        (nextCursor === null ? items : items.slice(0, -1)).map((item, i) => {
+          const older = items[i + 1]
+          return (
+            <Version key={item.version} title={t('calendars.versionTitle', { n: item.version })} who={item.createdBy} at={item.createdAt}>
+              {older ? (
+                <Changes changes={diffCalendars(older.spec, item.spec, item.spec.zone || localZone)} />
+              ) : (
+                <p className="muted changes">{t('calendars.versionFirst')}</p>
+              )}
+            </Version>
+          )
+        })
+      }
+    </Versions>
   )
 }
 

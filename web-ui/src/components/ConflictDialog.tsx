@@ -5,8 +5,10 @@ import { Button, Modal, Radio } from 'antd'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Job, JobWrite } from '../api/types'
-import { conflicts, merge, showValue, type Choice } from '../lib/diff'
+import { conflicts, merge, type Choice } from '../lib/diff'
 import { writeOf } from '../lib/jobForm'
+import { settingText } from '../lib/jobWords'
+import { SettingName } from './FieldDiffTable'
 import { RelativeTime } from './TimeText'
 
 interface Props {
@@ -67,8 +69,8 @@ export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props
               {list.map((one) => (
                 <tr key={one.path} role="row">
                   <td role="cell" className="card-title">
-                    <span className="mono">{one.path}</span>
-                    <div className="muted small">{t('jobs.conflict.was', { value: showValue(one.base) })}</div>
+                    <SettingName path={one.path} />
+                    <div className="muted small">{t('jobs.conflict.was', { value: settingText(one.path, one.base, t) })}</div>
                   </td>
                   {(['mine', 'theirs'] as const).map((side) => (
                     <td key={side} role="cell" data-label={t(`jobs.conflict.${side}`)}>
@@ -77,7 +79,7 @@ export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props
                         onChange={() => setChosen((before) => ({ ...before, [one.path]: side }))}
                         aria-label={`${t('jobs.conflict.choose', { field: one.path })}: ${t(`jobs.conflict.${side}`)}`}
                       >
-                        <span className="mono">{showValue(one[side])}</span>
+                        {settingText(one.path, one[side], t)}
                       </Radio>
                     </td>
                   ))}

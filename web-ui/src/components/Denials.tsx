@@ -7,8 +7,9 @@ import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Denial, Id, Instance } from '../api/types'
 import { useShowError } from './hooks'
+import { ByWhom } from './ByWhom'
 import { ResourceTable, type Column } from './ResourceTable'
-import { RelativeTime } from './TimeText'
+import { useDanger } from './useDanger'
 
 const refresh = (id: Id) => void queryClient.invalidateQueries({ queryKey: queries.executor(id).queryKey })
 
@@ -42,11 +43,7 @@ export function Denials({ executorId }: { executorId: Id }) {
     {
       key: 'by',
       title: t('field.created'),
-      render: (one) => (
-        <span>
-          {one.createdBy} · <RelativeTime at={one.createdAt} />
-        </span>
-      ),
+      render: (one) => <ByWhom who={one.createdBy} at={one.createdAt} />,
     },
     {
       key: 'actions',
@@ -83,13 +80,12 @@ export function Denials({ executorId }: { executorId: Id }) {
 /** Ends the sessions of one process and keeps it out. */
 export function DenyButton({ executorId, instance }: { executorId: Id; instance: Instance }) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
-  const showError = useShowError()
+  const danger = useDanger()
   const reason = useRef('')
   const { name } = instance
   const ask = () => {
     reason.current = ''
-    modal.confirm({
+    danger({
       title: t('denials.denyTitle', { name }),
       content: (
         <div className="stack">
@@ -97,19 +93,10 @@ export function DenyButton({ executorId, instance }: { executorId: Id; instance:
           <Input aria-label={t('denials.reason')} placeholder={t('denials.reason')} maxLength={1000} onChange={(event) => (reason.current = event.target.value)} />
         </div>
       ),
-      okText: t('denials.deny'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
-      onOk: async () => {
-        try {
-          await api.createDenial(executorId, { instanceId: instance.id, reason: reason.current.trim() })
-          message.success(t('denials.denied', { name }))
-          refresh(executorId)
-        } catch (err) {
-          showError(err)
-        }
-      },
+      action: t('denials.deny'),
+      work: () => api.createDenial(executorId, { instanceId: instance.id, reason: reason.current.trim() }),
+      done: t('denials.denied', { name }),
+      after: () => refresh(executorId),
     })
   }
   return (

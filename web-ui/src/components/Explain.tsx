@@ -9,7 +9,7 @@ import { onOurClock } from '../lib/why'
 import { useLang } from './hooks'
 import { VerdictChip } from './StateChip'
 
-const SIGNS: Record<StepKind, string> = { planned: '◷', claimed: '✎', offered: '→', granted: '✓', started: '▶', finished: '■', delayed: '‖', returned: '↩', part: '◇', before: '◇', spread: '◆', after: '◇', part_ended: '□' }
+const SIGNS: Record<StepKind, string> = { planned: '◷', claimed: '✎', offered: '→', granted: '✓', started: '▶', finished: '■', delayed: '‖', stop_asked: '⊗', returned: '↩', part: '◇', before: '◇', spread: '◆', after: '◇', part_ended: '□' }
 
 export function ExplainSummary({ explanation }: { explanation: Explanation }) {
   const lang = useLang()

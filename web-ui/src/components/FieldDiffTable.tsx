@@ -1,17 +1,27 @@
 import { useTranslation } from 'react-i18next'
-import { showValue, type FieldDiff } from '../lib/diff'
+import type { FieldDiff } from '../lib/diff'
+import { settingLabel, settingText } from '../lib/jobWords'
 
-/** Field, before, after: one row per changed field. */
-export function FieldDiffTable({ diff, label }: { diff: FieldDiff[]; label: string }) {
+interface Props {
+  diff: FieldDiff[]
+  label: string
+  /** What the two sides are; default: before and after. */
+  sides?: { before: string; after: string }
+}
+
+/** The two sides of each setting that differs, beside each other. */
+export function FieldDiffTable({ diff, label, sides }: Props) {
   const { t } = useTranslation()
+  const before = sides?.before ?? t('jobs.revisions.before')
+  const after = sides?.after ?? t('jobs.revisions.after')
   return (
     <div className="table-wrap">
       <table className="table diff" role="table" aria-label={label}>
         <thead role="rowgroup">
           <tr role="row">
-            {(['field', 'before', 'after'] as const).map((key) => (
-              <th key={key} role="columnheader" scope="col">
-                {t(`jobs.revisions.${key}`)}
+            {[t('jobs.revisions.field'), before, after].map((head) => (
+              <th key={head} role="columnheader" scope="col">
+                {head}
               </th>
             ))}
           </tr>
@@ -19,19 +29,31 @@ export function FieldDiffTable({ diff, label }: { diff: FieldDiff[]; label: stri
         <tbody role="rowgroup">
           {diff.map((one) => (
             <tr key={one.path} role="row">
-              <td role="cell" className="mono card-title">
-                {one.path}
+              <td role="cell" className="card-title">
+                <SettingName path={one.path} />
               </td>
-              <td role="cell" className="mono was" data-label={t('jobs.revisions.before')}>
-                {showValue(one.before)}
+              <td role="cell" className="was" data-label={before}>
+                {settingText(one.path, one.before, t)}
               </td>
-              <td role="cell" className="mono now" data-label={t('jobs.revisions.after')}>
-                {showValue(one.after)}
+              <td role="cell" className="now" data-label={after}>
+                {settingText(one.path, one.after, t)}
               </td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  )
+}
+
+/** As the form calls it, and as API and command line do. */
+export function SettingName({ path }: { path: string }) {
+  const { t } = useTranslation()
+  const label = settingLabel(path, t)
+  if (!label) return <span className="mono">{path}</span>
+  return (
+    <>
+      {label} <span className="mono muted small">{path}</span>
+    </>
   )
 }

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { queries } from '../api/queries'
 import type { Handler } from '../api/types'
 import type { JobFields } from '../lib/jobForm'
+import { writeJson } from '../lib/json'
 import { exampleOf } from './JsonEditor'
 
 /** The catalogue of the executor that the form has chosen. */
@@ -54,9 +55,9 @@ export function SchemaHint({ handler }: { handler: Handler }) {
     <details>
       <summary>{t('jobs.form.schema')}</summary>
       <pre className="code-block" style={{ margin: '6px 0' }} tabIndex={0} role="region" aria-label={t('jobs.form.schema')}>
-        {JSON.stringify(handler.inputSchema, null, 2)}
+        {writeJson(handler.inputSchema, 2)}
       </pre>
-      <Button size="small" onClick={() => form.setFieldValue('inputText', JSON.stringify(exampleOf(handler.inputSchema), null, 2))}>
+      <Button size="small" onClick={() => form.setFieldValue('inputText', writeJson(exampleOf(handler.inputSchema), 2))}>
         {t('jobs.form.fillExample')}
       </Button>
     </details>

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Handler } from '../api/types'
 import { canShow, readSchema } from '../lib/inputSchema'
+import { sameJson, writeJson } from '../lib/json'
 import { JsonEditor, parseInput } from './JsonEditor'
 import { misfitText } from './Misfits'
 import { SchemaForm, type Refused } from './SchemaForm'
@@ -35,7 +36,7 @@ export function InputEditor({ label, schema, value: text = '', onChange, id = 'i
   const value = parsed.ok ? (parsed.value ?? {}) : undefined
   const shows = root !== undefined && parsed.ok && canShow(root, value)
   const form = shows && !asJson
-  const complaints = refused && parsed.ok && JSON.stringify(refused.value ?? {}) === JSON.stringify(value) ? refused.items : []
+  const complaints = refused && parsed.ok && sameJson(refused.value ?? {}, value) ? refused.items : []
   const invalid = !parsed.ok || complaints.length > 0
   return (
     <div role="group" aria-label={label}>
@@ -57,7 +58,7 @@ export function InputEditor({ label, schema, value: text = '', onChange, id = 'i
       </div>
       {root && parsed.ok && !shows && <Alert type="info" showIcon style={{ marginBottom: 8 }} title={t('schemaForm.cannotShow')} />}
       {form ? (
-        <SchemaForm id={id} root={root} value={value} refused={refused} onChange={(next) => onChange?.(JSON.stringify(next, null, 2))} />
+        <SchemaForm id={id} root={root} value={value} refused={refused} onChange={(next) => onChange?.(writeJson(next, 2))} />
       ) : (
         <Form.Item
           validateStatus={invalid ? 'error' : undefined}

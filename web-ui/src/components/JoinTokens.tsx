@@ -2,7 +2,7 @@
 // program, see the instance arrive.
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Alert, App, Button, Form, Input, InputNumber, Modal, Select } from 'antd'
+import { Alert, Button, Form, Input, InputNumber, Modal, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -14,6 +14,7 @@ import { useShowError } from './hooks'
 import { ResourceTable, type Column } from './ResourceTable'
 import { Blank } from './States'
 import { RelativeTime } from './TimeText'
+import { useDanger } from './useDanger'
 
 const DAY_MS = 86_400_000
 
@@ -34,29 +35,19 @@ export function useExpiryOptions() {
 
 export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
-  const showError = useShowError()
+  const danger = useDanger()
   const [creating, setCreating] = useState(false)
   const tokens = useQuery(queries.joinTokens(executor.id))
   const refresh = () => void queryClient.invalidateQueries({ queryKey: queries.joinTokens(executor.id).queryKey })
 
   const revoke = (token: JoinToken) =>
-    modal.confirm({
+    danger({
       title: t('tokens.revokeTitle'),
       content: t('tokens.revokeHelp'),
-      okText: t('tokens.revoke'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
-      onOk: async () => {
-        try {
-          await api.deleteJoinToken(executor.id, token.id)
-          message.success(t('tokens.revoked'))
-          refresh()
-        } catch (err) {
-          showError(err)
-        }
-      },
+      action: t('tokens.revoke'),
+      work: () => api.deleteJoinToken(executor.id, token.id),
+      done: t('tokens.revoked'),
+      after: refresh,
     })
   const columns: Column<JoinToken>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => one.name || <span className="mono">{one.id}</span> },

@@ -2,6 +2,7 @@
 // pages that show one; until then, and if it cannot be loaded, a text area
 // does the same work.
 import { lazy, Suspense, Component, type ReactNode } from 'react'
+import { JsonText, parseJson, writeJson } from '../lib/json'
 
 const Editor = lazy(() => import('./JsonEditorInner'))
 
@@ -55,14 +56,19 @@ export function JsonEditor(props: JsonEditorProps) {
 export function parseInput(text: string): { ok: true; value: unknown } | { ok: false; message: string } {
   if (text.trim() === '') return { ok: true, value: null }
   try {
-    return { ok: true, value: JSON.parse(text) as unknown }
+    return { ok: true, value: parseJson(text) }
   } catch (err) {
     return { ok: false, message: err instanceof Error ? err.message : String(err) }
   }
 }
 
+/** What is sent of the editor's text: just that. */
+export function writtenInput(text: string): unknown {
+  return text.trim() === '' ? null : new JsonText(text.trim())
+}
+
 export function inputText(value: unknown): string {
-  return value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
+  return value === null || value === undefined ? '' : writeJson(value, 2)
 }
 
 type Schema = { type?: string | string[]; properties?: Record<string, Schema>; default?: unknown; examples?: unknown[]; enum?: unknown[]; items?: Schema; format?: string }

@@ -4,8 +4,8 @@ import type { ReactNode } from 'react'
 interface Props {
   title: string
   help: string
-  /** Look at what the other person wrote, if that has a page. */
-  look?: ReactNode
+  /** A way to what the other person wrote. */
+  look: ReactNode
   action: string
   busy: boolean
   onAction: () => void

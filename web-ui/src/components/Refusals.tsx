@@ -41,7 +41,7 @@ export function Refusals() {
           ) : (
             <strong>{t('refusals.unnamed')}</strong>
           )}
-          <div className="muted small mono">{[one.instance, one.remote].filter(Boolean).join(' · ')}</div>
+          <div className="muted small mono">{[one.instance, one.remote || t('refusals.several'), one.node && t('refusals.at', { node: one.node })].filter(Boolean).join(' · ')}</div>
         </div>
       ),
     },

@@ -9,15 +9,16 @@ import { refreshJobs } from '../api/queries'
 import type { RunDetail } from '../api/types'
 import { useShowError } from './hooks'
 import { InputEditor, useHandler } from './InputEditor'
-import { inputText, parseInput } from './JsonEditor'
-import { Misfits } from './Misfits'
+import { inputText, parseInput, writtenInput } from './JsonEditor'
 import type { Refused } from './SchemaForm'
+import { useUnfit } from './useUnfit'
 
 export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message, modal } = App.useApp()
+  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
+  const meant = useUnfit()
   const handler = useHandler(run.executor.id, run.handler)
   const original = inputText(run.input)
   const [text, setText] = useState(original)
@@ -28,7 +29,7 @@ export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => v
     if (!parsed.ok) return
     setBusy(true)
     try {
-      const next = await api.retryRun(run.id, text === original ? {} : { input: parsed.value }, allowUnfit)
+      const next = await api.retryRun(run.id, text === original ? {} : { input: writtenInput(text) }, allowUnfit)
       message.success(t('runs.detail.retried', { id: next.id }))
       refreshJobs()
       onClose()
@@ -37,14 +38,7 @@ export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => v
       setBusy(false)
       if (!isApiError(err, 'unfit_input')) return showError(err)
       setRefused({ value: parsed.value, items: err.items })
-      const anyway = await modal.confirm({
-        title: t('jobs.form.unfitTitle', { name: run.handler }),
-        content: <Misfits items={err.items} />,
-        okText: t('jobs.run.anyway'),
-        cancelText: t('action.back'),
-        autoFocusButton: 'cancel',
-      })
-      if (anyway) await submit(true)
+      if (await meant(run.handler, err.items, t('jobs.run.anyway'))) await submit(true)
     }
   }
   return (

@@ -1,9 +1,11 @@
 import { Link, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
+import { useDocumentTitle } from './hooks'
 import { Blank, ErrorState } from './States'
 
 export function NotFoundPage() {
   const { t } = useTranslation()
+  useDocumentTitle(t('notFound.title'))
   return (
     <main className="main">
       <Blank title={t('notFound.title')} help={t('notFound.help')}>

@@ -14,15 +14,16 @@ import { wireDuration } from '../lib/duration'
 import { randomKey } from '../lib/misc'
 import { loadFlag, saveFlag } from '../lib/prefs'
 import { useShowError } from './hooks'
-import { Misfits } from './Misfits'
 import { InputEditor, useHandler } from './InputEditor'
-import { inputText, parseInput } from './JsonEditor'
+import { inputText, parseInput, writtenInput } from './JsonEditor'
 import type { Refused } from './SchemaForm'
+import { useUnfit } from './useUnfit'
 
 export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
-  const { notification, modal } = App.useApp()
+  const { notification } = App.useApp()
   const showError = useShowError()
+  const meant = useUnfit()
   const navigate = useNavigate()
   const [key] = useState(randomKey)
   const [edited, setEdited] = useState<string>()
@@ -46,7 +47,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
     saveFlag('follow', follow)
     try {
       // An untouched input is left out: the server takes the job's own.
-      const body = { ...(edited === undefined ? {} : { input: parsed.value }), instanceId, note: note.trim() || undefined }
+      const body = { ...(edited === undefined ? {} : { input: writtenInput(text) }), instanceId, note: note.trim() || undefined }
       const run = await api.runJob(job.id, body, key, allowUnfit)
       refreshJobs()
       onClose()
@@ -60,14 +61,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
       setBusy(false)
       if (!isApiError(err, 'unfit_input')) return showError(err)
       setRefused({ value: parsed.value, items: err.items })
-      const anyway = await modal.confirm({
-        title: t('jobs.form.unfitTitle', { name: job.handler }),
-        content: <Misfits items={err.items} />,
-        okText: t('jobs.run.anyway'),
-        cancelText: t('action.back'),
-        autoFocusButton: 'cancel',
-      })
-      if (anyway) await submit(true)
+      if (await meant(job.handler, err.items, t('jobs.run.anyway'))) await submit(true)
     }
   }
   return (

@@ -14,13 +14,13 @@ import { useDebounced, useErrorText, useLang } from './hooks'
 const FIRES = 10
 const TYPING_MS = 200
 
-function usePreview(spec: ScheduleSpec | undefined) {
+function usePreview(spec: ScheduleSpec | undefined, fires = FIRES) {
   const text = JSON.stringify(spec ?? null)
   const settled = useDebounced(text, TYPING_MS)
   const asked = useMemo(() => JSON.parse(settled) as ScheduleSpec | null, [settled])
   const query = useQuery({
-    queryKey: ['preview', settled],
-    queryFn: ({ signal }) => api.previewSchedule(asked as ScheduleSpec, FIRES, signal),
+    queryKey: ['preview', settled, fires],
+    queryFn: ({ signal }) => api.previewSchedule(asked as ScheduleSpec, fires, signal),
     enabled: asked !== null && asked.kind !== 'none',
     staleTime: 10_000,
     placeholderData: keepPreviousData,
@@ -35,11 +35,11 @@ export function useCronFault(spec: ScheduleSpec | undefined): { expr: string; fa
   return { expr: asked?.expr ?? '', fault: spec?.kind === 'cron' ? fault : undefined }
 }
 
-export function SchedulePreview({ spec }: { spec: ScheduleSpec | undefined }) {
+export function SchedulePreview({ spec, fires }: { spec: ScheduleSpec | undefined; fires?: number }) {
   const { t } = useTranslation()
   const lang = useLang()
   const errorText = useErrorText()
-  const { query, spec: asked } = usePreview(spec)
+  const { query, spec: asked } = usePreview(spec, fires)
   if (spec?.kind === 'none') return <p className="muted">{t('jobs.preview.none')}</p>
   if (!spec || !asked) return <p className="muted">{t('jobs.preview.waiting')}</p>
   if (query.error) {

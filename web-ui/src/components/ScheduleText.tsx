@@ -4,8 +4,8 @@ import { wireDuration } from '../lib/duration'
 import { formatInstant } from '../lib/time'
 import { useLang } from './hooks'
 
-/** A schedule in one cell: the expression, its zone, and the sentence below. */
-export function ScheduleText({ schedule }: { schedule: Schedule }) {
+/** A schedule in one cell: the expression, and the sentence below unless it stands elsewhere; its zone once. */
+export function ScheduleText({ schedule, brief = false }: { schedule: Schedule; brief?: boolean }) {
   const { t } = useTranslation()
   const lang = useLang()
   if (schedule.kind === 'none') return <span className="muted">{t('jobs.list.noSchedule')}</span>
@@ -17,12 +17,12 @@ export function ScheduleText({ schedule }: { schedule: Schedule }) {
     instants: `${schedule.instants?.length ?? 0} ×`,
     daily_window: `${schedule.windowFrom ?? ''}–${schedule.windowTo ?? ''}`,
   }[schedule.kind]
-  const sentence = schedule.text?.[lang]
+  const sentence = schedule.kind === 'cron' && !brief ? schedule.text?.[lang] : undefined
   return (
     <div style={{ maxWidth: 300 }}>
       <span className={schedule.kind === 'fixed_rate' ? '' : 'mono'}>{short}</span>{' '}
-      {schedule.kind !== 'fixed_rate' && <span className="muted small">{schedule.zone}</span>}
-      {sentence && schedule.kind === 'cron' && <div className="muted small">{sentence}</div>}
+      {schedule.kind !== 'fixed_rate' && !sentence?.includes(schedule.zone) && <span className="muted small">{schedule.zone}</span>}
+      {sentence && <div className="muted small">{sentence}</div>}
     </div>
   )
 }

@@ -16,6 +16,7 @@ import {
   type ObjectField,
   type TextField,
 } from '../lib/inputSchema'
+import { exactNumber, JsonText, sameJson, writeJson } from '../lib/json'
 import { instantToWall, localZone, wallToInstant } from '../lib/time'
 
 /** An input that the server did not take, and what it said of it. */
@@ -87,7 +88,7 @@ function useSaid(path: string[], exact: boolean): string {
   const state = use(State)
   if (!state?.refused) return ''
   const { value, items } = state.refused
-  if (JSON.stringify(partAt(value, path)) !== JSON.stringify(partAt(state.value, path))) return ''
+  if (!sameJson(partAt(value, path), partAt(state.value, path))) return ''
   const pointer = pointerOf(path)
   return items
     .filter((item) => item.pointer === pointer || (!exact && item.pointer?.startsWith(`${pointer}/`)))
@@ -140,7 +141,7 @@ function Notes({ field }: { field: Exclude<Field, ObjectField> }) {
     field.description,
     field.kind === 'list' && field.items.kind !== 'choice' && t('schemaForm.perLine'),
     field.kind === 'text' && field.format === 'date-time' && t('schemaForm.zone', { zone: localZone }),
-    field.fallback !== undefined && t('schemaForm.fallback', { value: typeof field.fallback === 'string' ? field.fallback : JSON.stringify(field.fallback) }),
+    field.fallback !== undefined && t('schemaForm.fallback', { value: typeof field.fallback === 'string' ? field.fallback : writeJson(field.fallback) }),
   ].filter(Boolean)
   return notes.length > 0 ? <>{notes.join(' · ')}</> : null
 }
@@ -168,8 +169,10 @@ function Control(props: ControlProps<Exclude<Field, ObjectField>>) {
           id={rest.id}
           aria-invalid={rest.invalid}
           style={{ width: '100%' }}
-          value={rest.value as number | undefined}
-          onChange={rest.onChange}
+          // Texts have every digit; a number of the browser has about 16.
+          stringMode
+          value={rest.value === undefined ? undefined : String(rest.value)}
+          onChange={(text: string | null) => rest.onChange(text === null ? null : (exactNumber(text) ?? Number(text)))}
           placeholder={exampleText(field.example)}
           {...(field.integer ? { inputMode: 'numeric' as const } : {})}
         />
@@ -177,7 +180,7 @@ function Control(props: ControlProps<Exclude<Field, ObjectField>>) {
   }
 }
 
-const exampleText = (example: unknown): string | undefined => (typeof example === 'string' || typeof example === 'number' ? String(example) : undefined)
+const exampleText = (example: unknown): string | undefined => (typeof example === 'string' || typeof example === 'number' || example instanceof JsonText ? String(example) : undefined)
 
 const NATIVE = { 'date-time': 'datetime-local', date: 'date', text: 'text', 'go-duration': 'text' } as const
 

@@ -44,6 +44,7 @@ const VERDICT: Record<Verdict, Look> = {
   not_connected: ['queued', '◌'],
   silent: ['lost', '?'],
   draining: ['skipped', '◐'],
+  refusing: ['failed', '⊘'],
   full: ['timeout', '■'],
   has_room: ['success', '●'],
 }

@@ -6,7 +6,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ApiError, isApiError } from '../api/problem'
 import { CopyButton } from './CopyButton'
-import { useErrorText } from './hooks'
+import { useDocumentTitle, useErrorText } from './hooks'
 
 export function Blank({ icon, title, help, children }: { icon?: ReactNode; title: string; help?: string; children?: ReactNode }) {
   return (
@@ -41,6 +41,8 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
   const { t } = useTranslation()
   const text = useErrorText()
   const api = isApiError(error) ? error : undefined
+  // Asking again does not bring back what is not there.
+  const gone = api?.status === 404
   const details = JSON.stringify(
     { code: api?.code ?? 'client', status: api?.status, detail: api?.detail ?? String(error), requestId: api?.requestId, page: location.pathname },
     null,
@@ -51,7 +53,7 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
       <span className="blank-icon st-failed" aria-hidden="true">
         <ExclamationCircleOutlined />
       </span>
-      <h2>{title ?? t('errors.title')}</h2>
+      <h2>{gone ? <Gone /> : (title ?? t('errors.title'))}</h2>
       <p>{text(error)}</p>
       {api?.requestId && (
         <p className="small">
@@ -59,13 +61,35 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
         </p>
       )}
       <div className="row">
-        {onRetry && (
+        {gone ? (
+          <a href="/overview">{t('notFound.home')}</a>
+        ) : onRetry && (
           <Button type="primary" onClick={onRetry}>
             {t('action.retry')}
           </Button>
         )}
         <CopyButton text={details} label={t('action.copyDetails')} />
       </div>
+    </div>
+  )
+}
+
+/** Says it in the browser's tab as well: the page of what is gone has no title of its own. */
+function Gone() {
+  const { t } = useTranslation()
+  useDocumentTitle(t('notFound.gone'))
+  return <>{t('notFound.gone')}</>
+}
+
+/** Until a page has what it shows. */
+export function PageSkeleton() {
+  const { t } = useTranslation()
+  return (
+    <div className="stack" aria-busy="true">
+      <span className="sr-only">{t('list.loading')}</span>
+      <span className="skeleton" style={{ height: 28, width: 260 }} />
+      <span className="skeleton" style={{ height: 140, width: '100%' }} />
+      <span className="skeleton" style={{ height: 220, width: '100%' }} />
     </div>
   )
 }

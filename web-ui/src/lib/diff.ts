@@ -1,5 +1,7 @@
 // Field by field differences between two JSON documents: for the edit
 // conflict and for the revision history.
+import { isRecord, writeJson } from './json'
+
 export type Flat = Record<string, unknown>
 
 export interface FieldDiff {
@@ -15,7 +17,7 @@ const ATOMS: readonly string[] = ['input', 'labels', 'script']
 /** Leaves by dotted path; arrays count as one leaf too. */
 export function flatten(value: unknown, prefix = '', atoms: readonly string[] = ATOMS): Flat {
   const out: Flat = {}
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || atoms.includes(prefix)) {
+  if (!isRecord(value) || atoms.includes(prefix)) {
     if (prefix) out[prefix] = value
     return out
   }
@@ -25,19 +27,10 @@ export function flatten(value: unknown, prefix = '', atoms: readonly string[] = 
   return out
 }
 
-/** Canonical text, so that the order of keys makes no difference. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, v: unknown) =>
-    v && typeof v === 'object' && !Array.isArray(v)
-      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : v,
-  ) ?? ''
-}
-
 // Absent, null, "" and empty containers all mean "not set" in a job.
-function sameField(a: unknown, b: unknown): boolean {
+export function sameField(a: unknown, b: unknown): boolean {
   const norm = (v: unknown) => {
-    const textual = canonical(v)
+    const textual = writeJson(v, undefined, true)
     return textual === 'null' || textual === '""' || textual === '[]' || textual === '{}' ? '' : textual
   }
   return norm(a) === norm(b)
@@ -82,26 +75,18 @@ export function conflicts(base: unknown, mine: unknown, theirs: unknown): Confli
 
 /** My draft with the chosen fields taken from the stored document. */
 export function merge<T>(mine: T, list: Conflict[], choices: Record<string, Choice>): T {
-  const out = structuredClone(mine)
-  for (const conflict of list) {
-    if (choices[conflict.path] === 'theirs') setPath(out as Flat, conflict.path.split('.'), conflict.theirs)
-  }
-  return out
+  const taken = list.filter((one) => choices[one.path] === 'theirs')
+  return taken.reduce((out, one) => withPath(out, one.path.split('.'), one.theirs), mine as Flat) as T
 }
 
-function setPath(target: Flat, path: string[], value: unknown): void {
-  const [head, ...rest] = path
-  if (head === undefined) return
-  if (rest.length === 0) {
-    if (value === undefined) delete target[head]
-    else target[head] = structuredClone(value)
-    return
-  }
-  if (typeof target[head] !== 'object' || target[head] === null) target[head] = {}
-  setPath(target[head] as Flat, rest, value)
+/** A copy with one leaf set, or taken out by undefined. */
+function withPath(target: unknown, [head = '', ...rest]: string[], value: unknown): Flat {
+  const { [head]: old, ...others } = isRecord(target) ? target : ({} as Flat)
+  const next = rest.length > 0 ? withPath(old, rest, value) : value
+  return next === undefined ? others : { ...others, [head]: next }
 }
 
 export function showValue(value: unknown): string {
   if (value === undefined || value === null || value === '') return '—'
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? value : writeJson(value)
 }

@@ -2,7 +2,7 @@
 import type { ExplanationStep } from '../api/types'
 
 /** What a step is, for its sign; a newer server may know more. */
-export type StepKind = 'planned' | 'claimed' | 'offered' | 'granted' | 'started' | 'finished' | 'delayed' | 'returned' | 'part' | 'before' | 'spread' | 'after' | 'part_ended'
+export type StepKind = 'planned' | 'claimed' | 'offered' | 'granted' | 'started' | 'finished' | 'delayed' | 'stop_asked' | 'returned' | 'part' | 'before' | 'spread' | 'after' | 'part_ended'
 
 export interface StepRow {
   step: ExplanationStep
@@ -27,11 +27,11 @@ export function stepRows(steps: ExplanationStep[], fireAt: string): StepRow[] {
     const kind = kindOf(step.code)
     // The row is written ahead, a handler takes its time, a retry waits on
     // purpose: none of these is a delay.
-    const meant = kind === 'planned' || kind === 'finished' || last?.code === 'finished'
+    const meant = kind === 'planned' || kind === 'finished' || kind === 'stop_asked' || last?.code === 'finished'
     return { step, kind, sinceFire: at - fire, sinceLast, slow: !meant && sinceLast !== null && sinceLast >= SLOW_MS }
   })
 }
 
 function kindOf(code: string): StepKind {
-  return (code.startsWith('delayed') ? 'delayed' : code) as StepKind
+  return code.split(':', 1)[0] as StepKind
 }

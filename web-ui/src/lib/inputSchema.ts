@@ -2,6 +2,8 @@
 // understood whole become one: a keyword that is not known here could forbid
 // what the form allows, or ask for what it cannot say.
 
+import { exactNumber, isRecord, JsonText } from './json'
+
 interface Common {
   title: string
   description: string
@@ -67,9 +69,9 @@ const KEYWORDS: Record<string, string[]> = {
 const MAX_DEPTH = 4
 const TEXT_FORMATS = ['date-time', 'date', 'go-duration'] as const
 
-const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value)
 const texts = (value: unknown): string => (typeof value === 'string' ? value : '')
-const num = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+/** A number, to a double's precision: enough for a bound, which the server knows better. */
+const num = (value: unknown): number | undefined => (typeof value === 'number' || value instanceof JsonText ? Number(value) : undefined)
 
 /** The form of an input; undefined when the schema is not understood whole, or is of no object. */
 export function readSchema(schema: unknown): ObjectField | undefined {
@@ -78,7 +80,7 @@ export function readSchema(schema: unknown): ObjectField | undefined {
 }
 
 function read(schema: unknown, depth: number): Field | undefined {
-  if (!isObject(schema) || depth > MAX_DEPTH) return undefined
+  if (!isRecord(schema) || depth > MAX_DEPTH) return undefined
   if (Array.isArray(schema.anyOf)) return readNullable(schema, schema.anyOf, depth)
   const { type, nullable } = typeOf(schema)
   const shape = type && KEYWORDS[type === 'integer' ? 'number' : type]
@@ -109,7 +111,7 @@ function read(schema: unknown, depth: number): Field | undefined {
 /** anyOf with null is how Go's pointers and Python's Optional are told. */
 function readNullable(schema: Raw, anyOf: unknown[], depth: number): Field | undefined {
   const { anyOf: _, ...notes } = schema
-  const others = anyOf.filter((one) => !(isObject(one) && one.type === 'null'))
+  const others = anyOf.filter((one) => !(isRecord(one) && one.type === 'null'))
   if (others.length !== 1 || anyOf.length !== 2 || Object.keys(notes).some((key) => !NOTES.includes(key))) return undefined
   const field = read({ ...(others[0] as Raw), ...notes }, depth)
   return field && { ...field, nullable: true }
@@ -122,7 +124,7 @@ function typeOf(schema: Raw): { type: string | undefined; nullable: boolean } {
   // A duration may also be a number of nanoseconds, which nobody types.
   if (schema.format === 'go-duration') types = types.filter((one) => one === 'string')
   if (types.length === 1) return { type: types[0], nullable }
-  if (schema.type === undefined && isObject(schema.properties)) return { type: 'object', nullable }
+  if (schema.type === undefined && isRecord(schema.properties)) return { type: 'object', nullable }
   return { type: undefined, nullable }
 }
 
@@ -142,7 +144,7 @@ function readList(schema: Raw, common: Common, depth: number): ListField | undef
 
 function readObject(schema: Raw, common: Common, depth: number): ObjectField | undefined {
   const { properties = {}, required = [], additionalProperties: more } = schema
-  if (!isObject(properties) || !Array.isArray(required) || (more !== undefined && typeof more !== 'boolean')) return undefined
+  if (!isRecord(properties) || !Array.isArray(required) || (more !== undefined && typeof more !== 'boolean')) return undefined
   const list: [string, Field][] = []
   for (const [name, part] of Object.entries(properties)) {
     const field = read(part, depth + 1)
@@ -164,13 +166,14 @@ export function canShow(field: Field, value: unknown): boolean {
     case 'text':
       return typeof value === 'string' && !value.includes('\n') && (field.format !== 'date-time' || isInstant(value)) && (field.format !== 'date' || /^\d{4}-\d\d-\d\d$/.test(value))
     case 'number':
-      return typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))
+      // A field for numbers cannot show exponents beyond a double.
+      return typeof value === 'number' || (value instanceof JsonText && /^-?\d+(\.\d+)?$/.test(value.text))
     case 'choice':
       return field.options.includes(value as string)
     case 'list':
       return Array.isArray(value) && canList(field, value)
     case 'object': {
-      if (!isObject(value)) return false
+      if (!isRecord(value)) return false
       const known = new Map(field.properties)
       return Object.entries(value).every(([name, part]) => {
         const of = known.get(name)
@@ -197,7 +200,7 @@ export type Complaint = { key: 'missing' | 'integer' | 'min' | 'max' | 'above' |
 
 export function complaintOf(field: Field, value: unknown, required: boolean): Complaint | undefined {
   if (value === undefined) return required ? { key: 'missing' } : undefined
-  if (field.kind === 'number') return typeof value === 'number' ? numberComplaint(field, value) : { key: 'number' }
+  if (field.kind === 'number') return typeof value === 'number' || value instanceof JsonText ? numberComplaint(field, value) : { key: 'number' }
   if (field.kind === 'text' && typeof value === 'string') {
     const length = [...value].length
     if (length < field.minLength) return { key: 'short', n: field.minLength }
@@ -211,26 +214,29 @@ export function complaintOf(field: Field, value: unknown, required: boolean): Co
   return undefined
 }
 
-function numberComplaint(field: NumberField, value: number): Complaint | undefined {
-  if (field.integer && !Number.isInteger(value)) return { key: 'integer' }
+function numberComplaint(field: NumberField, given: number | JsonText): Complaint | undefined {
+  const value = Number(given)
+  if (field.integer && !(Number.isInteger(value) && /^[^.]*(\.0+)?$/.test(String(given)))) return { key: 'integer' }
   if (field.min !== undefined && value < field.min) return { key: 'min', n: field.min }
   if (field.max !== undefined && value > field.max) return { key: 'max', n: field.max }
+  // What is rounded to the bound may be on either side of it.
+  if (given instanceof JsonText && (value === field.above || value === field.below)) return undefined
   if (field.above !== undefined && value <= field.above) return { key: 'above', n: field.above }
   return field.below !== undefined && value >= field.below ? { key: 'below', n: field.below } : undefined
 }
 
 /** The part of a value at a path; undefined when there is none. */
 export function partAt(value: unknown, path: string[]): unknown {
-  return path.reduce<unknown>((part, name) => (isObject(part) && Object.hasOwn(part, name) ? part[name] : undefined), value)
+  return path.reduce<unknown>((part, name) => (isRecord(part) && Object.hasOwn(part, name) ? part[name] : undefined), value)
 }
 
 /** A copy with one part replaced, or taken out by undefined; an object that is empty then goes with it, if it may. */
 export function withPart(field: ObjectField, value: unknown, [name, ...rest]: string[], part: unknown): Raw {
-  const base = isObject(value) ? value : {}
+  const base = isRecord(value) ? value : {}
   if (name === undefined) return base
   const inner = field.properties.find(([one]) => one === name)?.[1]
   const next = rest.length > 0 && inner?.kind === 'object' ? withPart(inner, base[name], rest, part) : part
-  const empty = next === undefined || (isObject(next) && Object.keys(next).length === 0 && !field.required.includes(name))
+  const empty = next === undefined || (isRecord(next) && Object.keys(next).length === 0 && !field.required.includes(name))
   if (!empty) return { ...base, [name]: next }
   const { [name]: _, ...others } = base
   return others
@@ -248,5 +254,8 @@ export function linesOf(value: unknown): string {
 
 export function itemsOf(field: ListField, text: string): unknown[] {
   const lines = text.split('\n').map((line) => line.trim())
-  return lines.filter(Boolean).map((line) => (field.items.kind === 'number' && Number.isFinite(Number(line)) && canShow(field.items, Number(line)) ? Number(line) : line))
+  return lines.filter(Boolean).map((line) => {
+    const number = field.items.kind === 'number' ? (exactNumber(line) ?? Number(line)) : line
+    return Number.isFinite(number) || number instanceof JsonText ? number : line
+  })
 }

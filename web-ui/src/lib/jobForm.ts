@@ -1,6 +1,7 @@
 // Between a job and its form: what the API writes, what the fields hold.
 import dayjs, { type Dayjs } from 'dayjs'
-import type { Dialect, Job, JobWrite, ProblemItem, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
+import type { Dialect, Job, JobWrite, ProblemItem, Schedule, ScheduleKind, ScheduleSpec, Sharding } from '../api/types'
+import { parseJson, writeJson } from './json'
 import { instantToWall, isZone, localZone, wallToInstant } from './time'
 
 export interface ScheduleFields {
@@ -98,6 +99,11 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
   }
 }
 
+/** The schedule of a stored or proposed job, as it is written. */
+export function scheduleOfJob(schedule: Schedule): ScheduleSpec {
+  return cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) })
+}
+
 /** The writable part of a stored job. */
 export function writeOf(job: Job): JobWrite {
   const { schedule, alert } = job
@@ -109,7 +115,7 @@ export function writeOf(job: Job): JobWrite {
     handler: job.handler,
     input: job.input ?? null,
     ...(job.script ? { script: { id: job.script.id, ...(job.script.revision ? { revision: job.script.revision } : {}), args: job.script.args } } : {}),
-    schedule: cleanSchedule({ ...schedule, calendars: schedule.calendars?.map(({ id }) => ({ id })) }),
+    schedule: scheduleOfJob(schedule),
     misfire: cleanMisfire(job.misfire),
     routing: job.routing,
     routingKey: job.routingKey,
@@ -179,7 +185,7 @@ export function fieldsOf(write: JobWrite): JobFields {
     labels: Object.entries(write.labels).map(([key, value]) => `${key}=${value}`),
     executorId: write.executor.id || undefined,
     handler: write.handler,
-    inputText: write.input === null || write.input === undefined ? '' : JSON.stringify(write.input, null, 2),
+    inputText: write.input === null || write.input === undefined ? '' : writeJson(write.input, 2),
     script: { id: write.script?.id, revision: write.script?.revision ?? null, args: (write.script?.args ?? []).join('\n') },
     schedule: {
       kind: schedule.kind,
@@ -278,7 +284,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     labels: Object.fromEntries(fields.labels.map((label) => splitLabel(label) ?? [label, ''])),
     executor: { id: fields.executorId ?? '' },
     handler: fields.handler.trim(),
-    input: fields.inputText.trim() === '' ? null : (JSON.parse(fields.inputText) as unknown),
+    input: fields.inputText.trim() === '' ? null : parseJson(fields.inputText),
     ...scriptOfFields(fields),
     schedule: scheduleOf(fields.schedule) ?? { kind: fields.schedule.kind, zone: fields.schedule.zone },
     misfire: cleanMisfire({ ...fields.misfire, threshold: fields.misfire.threshold.trim() }),

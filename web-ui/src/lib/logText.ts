@@ -2,6 +2,7 @@
 // reduced to our palette, control characters made visible, matches marked.
 import Anser from 'anser'
 import type { LogLevel, LogLine } from '../api/types'
+import { writeJson } from './json'
 
 export const LEVELS: readonly LogLevel[] = ['DEBUG', 'INFO', 'WARN', 'ERROR']
 
@@ -84,7 +85,7 @@ export function attrsText(line: LogLine): string {
   if (line.traceId) return [attrsText({ ...line, traceId: undefined }), `trace=${line.traceId}`].filter(Boolean).join(' ')
   if (!line.attrs) return ''
   return Object.entries(line.attrs)
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? (/[\s="]/.test(value) || value === '' ? JSON.stringify(value) : value) : JSON.stringify(value)}`)
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? (/[\s="]/.test(value) || value === '' ? JSON.stringify(value) : value) : writeJson(value)}`)
     .join(' ')
 }
 

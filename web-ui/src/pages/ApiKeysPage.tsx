@@ -1,6 +1,6 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { App, Button, Form, Input, Modal, Select } from 'antd'
+import { Button, Form, Input, Modal, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -13,34 +13,18 @@ import { ResourceTable, type Column } from '../components/ResourceTable'
 import { SecretDialog } from '../components/SecretDialog'
 import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
+import { useDanger } from '../components/useDanger'
 
 const refresh = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'] })
 
 export function ApiKeysPage() {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
-  const showError = useShowError()
+  const danger = useDanger()
   const keys = useQuery(queries.apiKeys())
   const [creating, setCreating] = useState(false)
   const [secret, setSecret] = useState<string>()
   const revoke = (key: ApiKey) =>
-    modal.confirm({
-      title: t('keys.revokeTitle', { name: key.name }),
-      content: t('keys.revokeHelp'),
-      okText: t('keys.revoke'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
-      onOk: async () => {
-        try {
-          await api.deleteApiKey(key.id)
-          message.success(t('keys.revoked'))
-          refresh()
-        } catch (err) {
-          showError(err)
-        }
-      },
-    })
+    danger({ title: t('keys.revokeTitle', { name: key.name }), content: t('keys.revokeHelp'), action: t('keys.revoke'), work: () => api.deleteApiKey(key.id), done: t('keys.revoked'), after: refresh })
   const columns: Column<ApiKey>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => <strong>{one.name}</strong> },
     { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },

@@ -2,23 +2,23 @@
 // pasted and sorted; pickers put lines in.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { App, Button, Form, Input, Select } from 'antd'
+import { App, Form, Input, Select } from 'antd'
 import { useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
-import { queries, queryClient, refreshCalendars } from '../api/queries'
+import { queries, queryClient, readOnce, refreshCalendars } from '../api/queries'
 import type { Calendar, CalendarSpec } from '../api/types'
 import { DayLines, WindowLines } from '../components/CalendarLines'
+import { EditPage, FormFoot } from '../components/EditPage'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { ErrorState, NotAllowed } from '../components/States'
+import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
 import { allZones } from '../lib/time'
-import { PageSkeleton } from './JobPage'
 
 export function CalendarNewPage() {
   const { t } = useTranslation()
@@ -33,26 +33,22 @@ export function CalendarNewPage() {
 export function CalendarEditPage() {
   const { t } = useTranslation()
   const { calendarId } = useParams({ from: '/app/calendars/$calendarId/edit' })
-  const allowed = useCan('editor')
-  // The draft stands on the version that was read once.
-  const calendar = useQuery({ ...queries.calendar(calendarId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
-  if (!allowed) return <NotAllowed />
-  if (calendar.error && !calendar.data) return <ErrorState error={calendar.error} onRetry={() => void calendar.refetch()} />
-  if (!calendar.data || calendar.isFetching) return <PageSkeleton />
   return (
-    <Page
-      title={t('calendars.editTitle', { name: calendar.data.name })}
-      crumbs={
+    <EditPage
+      allowed={useCan('editor')}
+      stored={useQuery(readOnce(queries.calendar(calendarId)))}
+      title={({ name }) => t('calendars.editTitle', { name })}
+      crumbs={({ name }) => (
         <>
           <Link to="/calendars">{t('calendars.title')}</Link> ›{' '}
           <Link to="/calendars/$calendarId" params={{ calendarId }}>
-            {calendar.data.name}
+            {name}
           </Link>
         </>
-      }
+      )}
     >
-      <CalendarForm key={calendar.data.version} stored={calendar.data} />
-    </Page>
+      {(calendar) => <CalendarForm key={calendar.version} stored={calendar} />}
+    </EditPage>
   )
 }
 
@@ -150,19 +146,21 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
           </div>
         </div>
       </div>
-      <div className="form-foot">
-        <Button type="primary" htmlType="submit" loading={busy}>
-          {t(stored ? 'action.save' : 'action.create')}
-        </Button>
-        {stored ? (
-          <LinkButton to="/calendars/$calendarId" params={{ calendarId: stored.id }}>
-            {t('action.cancel')}
-          </LinkButton>
-        ) : (
-          <LinkButton to="/calendars">{t('action.cancel')}</LinkButton>
-        )}
+      <FormFoot
+        isNew={!stored}
+        busy={busy}
+        cancel={
+          stored ? (
+            <LinkButton to="/calendars/$calendarId" params={{ calendarId: stored.id }}>
+              {t('action.cancel')}
+            </LinkButton>
+          ) : (
+            <LinkButton to="/calendars">{t('action.cancel')}</LinkButton>
+          )
+        }
+      >
         {stored && <span className="muted small">{t('calendars.saveHelp')}</span>}
-      </div>
+      </FormFoot>
     </Form>
   )
 }

@@ -8,17 +8,18 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshCalendars } from '../api/queries'
 import type { Blackout, Calendar, CalendarDay, Id } from '../api/types'
+import { ByWhom } from '../components/ByWhom'
 import { CalendarVersions } from '../components/CalendarVersions'
 import { Fact } from '../components/Fact'
-import { useCan, useShowError } from '../components/hooks'
+import { useCan } from '../components/hooks'
+import { JobLinks } from '../components/JobLinks'
 import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
-import { ErrorState } from '../components/States'
-import { RelativeTime } from '../components/TimeText'
+import { ErrorState, PageSkeleton } from '../components/States'
+import { useDanger } from '../components/useDanger'
 import { DEFAULT_WEEKEND, formatWall, rangesOf } from '../lib/calendar'
 import { serverNow } from '../lib/connection'
 import { localZone } from '../lib/time'
-import { PageSkeleton } from './JobPage'
 
 const CalendarImport = lazy(() => import('../components/CalendarImport'))
 
@@ -47,7 +48,7 @@ export function CalendarPage() {
               <span className="num">{data.version}</span>
             </Fact>
             <Fact label={t('field.updated')}>
-              {data.updatedBy} · <RelativeTime at={data.updatedAt} />
+              <ByWhom who={data.updatedBy} at={data.updatedAt} />
             </Fact>
           </dl>
         </section>
@@ -57,31 +58,11 @@ export function CalendarPage() {
             <DaysCard title={t('calendars.makeUpDays')} days={data.makeUpDays ?? []} />
             <WindowsCard windows={data.blackouts ?? []} zone={data.zone || localZone} />
           </div>
-          <section className="card">
-            <h2>{t('calendars.usedBy')}</h2>
-            {jobs.error && !jobs.data ? <ErrorState error={jobs.error} onRetry={() => void jobs.refetch()} /> : <JobList jobs={jobs.data?.items} />}
-          </section>
+          <JobLinks title={t('calendars.usedBy')} none={t('calendars.unused')} jobs={jobs} />
         </div>
         <CalendarVersions calendar={data} />
       </div>
     </Page>
-  )
-}
-
-function JobList({ jobs }: { jobs: { id: Id; name: string }[] | undefined }) {
-  const { t } = useTranslation()
-  if (!jobs) return <span className="skeleton" />
-  if (jobs.length === 0) return <p className="muted">{t('calendars.unused')}</p>
-  return (
-    <ul className="plain-list">
-      {jobs.map((job) => (
-        <li key={job.id}>
-          <Link to="/jobs/$jobId" params={{ jobId: job.id }}>
-            {job.name}
-          </Link>
-        </li>
-      ))}
-    </ul>
   )
 }
 
@@ -153,9 +134,9 @@ function WindowsCard({ windows, zone }: { windows: Blackout[]; zone: string }) {
 
 function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name: string }[] | undefined }) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { modal } = App.useApp()
+  const danger = useDanger()
   const navigate = useNavigate()
-  const showError = useShowError()
   const [importing, setImporting] = useState(false)
   const { name } = calendar
   const remove = () => {
@@ -188,24 +169,17 @@ function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name:
       })
       return
     }
-    modal.confirm({
+    danger({
       title: t('calendars.deleteTitle', { name }),
       content: t('calendars.deleteHelp'),
-      okText: t('calendars.delete'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
-      onOk: async () => {
-        try {
-          await api.deleteCalendar(calendar.id)
-          message.success(t('calendars.deleted', { name }))
-          await navigate({ to: '/calendars' })
-          queryClient.removeQueries({ queryKey: ['calendar', calendar.id] })
-          refreshCalendars()
-        } catch (err) {
-          showError(err)
-        }
+      action: t('calendars.delete'),
+      work: async () => {
+        await api.deleteCalendar(calendar.id)
+        await navigate({ to: '/calendars' })
+        queryClient.removeQueries({ queryKey: ['calendar', calendar.id] })
       },
+      done: t('calendars.deleted', { name }),
+      after: refreshCalendars,
     })
   }
   return (

@@ -11,11 +11,10 @@ import { Page } from '../components/Page'
 import { Refusals } from '../components/Refusals'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { NodeStateChip } from '../components/StateChip'
-import { Blank, ErrorState } from '../components/States'
+import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
 import { holdersOf, summaryOf, termsOf } from '../lib/cluster'
 import { humanDuration } from '../lib/duration'
-import { PageSkeleton } from './JobPage'
 
 /** A clock that is off by less is as exact as a network lets it be. */
 const EXACT_MS = 5

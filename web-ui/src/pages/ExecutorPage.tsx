@@ -14,10 +14,10 @@ import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { InstanceStateChip, OnlineCount } from '../components/StateChip'
-import { Blank, ErrorState } from '../components/States'
+import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
+import { writeJson } from '../lib/json'
 import { limitOf } from '../lib/limits'
-import { PageSkeleton } from './JobPage'
 
 const SHOWN_VERSIONS = 4
 
@@ -232,7 +232,7 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
           <details>
             <summary>{fieldsOfSchema(one.inputSchema)}</summary>
             <pre className="code-block" style={{ textAlign: 'left' }} tabIndex={0} role="region" aria-label={t('executors.inputSchema')}>
-              {JSON.stringify(one.inputSchema, null, 2)}
+              {writeJson(one.inputSchema, 2)}
             </pre>
           </details>
         ) : (

@@ -2,17 +2,18 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { App, Button } from 'antd'
+import { Button } from 'antd'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Backfill } from '../api/types'
-import { useCan, useShowError } from '../components/hooks'
+import { useCan } from '../components/hooks'
+import { ByWhom } from '../components/ByWhom'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { BackfillStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
-import { RelativeTime } from '../components/TimeText'
+import { useDanger } from '../components/useDanger'
 import { formatWall } from '../lib/calendar'
 
 const BackfillDialog = lazy(() => import('../components/BackfillDialog'))
@@ -95,11 +96,7 @@ function useColumns(zone: string, canRun: boolean): Column<Backfill>[] {
     {
       key: 'by',
       title: t('backfill.by'),
-      render: (one) => (
-        <span>
-          {one.createdBy} · <RelativeTime at={one.createdAt} />
-        </span>
-      ),
+      render: (one) => <ByWhom who={one.createdBy} at={one.createdAt} />,
     },
     {
       key: 'actions',
@@ -138,23 +135,16 @@ function Progress({ backfill }: { backfill: Backfill }) {
 
 function Cancel({ backfill }: { backfill: Backfill }) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
-  const showError = useShowError()
+  const danger = useDanger()
   const cancel = () =>
-    modal.confirm({
+    danger({
       title: t('backfill.cancelTitle'),
       content: t('backfill.cancelHelp'),
-      okText: t('backfill.cancel'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.back'),
-      autoFocusButton: 'cancel',
-      onOk: async () => {
-        try {
-          await api.cancelBackfill(backfill.id ?? '')
-          message.success(t('backfill.cancelled'))
-        } catch (err) {
-          showError(err)
-        }
+      action: t('backfill.cancel'),
+      cancel: t('action.back'),
+      work: () => api.cancelBackfill(backfill.id ?? ''),
+      done: t('backfill.cancelled'),
+      after: () => {
         void queryClient.invalidateQueries({ queryKey: ['job', backfill.jobId, 'backfills'] })
         refreshJobs()
       },

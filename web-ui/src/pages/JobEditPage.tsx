@@ -6,19 +6,20 @@ import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, type Lenient } from '../api/endpoints'
 import { isApiError } from '../api/problem'
-import { queries, queryClient, refreshJobs } from '../api/queries'
+import { queries, queryClient, readOnce, refreshJobs } from '../api/queries'
 import type { Job, JobWrite } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
+import { EditPage, FormFoot } from '../components/EditPage'
 import { useCan, useShowError } from '../components/hooks'
 import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
-import { Misfits } from '../components/Misfits'
+import { writtenInput } from '../components/JsonEditor'
 import { Page } from '../components/Page'
 import type { Refused } from '../components/SchemaForm'
 import { SchedulePreview } from '../components/SchedulePreview'
-import { ErrorState, NotAllowed } from '../components/States'
+import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
+import { useUnfit } from '../components/useUnfit'
 import { fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields } from '../lib/jobForm'
-import { PageSkeleton } from './JobPage'
 
 export function JobNewPage() {
   const { t } = useTranslation()
@@ -35,28 +36,23 @@ export function JobNewPage() {
 export function JobEditPage() {
   const { t } = useTranslation()
   const { jobId } = useParams({ from: '/app/jobs/$jobId/edit' })
-  const allowed = useCan('editor')
-  // The draft stands on the revision that was read once; polling would move
-  // it away under the person's hands.
-  const job = useQuery({ ...queries.job(jobId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
-  if (!allowed) return <NotAllowed />
-  if (job.error && !job.data) return <ErrorState error={job.error} onRetry={() => void job.refetch()} />
-  if (!job.data || job.isFetching) return <PageSkeleton />
   return (
-    <Page
-      title={t('jobs.form.editTitle', { name: job.data.name })}
-      crumbs={
+    <EditPage
+      allowed={useCan('editor')}
+      stored={useQuery(readOnce(queries.job(jobId)))}
+      title={({ name }) => t('jobs.form.editTitle', { name })}
+      crumbs={({ name }) => (
         <>
           <Link to="/jobs">{t('jobs.list.title')}</Link> ›{' '}
           <Link to="/jobs/$jobId" params={{ jobId }}>
-            {job.data.name}
+            {name}
           </Link>
         </>
-      }
-      sub={job.data.declared?.locked ? t('jobs.detail.lockedHint') : job.data.source === 'code' ? t('jobs.detail.codeHint') : undefined}
+      )}
+      sub={({ declared }) => declared && t(declared.locked || declared.ownership === 'code' ? 'jobs.detail.lockedHint' : `jobs.detail.editHint_${declared.ownership}`)}
     >
-      <JobForm key={job.data.revision} initial={writeOf(job.data)} stored={job.data} />
-    </Page>
+      {(job) => <JobForm key={job.revision} initial={writeOf(job)} stored={job} />}
+    </EditPage>
   )
 }
 
@@ -70,6 +66,7 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
   const { message, modal } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
+  const meant = useUnfit()
   const [form] = Form.useForm<JobFields>()
   const [initialFields] = useState(() => fieldsOf(initial))
   // What the draft stands on; moves when a conflict was settled.
@@ -86,11 +83,12 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
   const save = async (allow: Lenient = {}) => {
     const fields = form.getFieldsValue(true) as JobFields
     const mine = writeOfFields(fields)
+    const sent = { ...mine, input: writtenInput(fields.inputText) }
     setBusy(true)
     try {
       const job = stored
-        ? await api.updateJob(stored.id, base.revision, mine, allow)
-        : await api.createJob({ ...mine, state: fields.paused ? 'paused' : 'enabled' }, allow)
+        ? await api.updateJob(stored.id, base.revision, sent, allow)
+        : await api.createJob({ ...sent, state: fields.paused ? 'paused' : 'enabled' }, allow)
       dirty.current = false
       message.success(t('jobs.form.saved', { name: job.name }))
       queryClient.setQueryData(queries.job(job.id).queryKey, job)
@@ -120,14 +118,7 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     }
     if (isApiError(err, 'unfit_input')) {
       setRefusedInput({ value: mine.input, items: err.items })
-      const anyway = await modal.confirm({
-        title: t('jobs.form.unfitTitle', { name: mine.handler }),
-        content: <Misfits items={err.items} />,
-        okText: t('jobs.form.saveAnyway'),
-        cancelText: t('action.back'),
-        autoFocusButton: 'cancel',
-      })
-      return anyway ? save({ ...allow, allowUnfitInput: true }) : undefined
+      return (await meant(mine.handler, err.items, t('jobs.form.saveAnyway'))) ? save({ ...allow, allowUnfitInput: true }) : undefined
     }
     const items = isApiError(err) ? err.items : []
     const fields = items.flatMap((item) => {
@@ -171,17 +162,17 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
           </section>
         </aside>
       </div>
-      <div className="form-foot">
-        <Button type="primary" htmlType="submit" loading={busy}>
-          {t(stored ? 'action.save' : 'action.create')}
-        </Button>
-        <Button onClick={() => void navigate(stored ? { to: '/jobs/$jobId', params: { jobId: stored.id } } : { to: '/jobs' })}>{t('action.cancel')}</Button>
+      <FormFoot
+        isNew={!stored}
+        busy={busy}
+        cancel={<Button onClick={() => void navigate(stored ? { to: '/jobs/$jobId', params: { jobId: stored.id } } : { to: '/jobs' })}>{t('action.cancel')}</Button>}
+      >
         {!stored && (
           <Form.Item name="paused" valuePropName="checked" noStyle>
             <Checkbox>{t('jobs.form.startPaused')}</Checkbox>
           </Form.Item>
         )}
-      </div>
+      </FormFoot>
       {conflict && (
         <ConflictDialog
           base={base.write}

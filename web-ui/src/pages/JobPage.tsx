@@ -18,16 +18,16 @@ import { Page } from '../components/Page'
 import { ResourceTable } from '../components/ResourceTable'
 import { ScheduleText } from '../components/ScheduleText'
 import { JobStateChip, OnlineCount } from '../components/StateChip'
-import { Blank, ErrorState } from '../components/States'
+import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { AbsoluteTime, RelativeTime } from '../components/TimeText'
 import { diffFields } from '../lib/diff'
 import { wireDuration } from '../lib/duration'
+import { MISFIRE } from '../lib/jobWords'
 import { NextFire } from './JobsPage'
 import { RunFilters, RunTable, useRunColumns } from './RunsPage'
 
 const PREVIEW_FIRES = 10
 const RECENT_RUNS = 5
-const MISFIRE = { skip: 'jobs.form.misfireSkip', once_now: 'jobs.form.misfireOnce', all: 'jobs.form.misfireAll' } as const
 
 function useJobId(): string {
   return useParams({ from: '/app/jobs/$jobId' }).jobId
@@ -94,18 +94,6 @@ export function JobPage() {
   )
 }
 
-export function PageSkeleton() {
-  const { t } = useTranslation()
-  return (
-    <div className="stack" aria-busy="true">
-      <span className="sr-only">{t('list.loading')}</span>
-      <span className="skeleton" style={{ height: 28, width: 260 }} />
-      <span className="skeleton" style={{ height: 140, width: '100%' }} />
-      <span className="skeleton" style={{ height: 220, width: '100%' }} />
-    </div>
-  )
-}
-
 export function JobOverviewTab() {
   const { t } = useTranslation()
   const jobId = useJobId()
@@ -166,7 +154,7 @@ function JobWhat({ job }: { job: Job }) {
           </Fact>
         )}
         <Fact label={t('jobs.form.owner')}>
-          {job.owner.name || '—'} {job.owner.email && <span className="muted">{job.owner.email}</span>}
+          {job.owner.name || (job.owner.email ? '' : '—')} {job.owner.email && <span className="muted">{job.owner.email}</span>}
         </Fact>
         <Fact label={t('jobs.detail.source')}>
           {t(job.source === 'code' ? 'jobs.detail.fromCode' : 'jobs.detail.fromConsole')}

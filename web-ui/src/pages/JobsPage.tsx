@@ -183,7 +183,7 @@ function useJobColumns(): Column<Job>[] {
         title: t('jobs.list.executor'),
         render: (job) => (
           <div>
-            <Link to="/executors/$executorId" params={{ executorId: job.executor.id }}>
+            <Link to="/executors/$executorId" params={{ executorId: job.executor.id }} className="executor-name">
               {job.executor.name}
             </Link>
             <div className="small">

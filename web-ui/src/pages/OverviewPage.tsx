@@ -7,9 +7,8 @@ import { queries } from '../api/queries'
 import type { AttentionItem, Overview } from '../api/types'
 import { useLang } from '../components/hooks'
 import { Page } from '../components/Page'
-import { Blank, ErrorState } from '../components/States'
+import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
-import { PageSkeleton } from './JobPage'
 
 export function OverviewPage() {
   const { t } = useTranslation()

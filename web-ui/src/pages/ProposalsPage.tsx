@@ -10,11 +10,12 @@ import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Proposal } from '../api/types'
 import { FieldDiffTable } from '../components/FieldDiffTable'
 import { useCan, useShowError } from '../components/hooks'
-import { JsonView } from '../components/JsonView'
 import { Page } from '../components/Page'
-import { Blank, ErrorState } from '../components/States'
+import { ProposedJob } from '../components/ProposedJob'
+import { SchedulePreview } from '../components/SchedulePreview'
+import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
-import { PageSkeleton } from './JobPage'
+import { scheduleOfJob } from '../lib/jobForm'
 
 export function ProposalsPage() {
   const { t } = useTranslation()
@@ -79,22 +80,29 @@ function ProposalCard({ proposal }: { proposal: Proposal }) {
         </div>
         {canEdit && (
           <span className="row">
-            <Button disabled={busy} onClick={() => void decide(api.declineProposal, t('proposals.declined', { name }))} aria-label={`${t('proposals.decline')}: ${name}`}>
-              {t('proposals.decline')}
+            <Button disabled={busy} onClick={() => void decide(api.declineProposal, t(job ? 'proposals.declined' : 'proposals.declinedNew', { name }))} aria-label={`${t(job ? 'proposals.decline' : 'proposals.declineNew')}: ${name}`}>
+              {t(job ? 'proposals.decline' : 'proposals.declineNew')}
             </Button>
-            <Button type="primary" loading={busy} onClick={() => void decide(api.acceptProposal, t('proposals.accepted', { name }))} aria-label={`${t('proposals.accept')}: ${name}`}>
-              {t('proposals.accept')}
+            <Button type="primary" loading={busy} onClick={() => void decide(api.acceptProposal, t(job ? 'proposals.accepted' : 'proposals.acceptedNew', { name }))} aria-label={`${t(job ? 'proposals.accept' : 'proposals.acceptNew')}: ${name}`}>
+              {t(job ? 'proposals.accept' : 'proposals.acceptNew')}
             </Button>
           </span>
         )}
       </div>
       {job ? (
-        <FieldDiffTable label={name} diff={proposal.changes.map((one) => ({ path: one.field, before: one.from, after: one.to }))} />
+        <>
+          <FieldDiffTable label={name} diff={proposal.changes.map((one) => ({ path: one.field, before: one.from, after: one.to }))} sides={{ before: t('proposals.now'), after: t('proposals.proposed') }} />
+          {proposal.changes.some((one) => one.field.startsWith('schedule.')) && (
+            <div className="proposed">
+              <h3>{t('proposals.firesThen')}</h3>
+              <SchedulePreview spec={scheduleOfJob(proposal.proposed.schedule)} fires={5} />
+            </div>
+          )}
+        </>
       ) : (
-        <div style={{ padding: '0 16px 14px' }}>
-          <JsonView value={proposal.proposed} label={name} empty="" />
-        </div>
+        <ProposedJob spec={proposal.proposed} executor={proposal.executor} />
       )}
+      <p className="muted small proposal-means">{t(job ? 'proposals.changeMeans' : 'proposals.newMeans')}</p>
     </section>
   )
 }

@@ -18,10 +18,9 @@ import { RetryDialog } from '../components/RetryDialog'
 import { RunShards } from '../components/RunShards'
 import { RunTimeline } from '../components/RunTimeline'
 import { RunStateChip } from '../components/StateChip'
-import { ErrorState } from '../components/States'
+import { ErrorState, PageSkeleton } from '../components/States'
 import { AbsoluteTime, DurationText } from '../components/TimeText'
 import { reasonText } from '../lib/why'
-import { PageSkeleton } from './JobPage'
 import { RunDuration } from './RunsPage'
 
 export function RunPage() {

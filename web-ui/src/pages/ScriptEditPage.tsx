@@ -1,21 +1,21 @@
 // Writing a script: each save is a revision with its author and a note.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { Alert, App, Button, Form, Input, Select } from 'antd'
+import { Alert, App, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
-import { queries, queryClient, refreshScripts } from '../api/queries'
+import { queries, queryClient, readOnce, refreshScripts } from '../api/queries'
 import type { Script, ScriptLanguage } from '../api/types'
+import { EditPage, FormFoot } from '../components/EditPage'
 import { useCan, useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { ErrorState, NotAllowed } from '../components/States'
+import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { languageOptions } from '../lib/script'
-import { PageSkeleton } from './JobPage'
 
 const MAX_BYTES = 64 << 10
 
@@ -32,26 +32,22 @@ export function ScriptNewPage() {
 export function ScriptEditPage() {
   const { t } = useTranslation()
   const { scriptId } = useParams({ from: '/app/scripts/$scriptId/edit' })
-  const allowed = useCan('scripter')
-  // The draft stands on the revision that was read once.
-  const script = useQuery({ ...queries.script(scriptId), refetchInterval: false, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
-  if (!allowed) return <NotAllowed />
-  if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
-  if (!script.data || script.isFetching) return <PageSkeleton />
   return (
-    <Page
-      title={t('scripts.editTitle', { name: script.data.name })}
-      crumbs={
+    <EditPage
+      allowed={useCan('scripter')}
+      stored={useQuery(readOnce(queries.script(scriptId)))}
+      title={({ name }) => t('scripts.editTitle', { name })}
+      crumbs={({ name }) => (
         <>
           <Link to="/scripts">{t('scripts.title')}</Link> ›{' '}
           <Link to="/scripts/$scriptId" params={{ scriptId }}>
-            {script.data.name}
+            {name}
           </Link>
         </>
-      }
+      )}
     >
-      <ScriptForm key={script.data.revision} stored={script.data} />
-    </Page>
+      {(script) => <ScriptForm key={script.revision} stored={script} />}
+    </EditPage>
   )
 }
 
@@ -113,6 +109,11 @@ function ScriptForm({ stored }: { stored?: Script }) {
           <Overwrite
             title={t('scripts.conflictTitle')}
             help={t('scripts.conflictHelp', { n: theirs.revision })}
+            look={
+              <a href={`/scripts/${theirs.id}`} target="_blank" rel="noreferrer">
+                {t('scripts.conflictLook', { n: theirs.revision })}
+              </a>
+            }
             action={t('scripts.conflictOver')}
             busy={busy}
             onAction={() => void save(theirs.revision)}
@@ -144,19 +145,21 @@ function ScriptForm({ stored }: { stored?: Script }) {
           </Form.Item>
         </section>
       </div>
-      <div className="form-foot">
-        <Button type="primary" htmlType="submit" loading={busy}>
-          {t(stored ? 'action.save' : 'action.create')}
-        </Button>
-        {stored ? (
-          <LinkButton to="/scripts/$scriptId" params={{ scriptId: stored.id }}>
-            {t('action.cancel')}
-          </LinkButton>
-        ) : (
-          <LinkButton to="/scripts">{t('action.cancel')}</LinkButton>
-        )}
+      <FormFoot
+        isNew={!stored}
+        busy={busy}
+        cancel={
+          stored ? (
+            <LinkButton to="/scripts/$scriptId" params={{ scriptId: stored.id }}>
+              {t('action.cancel')}
+            </LinkButton>
+          ) : (
+            <LinkButton to="/scripts">{t('action.cancel')}</LinkButton>
+          )
+        }
+      >
         {stored && <span className="muted small">{t('scripts.saveHelp')}</span>}
-      </div>
+      </FormFoot>
     </Form>
   )
 }

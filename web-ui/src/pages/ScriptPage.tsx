@@ -9,20 +9,24 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshScripts } from '../api/queries'
 import type { Script, ScriptRevision } from '../api/types'
+import { ByWhom } from '../components/ByWhom'
 import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
+import { JobLinks } from '../components/JobLinks'
 import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
 import { ScriptDiff } from '../components/ScriptDiff'
-import { ErrorState } from '../components/States'
-import { AbsoluteTime, RelativeTime } from '../components/TimeText'
+import { ErrorState, PageSkeleton } from '../components/States'
+import { useDanger } from '../components/useDanger'
+import { Version, Versions } from '../components/Versions'
 import { SCRIPT_LANGUAGES } from '../lib/script'
-import { PageSkeleton } from './JobPage'
 
 export function ScriptPage() {
   const { t } = useTranslation()
   const { scriptId } = useParams({ from: '/app/scripts/$scriptId' })
   const script = useQuery(queries.script(scriptId))
+  const jobs = useQuery(queries.scriptJobs(scriptId))
+  const revisions = useQuery({ ...queries.scriptRevisions(scriptId, script.data?.revision ?? 0), enabled: script.isSuccess })
   const canWrite = useCan('scripter')
   if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
   if (!script.data) return <PageSkeleton />
@@ -37,7 +41,7 @@ export function ScriptPage() {
               <span className="num">{data.revision}</span>
             </Fact>
             <Fact label={t('field.updated')}>
-              {data.updatedBy} · <RelativeTime at={data.updatedAt} />
+              <ByWhom who={data.updatedBy} at={data.updatedAt} />
             </Fact>
             <Fact label={t('scripts.digest')}>
               <span className="mono small">{data.sha256?.slice(0, 16)}…</span>
@@ -51,50 +55,13 @@ export function ScriptPage() {
               {data.content}
             </pre>
           </section>
-          <UsedBy script={data} />
+          <JobLinks title={t('scripts.usedBy')} none={t('scripts.unused')} jobs={jobs} />
         </div>
-        <Revisions script={data} canWrite={canWrite} />
+        <Versions title={t('scripts.revisions')} list={revisions}>
+          {({ items }) => items.map((one) => <Revision key={one.revision} script={data} revision={one} canRestore={canWrite && one.revision !== data.revision} />)}
+        </Versions>
       </div>
     </Page>
-  )
-}
-
-function UsedBy({ script }: { script: Script }) {
-  const { t } = useTranslation()
-  const jobs = useQuery(queries.scriptJobs(script.id))
-  if (jobs.error && !jobs.data) return <ErrorState error={jobs.error} onRetry={() => void jobs.refetch()} />
-  return (
-    <section className="card">
-      <h2>{t('scripts.usedBy')}</h2>
-      {!jobs.data && <span className="skeleton" />}
-      {jobs.data?.items.length === 0 && <p className="muted">{t('scripts.unused')}</p>}
-      <ul className="plain-list">
-        {jobs.data?.items.map((job) => (
-          <li key={job.id}>
-            <Link to="/jobs/$jobId" params={{ jobId: job.id }}>
-              {job.name}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-function Revisions({ script, canWrite }: { script: Script; canWrite: boolean }) {
-  const { t } = useTranslation()
-  const revisions = useQuery(queries.scriptRevisions(script.id, script.revision))
-  if (revisions.error && !revisions.data) return <ErrorState error={revisions.error} onRetry={() => void revisions.refetch()} />
-  return (
-    <section className="card flush" aria-label={t('scripts.revisions')}>
-      <div className="card-head">
-        <h2>{t('scripts.revisions')}</h2>
-      </div>
-      {!revisions.data && <span className="skeleton" style={{ height: 80, width: '100%' }} />}
-      {revisions.data?.items.map((one) => (
-        <Revision key={one.revision} script={script} revision={one} canRestore={canWrite && one.revision !== script.revision} />
-      ))}
-    </section>
   )
 }
 
@@ -104,19 +71,13 @@ function Revision({ script, revision, canRestore }: { script: Script; revision: 
   // The difference is asked for when somebody wants to see it.
   const [open, setOpen] = useState(revision.revision === script.revision)
   const n = revision.revision
+  const action = canRestore && (
+    <Button size="small" onClick={() => restore(n)}>
+      {t('scripts.restore')}
+    </Button>
+  )
   return (
-    <div className="version">
-      <div className="card-head">
-        <h3>{t('scripts.revisionN', { n })}</h3>
-        <span className="muted">
-          {revision.createdBy} · <AbsoluteTime at={revision.createdAt} />
-        </span>
-        {canRestore && (
-          <Button size="small" onClick={() => restore(n)}>
-            {t('scripts.restore')}
-          </Button>
-        )}
-      </div>
+    <Version title={t('scripts.revisionN', { n })} who={revision.createdBy} at={revision.createdAt} action={action}>
       {revision.note && <p className="changes">{revision.note}</p>}
       {n === 1 ? (
         <p className="muted changes">{t('scripts.first')}</p>
@@ -126,7 +87,7 @@ function Revision({ script, revision, canRestore }: { script: Script; revision: 
           {open && <ScriptDiff id={script.id} from={n - 1} to={n} />}
         </details>
       )}
-    </div>
+    </Version>
   )
 }
 
@@ -163,29 +124,21 @@ function useRestore(script: Script): (revision: number) => void {
 
 function Actions({ script }: { script: Script }) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const danger = useDanger()
   const navigate = useNavigate()
-  const showError = useShowError()
   const { name } = script
   const remove = () =>
-    modal.confirm({
+    danger({
       title: t('scripts.deleteTitle', { name }),
       content: t('scripts.deleteHelp'),
-      okText: t('scripts.delete'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
-      onOk: async () => {
-        try {
-          await api.deleteScript(script.id)
-          message.success(t('scripts.deleted', { name }))
-          await navigate({ to: '/scripts' })
-          queryClient.removeQueries({ queryKey: ['script', script.id] })
-          refreshScripts()
-        } catch (err) {
-          showError(err)
-        }
+      action: t('scripts.delete'),
+      work: async () => {
+        await api.deleteScript(script.id)
+        await navigate({ to: '/scripts' })
+        queryClient.removeQueries({ queryKey: ['script', script.id] })
       },
+      done: t('scripts.deleted', { name }),
+      after: refreshScripts,
     })
   return (
     <>

@@ -6,11 +6,10 @@ import { queries } from '../api/queries'
 import type { Script } from '../api/types'
 import { useCan } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
+import { NamedTable } from '../components/NamedTable'
 import { Page } from '../components/Page'
-import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
+import type { Column } from '../components/ResourceTable'
 import { ScriptPolicyCard } from '../components/ScriptPolicy'
-import { Blank } from '../components/States'
-import { RelativeTime } from '../components/TimeText'
 import { SCRIPT_LANGUAGES } from '../lib/script'
 
 export function ScriptsPage() {
@@ -25,52 +24,28 @@ export function ScriptsPage() {
     </LinkButton>
   )
   const columns: Column<Script>[] = [
-    {
-      key: 'name',
-      title: t('scripts.name'),
-      kind: 'title',
-      render: (one) => (
-        <div>
-          <Link to="/scripts/$scriptId" params={{ scriptId: one.id }}>
-            <strong>{one.name}</strong>
-          </Link>
-          {one.description && <div className="muted small">{one.description}</div>}
-        </div>
-      ),
-    },
     { key: 'language', title: t('scripts.language'), render: (one) => SCRIPT_LANGUAGES[one.language] },
     { key: 'revision', title: t('scripts.revision'), align: 'right', render: (one) => <span className="num">{one.revision}</span> },
-    {
-      key: 'updated',
-      title: t('field.updated'),
-      render: (one) => (
-        <span>
-          {one.updatedBy} · <RelativeTime at={one.updatedAt} />
-        </span>
-      ),
-    },
   ]
   return (
     <Page title={t('scripts.title')} sub={t('scripts.help')} actions={create}>
       <div className="stack">
         <ScriptPolicyCard />
-        <div className="card flush">
-          <ResourceTable
-            label={t('scripts.title')}
-            columns={columns}
-            rows={scripts.data?.items}
-            rowKey={(one) => one.id}
-            error={scripts.error}
-            onRetry={() => void scripts.refetch()}
-            updatedAt={scripts.dataUpdatedAt}
-            empty={
-              <Blank title={t('scripts.emptyTitle')} help={t('scripts.emptyHelp')}>
-                {create}
-              </Blank>
-            }
-            pager={<Pager cursor={cursor} nextCursor={scripts.data?.nextCursor} onGo={(next) => void navigate({ to: '/scripts', search: next ? { cursor: next } : {} })} />}
-          />
-        </div>
+        <NamedTable
+          label={t('scripts.title')}
+          list={scripts}
+          link={(one, name) => (
+            <Link to="/scripts/$scriptId" params={{ scriptId: one.id }}>
+              {name}
+            </Link>
+          )}
+          columns={columns}
+          emptyTitle={t('scripts.emptyTitle')}
+          emptyHelp={t('scripts.emptyHelp')}
+          create={create}
+          cursor={cursor}
+          onGo={(next) => void navigate({ to: '/scripts', search: next ? { cursor: next } : {} })}
+        />
       </div>
     </Page>
   )

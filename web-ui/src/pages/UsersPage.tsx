@@ -13,6 +13,7 @@ import { RoleSelect } from '../components/RoleSelect'
 import { SecretDialog } from '../components/SecretDialog'
 import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
+import { useDanger } from '../components/useDanger'
 
 interface Shown {
   name: string
@@ -76,15 +77,15 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
     }
   }
   const update = (user: User, change: Parameters<typeof api.updateUser>[1]) => act(() => api.updateUser(user.id, change), t('users.saved', { name: user.username }))
+  const danger = useDanger()
   const remove = (user: User) =>
-    modal.confirm({
+    danger({
       title: t('users.deleteTitle', { name: user.username }),
       content: t('users.deleteHelp'),
-      okText: t('action.delete'),
-      okButtonProps: { danger: true },
-      cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
-      onOk: () => act(() => api.deleteUser(user.id), t('users.deleted', { name: user.username })),
+      action: t('action.delete'),
+      work: () => api.deleteUser(user.id),
+      done: t('users.deleted', { name: user.username }),
+      after: refresh,
     })
   const reset = (user: User) =>
     modal.confirm({

@@ -23,15 +23,17 @@ func (s *Store) Singly() int { return s.d.singly() }
 
 type execFunc = func(ctx context.Context, query string, args ...any) (sql.Result, error)
 
-// execUnwatched runs a statement that ends by itself: the driver hands every
-// statement that could be called off to a goroutine that watches its context,
-// and takes it back, which for a statement this small was a tenth of its cost.
-// The connection's own time limits bound it.
+// unwatched is for statements of batches: the driver hands every statement that
+// could be called off to a goroutine that watches its context, and takes it
+// back, which for a statement this small was a tenth of its cost. The
+// connection's own time limits bound them.
+func unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
 func (s *Store) execUnwatched(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.write.ExecContext(context.WithoutCancel(ctx), query, args...)
+	return s.write.ExecContext(unwatched(ctx), query, args...)
 }
 
 // refused is where statements go that need a transaction, when there is none.

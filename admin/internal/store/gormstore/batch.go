@@ -75,6 +75,7 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	o.known = !o.skipLocked
 	wrong := 0 // how often
 	once := func(t *txn) (err error) {
+		t.ctx = unwatched(t.ctx)
 		if err = t.guard(); err != nil {
 			return err
 		}

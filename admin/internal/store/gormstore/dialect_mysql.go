@@ -323,27 +323,36 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// openMySQL makes one pool for reading and writing, and one connection for the
-// leases, which must not queue behind anything else.
-func openMySQL(o Options, past *past) (write, leases *sql.DB, err error) {
+// mysqlPools are the pools of one node.
+type mysqlPools struct {
+	main   *sql.DB // reads, and statements that commit by themselves
+	txs    *sql.DB // transactions, and nothing else (implicit.go)
+	leases *sql.DB // one connection, which must not queue behind anything else
+}
+
+func openMySQL(o Options, past *past) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
-		return nil, nil, fmt.Errorf("choose character set: %w", err)
+		return p, fmt.Errorf("choose character set: %w", err)
 	}
-	connector, err := mysql.NewConnector(cfg)
+	driver, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, nil, fmt.Errorf("prepare MySQL connections: %w", err)
+		return p, fmt.Errorf("prepare MySQL connections: %w", err)
 	}
-	db := sql.OpenDB(o.connector(mysqlConnector{connector, past}))
-	db.SetMaxOpenConns(o.MaxOpenConns)
-	db.SetMaxIdleConns(o.MaxOpenConns)
-	db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
-	leases = sql.OpenDB(mysqlConnector{connector, past})
-	leases.SetMaxOpenConns(1)
-	return db, leases, nil
+	connector := mysqlConnector{driver, past}
+	p.main = sql.OpenDB(o.connector(connector))
+	p.txs = sql.OpenDB(o.connector(implicitConnector{connector}))
+	for _, db := range []*sql.DB{p.main, p.txs} {
+		db.SetMaxOpenConns(o.MaxOpenConns)
+		db.SetMaxIdleConns(o.MaxOpenConns)
+		db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
+	}
+	p.leases = sql.OpenDB(connector)
+	p.leases.SetMaxOpenConns(1)
+	return p, nil
 }
 
 func mysqlGorm(db *sql.DB) gorm.Dialector {

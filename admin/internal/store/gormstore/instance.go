@@ -38,6 +38,7 @@ type instanceRow struct {
 	GoneReason  string `gorm:"column:gone_reason"`
 	Parked      int64  `gorm:"column:parked"` // 1 = yes
 	WantedAt    int64  `gorm:"column:wanted_at"`
+	Refusing    int64  `gorm:"column:refusing"` // 1 = yes
 }
 
 func (instanceRow) TableName() string { return "instances" }
@@ -63,7 +64,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
-		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, StartedAt: instant(r.StartedAt),
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, Refusing: r.Refusing != 0, StartedAt: instant(r.StartedAt),
 		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
 		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
 	}
@@ -82,7 +83,7 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 
 // leaseRow is the part of an instance that heartbeats change.
 type leaseRow struct {
-	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt int64
+	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt, refusing int64
 }
 
 var leaseTable = table[leaseRow]{
@@ -98,6 +99,7 @@ var leaseTable = table[leaseRow]{
 		intColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
 		intColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
 		intColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
+		intColumn("refusing", func(r *leaseRow) *int64 { return &r.refusing }),
 	},
 }
 
@@ -129,8 +131,8 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 			if after.parked = flag(load.Parked); !load.Parked {
 				after.wantedAt = 0
 			}
-			after.lastSeenAt = at
-			after.leaseUntil = max(after.leaseUntil, millis(instant(at).Add(ttl)))
+			after.refusing, after.lastSeenAt = flag(load.Refusing), at
+			after.leaseUntil = max(after.leaseUntil, at+(ttl+load.Quiet).Milliseconds())
 			changes = append(changes, change[leaseRow]{before, &after})
 			renewed = append(renewed, domain.InstanceID(before.id))
 			return nil
@@ -172,99 +174,6 @@ func (s *Store) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []
 		}, "SELECT id FROM instances WHERE id IN ("+idList(ids)+") AND parked = 1 AND wanted_at > 0")
 	})
 	return out, err
-}
-
-func (s *Store) LeaveInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID, reason string) error {
-	return s.runRepeatable(ctx, "leave instance", func(t *txn) error {
-		var known []instanceRow
-		err := t.db.Clauses(t.locking()...).Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Find(&known).Error
-		if err != nil {
-			return err
-		}
-		if len(known) == 0 {
-			return notFound("instance", id)
-		}
-		_, err = t.endInstances(known, ending{reason: reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
-		return err
-	})
-}
-
-func (s *Store) SupersedeBoots(ctx context.Context, p store.SupersedeBootsParams) (ended []domain.InstanceID, err error) {
-	if len(p.BootIDs) == 0 {
-		return nil, nil
-	}
-	err = s.runRepeatable(ctx, "supersede boots", func(t *txn) error {
-		var known []instanceRow
-		err := t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND boot_id IN ?", int64(p.Tenant), int64(p.Executor), p.BootIDs).
-			Order("id").Find(&known).Error
-		if err == nil {
-			ended, err = t.endInstances(known, ending{reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
-		}
-		return err
-	})
-	return ended, err
-}
-
-// ending says how instances end.
-type ending struct {
-	reason string
-	// dead: the process is proven to be gone, so that nothing has to be waited
-	// for after the end of its lease.
-	dead bool
-	// grace is when an execution of it has to be looked at.
-	grace func(domain.ExecutionID) time.Duration
-}
-
-// endInstances ends the leases of locked instances and lets their executions
-// be looked at.
-func (t *txn) endInstances(rows []instanceRow, how ending) (ended []domain.InstanceID, err error) {
-	rows = slices.DeleteFunc(rows, func(r instanceRow) bool { return r.GoneAt != 0 })
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	now, err := t.clock()
-	if err != nil {
-		return nil, err
-	}
-	until := now
-	if how.dead {
-		until = now.Add(-domain.LeaseMargin - time.Millisecond) // so that the margin has passed
-	}
-	for _, r := range rows {
-		ended = append(ended, domain.InstanceID(r.ID))
-		_, err := t.exec(t.ctx, "UPDATE instances SET lease_until = ?, gone_at = ?, gone_reason = ?, running = 0 WHERE id = ? AND tenant_id = ?",
-			min(r.LeaseUntil, millis(until)), millis(now), clip(how.reason, nameSize), r.ID, r.TenantID)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ended, t.wakeInstances(rows[0].TenantID, rows[0].ExecutorID, ended, how.grace)
-}
-
-// wakeInstances finds the executions among the tenant's living and lingering
-// ones.
-func (t *txn) wakeInstances(tenant, executor int64, instances []domain.InstanceID, grace func(domain.ExecutionID) time.Duration) error {
-	var ids []domain.ExecutionID
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND %s AND %s AND executor_id = %d AND instance_id IN (%s)",
-		t.d.byIndex("ix_executions_phase"), tenant, occupyingPhases, occupiesInstance(""), executor, idList(instances)))
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	b, err := newBatch(t, ids, loadOptions{})
-	if err != nil {
-		return err
-	}
-	for _, m := range b.moves {
-		if m.e.OccupiesInstance() && slices.Contains(instances, m.e.Instance) {
-			m.e.WakeAt = b.now.Add(grace(m.e.ID))
-		}
-	}
-	return b.save()
 }
 
 // ExpireInstances waits as long after a lease's end as the sweep does.

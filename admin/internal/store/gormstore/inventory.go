@@ -11,29 +11,64 @@ import (
 // inventoryBatch bounds the rows of one transaction.
 const inventoryBatch = 500
 
-// SettleInventory needs no slot: an execution that was offered has it already
-// and keeps it when it is given back.
-func (s *Store) SettleInventory(ctx context.Context, p store.SettleInventoryParams) ([]store.SettledItem, error) {
-	out := make([]store.SettledItem, 0, len(p.Items))
-	for items := range slices.Chunk(p.Items, inventoryBatch) {
-		settled, err := s.settle(ctx, p, items)
+// SettleInventories needs no slot: an execution that was offered has it already
+// and keeps it when it is given back. Inventories go into one transaction as
+// long as they fit; what one transaction has settled is answered, whatever
+// becomes of the next.
+func (s *Store) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []store.SettledInventory {
+	out := make([]store.SettledInventory, 0, len(list))
+	for len(list) > 0 {
+		n, rows := 1, len(list[0].Items)
+		for n < len(list) && rows+len(list[n].Items) <= inventoryBatch {
+			rows += len(list[n].Items)
+			n++
+		}
+		out = append(out, together(ctx, list[:n], func(list []store.SettleInventoryParams) ([]store.SettledInventory, error) {
+			return s.settleSome(ctx, list)
+		}, func(err error) store.SettledInventory { return store.SettledInventory{Err: err} })...)
+		list = list[n:]
+	}
+	return out
+}
+
+// asked is one item of somebody's inventory.
+type asked struct {
+	domain.Held
+	of *store.SettleInventoryParams
+}
+
+func (s *Store) settleSome(ctx context.Context, list []store.SettleInventoryParams) ([]store.SettledInventory, error) {
+	var items []asked
+	for i := range list {
+		for _, h := range list[i].Items {
+			items = append(items, asked{h, &list[i]})
+		}
+	}
+	settled := make([]store.SettledItem, 0, len(items))
+	for part := range slices.Chunk(items, inventoryBatch) {
+		some, err := s.settle(ctx, part)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, settled...)
+		settled = append(settled, some...)
+	}
+	out := make([]store.SettledInventory, len(list))
+	for i := range list {
+		n := len(list[i].Items)
+		out[i].Items, settled = settled[:n:n], settled[n:]
 	}
 	return out, nil
 }
 
-func (s *Store) settle(ctx context.Context, p store.SettleInventoryParams, items []domain.Held) ([]store.SettledItem, error) {
+func (s *Store) settle(ctx context.Context, items []asked) ([]store.SettledItem, error) {
 	ids := make([]domain.ExecutionID, len(items))
 	for i, h := range items {
 		ids[i] = h.ID
 	}
 	out := make([]store.SettledItem, len(items))
-	theirs := func(b *batch, h domain.Held) *move {
-		m := b.find(p.Tenant, h.ID)
-		if m == nil || m.e.Executor != p.Executor {
+	theirs := func(b *batch, h asked) *move {
+		m := b.find(h.of.Tenant, h.ID)
+		if m == nil || m.e.Executor != h.of.Executor {
 			return nil
 		}
 		return m
@@ -46,7 +81,7 @@ func (s *Store) settle(ctx context.Context, p store.SettleInventoryParams, items
 				continue
 			}
 			was := m.e.State
-			out[i].Verdict = m.e.Reconcile(b.now, h, p.Instance, m.policy())
+			out[i].Verdict = m.e.Reconcile(b.now, h.Held, h.of.Instance, m.policy())
 			out[i].GivenBack = was == domain.Offered && m.e.State == domain.Due
 			if was == domain.Running && out[i].Verdict == domain.VerdictGrant {
 				again, err := b.grantAgain(m)
@@ -70,4 +105,23 @@ func (s *Store) settle(ctx context.Context, p store.SettleInventoryParams, items
 		return nil, err
 	}
 	return out, nil
+}
+
+// together does a list at once. When the database refuses it without saying for
+// whom, each of the list is done by itself: nobody fails for another one.
+func together[P, R any](ctx context.Context, list []P, do func([]P) ([]R, error), failed func(error) R) []R {
+	out, err := do(list)
+	if err == nil {
+		return out
+	}
+	out = make([]R, 0, len(list))
+	alone := len(list) > 1 && !domain.Is(err, domain.CodeUnavailable) && !domain.Is(err, domain.CodeRolledBack)
+	for i := range list {
+		if alone && ctx.Err() == nil {
+			out = append(out, together(ctx, list[i:i+1], do, failed)...)
+		} else {
+			out = append(out, failed(err))
+		}
+	}
+	return out
 }

@@ -102,7 +102,7 @@ func TestARestoredMariaDBIsNoticed(t *testing.T) {
 	require.NoError(t, a.DoubtHistory(t.Context(), r, alert))
 	require.NoError(t, a.DoubtHistory(t.Context(), r, alert))
 	var events int64
-	require.NoError(t, a.db.Model(&alertEventRow{}).Where("kind = ?", string(domain.AlertRollback)).Count(&events).Error)
+	require.NoError(t, a.reader.Model(&alertEventRow{}).Where("kind = ?", string(domain.AlertRollback)).Count(&events).Error)
 	require.EqualValues(t, 1, events)
 
 	later := openStore(t, o) // knows nothing

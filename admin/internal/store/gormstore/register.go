@@ -39,6 +39,7 @@ var registerTable = table[instanceRow]{
 		textColumn("gone_reason", nameSize, func(r *instanceRow) *string { return &r.GoneReason }),
 		intColumn("parked", func(r *instanceRow) *int64 { return &r.Parked }),
 		intColumn("wanted_at", func(r *instanceRow) *int64 { return &r.WantedAt }),
+		intColumn("refusing", func(r *instanceRow) *int64 { return &r.Refusing }),
 	},
 }
 
@@ -126,7 +127,7 @@ func (r *registering) run(t *txn) error {
 			fresh = append(fresh, row)
 			continue
 		}
-		row.ID, row.ConnectedAt = one.before.ID, one.before.ConnectedAt
+		row.ID, row.ConnectedAt, row.Refusing = one.before.ID, one.before.ConnectedAt, one.before.Refusing // its next heartbeat says
 		row.LeaseUntil = max(row.LeaseUntil, one.before.LeaseUntil)
 		changes = append(changes, change[instanceRow]{one.before, row})
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -107,6 +109,50 @@ func (s *Store) DeleteInstancesBefore(ctx context.Context, before time.Time, lim
 		return err
 	})
 	return deleted, err
+}
+
+// DeleteJoinTokenBootsBefore walks ix_join_token_boots_used past the boots that
+// stay, which are no more than there are instances. It looks without a lock: a
+// boot that comes back at this very moment, after its instance was forgotten,
+// is let in as a new one.
+func (s *Store) DeleteJoinTokenBootsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	var old []joinedBoot
+	err = s.look(ctx, "find old boots", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		old = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var b joinedBoot
+			err := rows.Scan(&b.token, &b.boot)
+			old = append(old, b)
+			return err
+		}, oldBoots(s.d), millis(before), limit)
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	terms := make([]string, len(old))
+	args := make([]any, len(old))
+	for i, b := range old {
+		terms[i], args[i] = fmt.Sprintf("(token_id = %d AND boot_id = ?)", b.token), b.boot
+	}
+	err = s.runRepeatable(ctx, "delete old boots", func(t *txn) error {
+		deleted = 0
+		for from := 0; from < len(terms); from += 200 {
+			to := min(from+200, len(terms))
+			n, err := t.exec(t.ctx, "DELETE FROM join_token_boots WHERE "+strings.Join(terms[from:to], " OR "), args[from:to]...)
+			if err != nil {
+				return err
+			}
+			deleted += n
+		}
+		return nil
+	})
+	return deleted, err
+}
+
+func oldBoots(d dialect) string {
+	return "SELECT b.token_id, b.boot_id FROM join_token_boots AS b" + d.byIndex("ix_join_token_boots_used") + " WHERE b.used_at < ? AND NOT EXISTS (" +
+		"SELECT 1 FROM join_tokens AS j JOIN instances AS i ON i.tenant_id = j.tenant_id AND i.executor_id = j.executor_id AND i.boot_id = b.boot_id" +
+		" WHERE j.id = b.token_id) ORDER BY b.used_at LIMIT ?"
 }
 
 // DeleteLogsBefore goes tenant by tenant, along the primary key. The instant

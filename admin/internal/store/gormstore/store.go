@@ -28,7 +28,8 @@ type Options struct {
 	NewID func() int64
 	// Logger gets a line when a transaction had to be repeated; nil = slog.Default.
 	Logger *slog.Logger
-	// MaxOpenConns bounds the connections; 0 = 16 for mysql, 4 readers for sqlite.
+	// MaxOpenConns bounds the connections for transactions, and those for all
+	// else; 0 = 16 of each for mysql, 4 readers for sqlite.
 	MaxOpenConns int
 	// Connector may wrap the connections, for measurements that watch the
 	// statements; nil = none. Wrapped connections must keep all of the driver's
@@ -52,9 +53,10 @@ type Options struct {
 type Store struct {
 	// Fixed after construction.
 	d           dialect
-	write, read *sql.DB // the same pool on MySQL
-	leases      *sql.DB // one connection of its own on MySQL, write on SQLite
-	db          *gorm.DB
+	write, read *sql.DB  // the same pool on MySQL
+	txs         *sql.DB  // for transactions alone on MySQL (implicit.go), write on SQLite
+	leases      *sql.DB  // one connection of its own on MySQL, write on SQLite
+	db          *gorm.DB // on txs
 	reader      *gorm.DB
 	refusing    *gorm.DB // refuses all statements (alone.go)
 	log         *slog.Logger
@@ -108,13 +110,14 @@ func connect(o Options) (*Store, error) {
 	case "mysql":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
 		s.d, dialector = mysqlDialect{}, mysqlGorm
-		s.write, s.leases, err = openMySQL(o, s.past)
-		s.read = s.write
+		var pools mysqlPools
+		pools, err = openMySQL(o, s.past)
+		s.write, s.read, s.txs, s.leases = pools.main, pools.main, pools.txs, pools.leases
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)
 		s.d, dialector = sqliteDialect{}, sqliteGorm
 		s.write, s.read, err = openSQLite(o)
-		s.leases = s.write
+		s.txs, s.leases = s.write, s.write
 	default:
 		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
 	}
@@ -125,13 +128,13 @@ func connect(o Options) (*Store, error) {
 	cfg := func() *gorm.Config {
 		return &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard, DisableAutomaticPing: true}
 	}
-	if s.db, err = gorm.Open(dialector(s.write), cfg()); err != nil {
+	if s.db, err = gorm.Open(dialector(s.txs), cfg()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
 	}
 	s.refusing = s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()}) // with a statement of its own
 	s.refusing.Statement.ConnPool = refused{}
 	s.reader = s.db
-	if s.read != s.write {
+	if s.read != s.txs {
 		if s.reader, err = gorm.Open(dialector(s.read), cfg()); err != nil {
 			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
 		}
@@ -182,14 +185,8 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close ends all connections.
 func (s *Store) Close() error {
 	var errs []error
-	if s.write != nil {
-		errs = append(errs, s.write.Close())
-	}
-	if s.leases != nil && s.leases != s.write {
-		errs = append(errs, s.leases.Close())
-	}
-	if s.read != nil && s.read != s.write {
-		errs = append(errs, s.read.Close())
+	for _, p := range s.pools() {
+		errs = append(errs, p.db.Close())
 	}
 	return errors.Join(errs...)
 }

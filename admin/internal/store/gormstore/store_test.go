@@ -41,6 +41,13 @@ func (a aging) AgeInstance(ctx context.Context, id domain.InstanceID, d time.Dur
 	})
 }
 
+func (a aging) AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error {
+	return a.run(ctx, "age boots", func(t *txn) error {
+		_, err := t.exec(ctx, "UPDATE join_token_boots SET used_at = used_at - ? WHERE token_id = ?", d.Milliseconds(), token)
+		return err
+	})
+}
+
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.run(ctx, "forget holders", func(t *txn) error {
 		subject, kind := subjectOf(k)

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -165,6 +166,9 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 	}()
 	t := &txn{ctx: ctx, s: s, d: s.d, q: tx, raw: tx, db: g}
 	if err := fn(t); err != nil {
+		if errors.Is(err, sql.ErrTxDone) { // ctx ended it, and not every statement knows ctx
+			err = cmp.Or(ctx.Err(), err)
+		}
 		return err
 	}
 	committed = true

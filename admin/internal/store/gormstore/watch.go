@@ -17,20 +17,34 @@ type Transaction struct {
 
 // Pool is what is known of one pool of connections.
 type Pool struct {
-	Name string // write, read, leases, or main for one that does both
+	// Name: on MySQL transactions, main for all else, leases; on SQLite write
+	// and read.
+	Name string
 	sql.DBStats
 }
 
 // Pools returns the pools, always in the same order.
 func (s *Store) Pools() []Pool {
-	out := []Pool{{"write", s.write.Stats()}}
-	if s.read == s.write {
-		out[0].Name = "main"
-	} else {
-		out = append(out, Pool{"read", s.read.Stats()})
+	var out []Pool
+	for _, p := range s.pools() {
+		out = append(out, Pool{p.name, p.db.Stats()})
 	}
-	if s.leases != s.write {
-		out = append(out, Pool{"leases", s.leases.Stats()})
+	return out
+}
+
+type namedPool struct {
+	name string
+	db   *sql.DB
+}
+
+// pools are those that were opened, each once.
+func (s *Store) pools() (out []namedPool) {
+	switch {
+	case s.write == nil:
+	case s.read == s.write:
+		out = append(out, namedPool{"main", s.write}, namedPool{"transactions", s.txs}, namedPool{"leases", s.leases})
+	default:
+		out = append(out, namedPool{"write", s.write}, namedPool{"read", s.read})
 	}
 	return out
 }

@@ -388,6 +388,9 @@ func testCancel(t *testing.T, f *fixture) {
 	got, err = cancel(running)
 	f.ok(err)
 	require.Equal(t, domain.Cancelling, got.State)
+	stop := f.find(running).Delays[len(got.Delays)-1]
+	require.WithinDuration(t, f.now(), stop.At, 10*time.Second)
+	require.Equal(t, domain.Delay{At: stop.At, LastAt: stop.At, Count: 1, Reason: domain.ReasonKilled, Message: "by anna", Stop: true}, stop)
 	again, err := cancel(running)
 	f.ok(err)
 	require.Equal(t, got, again)

@@ -96,7 +96,7 @@ func testBuilds(t *testing.T, f *fixture) {
 	require.False(t, f.builds()["d1"].Contested)
 
 	// One leaves: it counts for a while, then it is out of force.
-	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, old.ID, "stopped"))
+	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, old.ID, "stopped"))
 	require.Zero(t, f.builds()["d1"].Instances)
 	require.True(t, f.builds()["d1"].Present)
 	require.False(t, f.unsettled())
@@ -119,7 +119,7 @@ func testBuildsFlap(t *testing.T, f *fixture) {
 	f.tick()
 	for range 3 {
 		i := f.joins("flap", "d1", "1.2", "a")
-		f.ok(f.s.LeaveInstance(f.ctx, f.tenant, i.ID, "stopped"))
+		f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
 	}
 	after := f.builds()["d1"]
 	after.Instances = before.Instances

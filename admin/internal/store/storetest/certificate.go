@@ -130,3 +130,24 @@ func testParkedInstances(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Empty(t, none)
 }
+
+// testRefusingInstances: what an instance said last holds over its sessions.
+func testRefusingInstances(t *testing.T, f *fixture) {
+	refusing := func() bool {
+		i, err := f.s.FindInstance(f.ctx, f.tenant, f.instance)
+		f.ok(err)
+		return i.Refusing
+	}
+	renew := func(refuses bool) {
+		_, renewed, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance, Slots: 5, Refusing: refuses}}, time.Minute)
+		f.ok(err)
+		require.Len(t, renewed, 1)
+	}
+	require.False(t, refusing())
+	renew(true)
+	require.True(t, refusing())
+	f.register("boot-1", time.Minute)
+	require.True(t, refusing(), "a new session of the process has not said anything yet")
+	renew(false)
+	require.False(t, refusing())
+}

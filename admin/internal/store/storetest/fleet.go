@@ -68,8 +68,8 @@ func testInstances(t *testing.T, f *fixture) {
 	n, err := f.s.CountOnline(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	require.Equal(t, 2, n)
-	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, i.ID, "stopped"))
-	f.code(domain.CodeNotFound, f.s.LeaveInstance(f.ctx, f.tenant, domain.InstanceID(ids.Next()), ""))
+	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
+	f.code(domain.CodeNotFound, store.LeaveInstance(f.ctx, f.s, f.tenant, domain.InstanceID(ids.Next()), ""))
 	n, err = f.s.CountOnline(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	require.Equal(t, 1, n)
@@ -125,7 +125,7 @@ func testInstancesTogether(t *testing.T, f *fixture) {
 	known, gone, long := one(of(f, "known", 1, "d1")), one(of(f, "gone", 2, "d1")), one(of(f, "long", 2, "d1"))
 	_, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: long.ID, Running: 2, Slots: 2, Parked: true}}, 3*time.Hour)
 	f.ok(err)
-	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, gone.ID, "stopped"))
+	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
 
 	orphan := of(f, "orphan", 1, "d1")
 	orphan.Instance.Executor = 1
@@ -226,7 +226,7 @@ func testLeases(t *testing.T, f *fixture) {
 	dead := f.register("dead", -time.Minute)
 	unknown := domain.InstanceID(ids.Next())
 	gone := f.register("gone", time.Minute)
-	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, gone.ID, "stopped"))
+	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
 	now, renewed, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{
 		{ID: unknown}, {ID: f.instance, Running: 3, Slots: 9, Draining: true}, {ID: gone.ID},
 	}, time.Hour)
@@ -237,11 +237,17 @@ func testLeases(t *testing.T, f *fixture) {
 	require.Equal(t, []int{3, 9}, []int{got.Running, got.Slots})
 	require.True(t, got.Draining)
 	require.Equal(t, now.Add(time.Hour), got.LeaseUntil)
-	_, _, err = f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance}}, time.Second)
+	later, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance, Quiet: time.Minute}}, time.Hour)
 	f.ok(err)
 	got, err = f.s.FindInstance(f.ctx, f.tenant, f.instance)
 	f.ok(err)
-	require.Equal(t, now.Add(time.Hour), got.LeaseUntil, "a lease is never shortened")
+	require.Equal(t, later.Add(time.Hour+time.Minute), got.LeaseUntil, "who may be quiet has longer")
+	last, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance, Running: 1}}, time.Second)
+	f.ok(err)
+	got, err = f.s.FindInstance(f.ctx, f.tenant, f.instance)
+	f.ok(err)
+	require.Equal(t, later.Add(time.Hour+time.Minute), got.LeaseUntil, "a lease is never shortened")
+	require.Equal(t, last, got.LastSeenAt)
 
 	expired, err := f.s.ExpireInstances(f.ctx, 1000, time.Time{})
 	f.ok(err)
@@ -261,15 +267,20 @@ func testLeases(t *testing.T, f *fixture) {
 	require.True(t, f.register("dead", time.Minute).GoneAt.IsZero(), "until the process registers again")
 }
 
+func (f *fixture) supersede(p store.SupersedeBootsParams) ([]domain.InstanceID, error) {
+	out := f.s.SupersedeBoots(f.ctx, []store.SupersedeBootsParams{p})
+	return out[0].Ended, out[0].Err
+}
+
 func testSupersede(t *testing.T, f *fixture) {
 	old := f.register("old", time.Hour)
 	e := f.grant(f.offerTo(old.ID, f.run(f.job(nil)))[0].Execution)
 	other := f.start(f.run(f.job(nil)))
 	params := store.SupersedeBootsParams{Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"old", "unknown"}, Grace: 5 * time.Second}
-	ended, err := f.s.SupersedeBoots(f.ctx, params)
+	ended, err := f.supersede(params)
 	f.ok(err)
 	require.Equal(t, []domain.InstanceID{old.ID}, ended)
-	ended, err = f.s.SupersedeBoots(f.ctx, params)
+	ended, err = f.supersede(params)
 	f.ok(err)
 	require.Empty(t, ended)
 	require.WithinDuration(t, f.now().Add(5*time.Second), f.find(e).WakeAt, 3*time.Second)
@@ -286,7 +297,7 @@ func testSupersedeProven(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	offered := f.offerTo(old.ID, f.run(j), f.run(j))
 	owed, dead := f.grant(offered[0].Execution), f.grant(offered[1].Execution)
-	_, err := f.s.SupersedeBoots(f.ctx, store.SupersedeBootsParams{
+	_, err := f.supersede(store.SupersedeBootsParams{
 		Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"old"}, Grace: time.Hour,
 		Owed: []domain.ExecutionID{owed.ID}, OwedComplete: true,
 	})
@@ -296,4 +307,41 @@ func testSupersedeProven(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Lost, f.find(dead).State)
 	require.Equal(t, domain.Running, f.find(owed).State, "its result is on its way")
 	require.Equal(t, store.FinishStored, f.finish(owed, domain.OutcomeSucceeded).Code)
+}
+
+// testPartings: at a rolling deploy many leave at once, and are succeeded.
+func testPartings(t *testing.T, f *fixture) {
+	other := newFixture(t, f.s)
+	job, foreign := f.job(nil), other.job(nil)
+	a, b, c := f.register("a", time.Hour), f.register("b", time.Hour), other.register("c", time.Hour)
+	left, stays := f.grant(f.offerTo(a.ID, f.run(job))[0].Execution), f.start(f.run(job))
+	leave := func(of *fixture, id domain.InstanceID) store.InstanceLeave {
+		return store.InstanceLeave{Tenant: of.tenant, ID: id, Reason: "stopped"}
+	}
+	out := f.s.LeaveInstances(f.ctx, []store.InstanceLeave{leave(f, a.ID), leave(other, b.ID), leave(f, domain.InstanceID(ids.Next())), leave(f, a.ID)})
+	require.Len(t, out, 4)
+	f.ok(out[0])
+	f.code(domain.CodeNotFound, out[1])
+	f.code(domain.CodeNotFound, out[2])
+	f.ok(out[3])
+	require.WithinDuration(t, f.now().Add(domain.LeaseMargin), f.find(left).WakeAt, 3*time.Second)
+	require.Equal(t, stays, f.find(stays))
+	gone := func(i domain.Instance) bool {
+		got, err := f.s.FindInstance(f.ctx, i.TenantID, i.ID)
+		f.ok(err)
+		return !got.GoneAt.IsZero()
+	}
+	require.True(t, gone(a))
+	require.False(t, gone(b))
+
+	ofB, ofC := f.grant(f.offerTo(b.ID, f.run(job))[0].Execution), other.grant(other.offerTo(c.ID, other.run(foreign))[0].Execution)
+	ended := f.s.SupersedeBoots(f.ctx, []store.SupersedeBootsParams{
+		{Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"a", "b", "c"}, Grace: time.Hour},
+		{Tenant: other.tenant, Executor: other.executor, BootIDs: []string{"c"}, OwedComplete: true},
+		{Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"b"}},
+		{Tenant: f.tenant, Executor: f.executor},
+	})
+	require.Equal(t, []store.SupersededBoots{{Ended: []domain.InstanceID{b.ID}}, {Ended: []domain.InstanceID{c.ID}}, {}, {}}, ended)
+	require.WithinDuration(t, f.now().Add(time.Hour), f.find(ofB).WakeAt, time.Minute)
+	require.False(t, other.find(ofC).WakeAt.After(f.now()), "each by its own grace")
 }

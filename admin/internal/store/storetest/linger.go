@@ -170,7 +170,7 @@ func testLingerSuperseded(t *testing.T, f *fixture) {
 	old := f.register("lingers and is superseded", time.Minute)
 	e := f.run(f.job(serial))
 	f.stillRunning(f.grant(f.offerTo(old.ID, e)[0].Execution), domain.OutcomeTimedOut)
-	ended, err := f.s.SupersedeBoots(f.ctx, store.SupersedeBootsParams{Tenant: f.tenant, Executor: f.executor, BootIDs: []string{old.BootID}})
+	ended, err := f.supersede(store.SupersedeBootsParams{Tenant: f.tenant, Executor: f.executor, BootIDs: []string{old.BootID}})
 	f.ok(err)
 	require.Equal(t, []domain.InstanceID{old.ID}, ended)
 	require.False(t, f.find(e).WakeAt.After(f.now()))

@@ -75,7 +75,7 @@ func testAlertRetention(t *testing.T, f *fixture) {
 func testInstanceRetention(t *testing.T, f *fixture) {
 	old, young := f.register("old", time.Minute), f.register("young", time.Minute)
 	for _, i := range []domain.Instance{old, young} {
-		f.ok(f.s.LeaveInstance(f.ctx, f.tenant, i.ID, "stopped"))
+		f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
 	}
 	const year = 365 * 24 * time.Hour
 	f.ok(f.s.AgeInstance(f.ctx, old.ID, 2*year))
@@ -88,6 +88,42 @@ func testInstanceRetention(t *testing.T, f *fixture) {
 	left, err := f.s.ListInstances(f.ctx, store.ListInstancesParams{Tenant: f.tenant, IncludeGone: true})
 	f.ok(err)
 	require.Len(t, left, 2, "the one that lives and the one that went just now")
+}
+
+// testJoinTokenBootRetention: the table says whom a token has let in, so that a
+// process counts once. That holds for as long as its instance is known.
+func testJoinTokenBootRetention(t *testing.T, f *fixture) {
+	token := domain.JoinToken{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: "boots", Hash: hash(f, "boots"), MaxUses: 4}
+	f.ok(f.s.CreateJoinToken(f.ctx, token))
+	use := func(boot string) error {
+		return useTokens(f, store.JoinTokenUse{Hash: token.Hash, BootID: boot})[0].Err
+	}
+	living, gone := f.register("living", time.Minute), f.register("gone", time.Minute)
+	for _, boot := range []string{living.BootID, gone.BootID, "never registered"} {
+		f.ok(use(boot))
+	}
+	const year = 365 * 24 * time.Hour
+	forget := func(limit int) int64 {
+		n, err := f.s.DeleteJoinTokenBootsBefore(f.ctx, f.now().Add(-year), limit)
+		f.ok(err)
+		return n
+	}
+	require.Zero(t, forget(10), "they are young")
+	f.ok(f.s.AgeJoinTokenBoots(f.ctx, token.ID, 2*year))
+	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
+	require.EqualValues(t, 1, forget(10), "who never registered")
+	f.ok(f.s.AgeInstance(f.ctx, gone.ID, 2*year))
+	_, err := f.s.DeleteInstancesBefore(f.ctx, f.now().Add(-year), 100)
+	f.ok(err)
+	require.EqualValues(t, 1, forget(1), "its instance is forgotten")
+	require.Zero(t, forget(1), "it lives")
+
+	f.ok(use(living.BootID))
+	all, err := f.s.ListJoinTokens(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	require.Equal(t, 3, all[0].Uses, "who lives is not counted again")
+	f.ok(use(gone.BootID))
+	f.code(domain.CodeUnauthenticated, use("never registered"))
 }
 
 func testLogRetention(t *testing.T, f *fixture) {

@@ -111,7 +111,7 @@ func testShardsBroadcast(t *testing.T, f *fixture) {
 	_, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: draining, Slots: 1, Draining: true}}, time.Minute)
 	f.ok(err)
 	dead := f.register("boot-4", time.Minute).ID
-	f.ok(f.s.LeaveInstance(f.ctx, f.tenant, dead, "stopped"))
+	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, dead, "stopped"))
 	j := f.job(broadcast(domain.GoneMiss))
 	run := f.run(j)
 	parts := f.spread(run)
@@ -360,7 +360,7 @@ func testShardInstanceGone(t *testing.T, f *fixture) {
 		f.wait([]store.Wait{{Tenant: f.tenant, ID: waiting.ID, Reason: domain.ReasonWaitInstance, For: time.Second}})
 		f.age(waiting, time.Minute)
 		require.Equal(t, []domain.ExecutionID{waiting.ID}, identify(f.sweep().Dispatch), "as long as it lives")
-		_, err := f.s.SupersedeBoots(f.ctx, store.SupersedeBootsParams{ // its process is proven to be dead
+		_, err := f.supersede(store.SupersedeBootsParams{ // its process is proven to be dead
 			Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"boot of " + string(gone)}, OwedComplete: true,
 		})
 		f.ok(err)

@@ -10,7 +10,7 @@ import (
 )
 
 // RegisterOrders registers the handlers of timer orders:
-// cancel-unpaid, daily-revenue-report, reconcile-totals, revenue-report-preview.
+// cancel-unpaid, daily-revenue-report, reconcile-totals, revenue-report-noon, revenue-report-preview.
 func RegisterOrders(ex *executor.Executor, t *Orders) {
 	executor.Handle(ex, "cancel-unpaid", t.CancelUnpaid,
 		executor.Description("Cancel one order that nobody paid in time"),
@@ -40,6 +40,20 @@ func RegisterOrders(ex *executor.Executor, t *Orders) {
 		executor.Owner("books@shop.example"),
 		executor.Idempotent(),
 	)
+	executor.HandleOut(ex, "revenue-report-noon", t.DailyRevenueReport,
+		executor.Description("The same report on workdays at noon; only proposed, so that somebody decides about it"),
+		executor.Cron("0 0 12 * * MON-FRI"),
+		executor.Dialect(executor.DialectSeconds),
+		executor.Zone("Asia/Shanghai"),
+		executor.Retries(3),
+		executor.RetryDelay(30*time.Second),
+		executor.Timeout(10*time.Minute),
+		executor.Owner("books@shop.example"),
+		executor.OwnedBy(executor.ProposeOnly),
+		executor.OnFailure("revenue-report-noon.failed"),
+		executor.Idempotent(),
+	)
+	executor.HandleEnd(ex, "revenue-report-noon.failed", executor.FailureFunc(carillonQuiet(t.ReportFailed)), executor.Description("Follows a failure of revenue-report-noon"))
 	executor.HandleOut(ex, "revenue-report-preview", t.DailyRevenueReport,
 		executor.Description("The same report, every minute, so that the demo shows it"),
 		executor.Cron("30 * * * * *"),

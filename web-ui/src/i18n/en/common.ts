@@ -136,5 +136,5 @@ export const common = {
     unknown: 'Something went wrong.',
     page: 'This page failed to show',
   },
-  notFound: { title: 'No such page', help: 'The address may be mistyped, or the page has moved.', home: 'Go to the overview' },
+  notFound: { gone: 'Nothing here', title: 'No such page', help: 'The address may be mistyped, or the page has moved.', home: 'Go to the overview' },
 }

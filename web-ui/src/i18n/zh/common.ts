@@ -138,5 +138,5 @@ export const common: typeof en = {
     unknown: '出现错误。',
     page: '页面无法显示',
   },
-  notFound: { title: '页面不存在', help: '地址可能有误，或页面已移动。', home: '前往总览' },
+  notFound: { gone: '这里没有内容', title: '页面不存在', help: '地址可能有误，或页面已移动。', home: '前往总览' },
 }

@@ -1,0 +1,229 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// scripted is a connection of the driver's kind that fails where it is told to.
+type scripted struct {
+	mysqlConn
+	fails map[string]error
+	sent  []string
+	ended bool
+}
+
+func (c *scripted) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	c.sent = append(c.sent, query)
+	return driver.RowsAffected(1), c.fails[query]
+}
+
+func (c *scripted) CheckNamedValue(*driver.NamedValue) error     { return nil }
+func (c *scripted) ResetSession(context.Context) error           { return nil }
+func (c *scripted) IsValid() bool                                { return !c.ended }
+func (c *scripted) Close() error                                 { c.ended = true; return nil }
+func (c *scripted) Connect(context.Context) (driver.Conn, error) { c.ended = false; return c, nil }
+func (c *scripted) Driver() driver.Driver                        { return nil }
+
+func openScripted(t *testing.T, fails map[string]error) (*scripted, *sql.DB) {
+	t.Helper()
+	c := &scripted{fails: fails}
+	db := sql.OpenDB(implicitConnector{c})
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return c, db
+}
+
+const setImplicit = "SET SESSION autocommit = 0"
+
+// A transaction is its statements and its end; one without statements is nothing.
+func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
+	c, db := openScripted(t, nil)
+	for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, end(tx), "nothing to end")
+		tx, err = db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		for _, statement := range []string{"one", "two"} {
+			_, err = tx.ExecContext(t.Context(), statement)
+			require.NoError(t, err)
+		}
+		require.NoError(t, end(tx))
+	}
+	require.Equal(t, []string{setImplicit, "one", "two", "COMMIT", "one", "two", "ROLLBACK"}, c.sent, "on one connection")
+}
+
+// Whatever happens to an end, nobody gets a connection that may be inside of a transaction.
+func TestNoConnectionReturnsInsideATransaction(t *testing.T) {
+	broken := errors.New("it broke")
+	for _, c := range []struct {
+		end  func(*sql.Tx) error
+		sent string
+	}{{(*sql.Tx).Commit, "COMMIT"}, {(*sql.Tx).Rollback, "ROLLBACK"}} {
+		conn, db := openScripted(t, map[string]error{c.sent: broken})
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), "one")
+		require.NoError(t, err)
+		require.ErrorIs(t, c.end(tx), broken)
+		require.True(t, conn.ended)
+		require.Zero(t, db.Stats().OpenConnections)
+
+		delete(conn.fails, c.sent)
+		tx, err = db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		require.Equal(t, []string{setImplicit, "one", c.sent, setImplicit}, conn.sent)
+	}
+}
+
+// A statement outside of a transaction would never be committed, and a read would hold its view.
+func TestNothingIsSentOutsideOfATransaction(t *testing.T) {
+	c, db := openScripted(t, nil)
+	_, err := db.ExecContext(t.Context(), "one")
+	require.ErrorIs(t, err, errNoTransaction)
+	_, err = db.QueryContext(t.Context(), "one")
+	require.ErrorIs(t, err, errNoTransaction)
+	_, err = db.PrepareContext(t.Context(), "one")
+	require.ErrorIs(t, err, errNoTransaction)
+	_, err = db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
+	require.Error(t, err)
+	_, err = db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	require.Error(t, err)
+	require.Equal(t, []string{setImplicit}, c.sent)
+}
+
+// Transactions have the settings that free the rows of a frozen node, and leave nothing open.
+func TestSessionsOfTransactions(t *testing.T) {
+	s := openStore(t, mysqlOptions(t))
+	s.txs.SetMaxOpenConns(1)
+	var first, second int64
+	look := func(id *int64, end error) {
+		err := s.run(t.Context(), "look", func(x *txn) error {
+			var idle, autocommit int
+			var isolation string
+			if err := x.raw.QueryRowContext(x.ctx, "SELECT CONNECTION_ID(), @@SESSION.idle_transaction_timeout, @@SESSION.autocommit, @@SESSION.tx_isolation").
+				Scan(id, &idle, &autocommit, &isolation); err != nil {
+				return err
+			}
+			require.Equal(t, 3, idle)
+			require.Zero(t, autocommit)
+			require.Equal(t, "READ-COMMITTED", isolation)
+			_, err := x.exec(x.ctx, "INSERT INTO cluster_values (name, value) VALUES ('look', '1')")
+			return errors.Join(err, end)
+		})
+		require.ErrorIs(t, err, end)
+	}
+	written := func() (n int) {
+		require.NoError(t, s.write.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM cluster_values WHERE name = 'look'").Scan(&n))
+		return n
+	}
+	look(&first, errors.New("no"))
+	require.Zero(t, written())
+	look(&second, nil)
+	require.Equal(t, first, second, "the connection is used again")
+	require.Equal(t, 1, written())
+}
+
+// The server ends a batch's connection after its statements and before its COMMIT: nothing of it stays, and the
+// repetition writes all of it once.
+func TestABatchLosesItsConnectionBeforeItsCommit(t *testing.T) {
+	s := openStore(t, mysqlOptions(t))
+	w := newWorld(t, s, 3, domain.BlockSerial)
+	ctx := t.Context()
+	holders := func() (n int) {
+		require.NoError(t, s.write.QueryRowContext(ctx, "SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(w.tenant)).Scan(&n))
+		return n
+	}
+	kills, left := 0, -1
+	kill := func() {
+		var once sync.Once
+		s.commit = func(tx *sql.Tx) (err error) {
+			once.Do(func() {
+				kills++
+				var id int64
+				require.NoError(t, tx.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
+				_, err := s.write.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
+				require.NoError(t, err)
+				for there := 1; there > 0; { // the server undoes it on its own time
+					require.NoError(t, s.write.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?", id).Scan(&there))
+				}
+				left = holders()
+			})
+			return tx.Commit()
+		}
+	}
+	claimed := w.plan(1)
+	kill()
+	offered, err := s.OfferExecutions(ctx, w.offers(claimed))
+	require.NoError(t, err)
+	require.Zero(t, left, "nothing was taken by what was broken off")
+	require.Equal(t, 3, holders())
+	for _, r := range offered {
+		require.Equal(t, store.OfferMade, r.Status)
+		require.EqualValues(t, 1, r.Execution.Fence, "offered once")
+	}
+	kill()
+	granted, err := s.GrantOffers(ctx, w.grants(offered))
+	require.NoError(t, err)
+	for _, r := range granted {
+		require.True(t, r.Granted)
+	}
+	kill()
+	finished, err := s.FinishAttempts(ctx, w.reports(granted))
+	require.NoError(t, err)
+	require.Equal(t, 3, left, "nothing was given back by what was broken off")
+	require.Zero(t, holders())
+	for _, r := range finished {
+		require.Equal(t, store.FinishStored, r.Code)
+	}
+	require.Equal(t, 3, kills)
+}
+
+// A batch whose caller gives up while it runs says so, and writes nothing: its statements are not called off.
+func TestABatchWhoseCallerGaveUp(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := newWorld(t, s, 3, domain.BlockSerial)
+			claimed := w.plan(1)
+			ids := []domain.ExecutionID{claimed[0].ID, claimed[1].ID, claimed[2].ID}
+			ctx, giveUp := context.WithCancel(t.Context())
+			err := s.runBatch(ctx, "test", ids, loadOptions{slots: true, offers: true}, func(b *batch) error {
+				if b.t.alone != nil {
+					return errNotAlone
+				}
+				for _, id := range ids {
+					if _, err := b.offer(store.Offer{Tenant: w.tenant, ID: id, Node: 1, Instance: w.instance}); err != nil {
+						return err
+					}
+				}
+				if err := b.save(); err != nil {
+					return err
+				}
+				giveUp()
+				for { // until the transaction has ended: the statements themselves do not know
+					if _, err := b.t.clock(); err != nil {
+						return err
+					}
+				}
+			})
+			require.ErrorIs(t, err, context.Canceled)
+			for _, id := range ids {
+				view, err := s.FindExecution(t.Context(), w.tenant, id)
+				require.NoError(t, err)
+				require.Equal(t, domain.Due, view.State)
+			}
+		})
+	}
+}

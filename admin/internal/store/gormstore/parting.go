@@ -1,0 +1,200 @@
+package gormstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// parting is one instance that ends, and how.
+type parting struct {
+	row    *instanceRow
+	reason string
+	// dead: the process is proven to be gone, so that nothing has to be waited
+	// for after the end of its lease.
+	dead bool
+	// grace is when an execution of it has to be looked at.
+	grace func(domain.ExecutionID) time.Duration
+}
+
+func (s *Store) LeaveInstances(ctx context.Context, list []store.InstanceLeave) []error {
+	return together(ctx, list, func(list []store.InstanceLeave) (out []error, err error) {
+		err = s.runRepeatable(ctx, "leave instances", func(t *txn) (err error) {
+			out, err = t.leave(list)
+			return err
+		})
+		return out, err
+	}, func(err error) error { return err })
+}
+
+func (t *txn) leave(list []store.InstanceLeave) ([]error, error) {
+	ids := make([]int64, len(list))
+	for i, l := range list {
+		ids[i] = int64(l.ID)
+	}
+	rows, err := t.lockInstances(ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]error, len(list))
+	var ends []parting
+	for i, l := range list {
+		row := rows[int64(l.ID)]
+		if row == nil || row.TenantID != int64(l.Tenant) {
+			out[i] = notFound("instance", l.ID)
+			continue
+		}
+		ends = append(ends, parting{row: row, reason: l.Reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
+	}
+	_, err = t.endInstances(ends)
+	return out, err
+}
+
+func (s *Store) SupersedeBoots(ctx context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
+	return together(ctx, list, func(list []store.SupersedeBootsParams) (out []store.SupersededBoots, err error) {
+		err = s.runRepeatable(ctx, "supersede boots", func(t *txn) (err error) {
+			out, err = t.supersede(list)
+			return err
+		})
+		return out, err
+	}, func(err error) store.SupersededBoots { return store.SupersededBoots{Err: err} })
+}
+
+func (t *txn) supersede(list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
+	var ids []int64
+	by := map[int64]int{} // which of the list named an instance first
+	for i, p := range list {
+		if len(p.BootIDs) == 0 {
+			continue
+		}
+		boots := make([]any, len(p.BootIDs))
+		for n, b := range p.BootIDs {
+			boots[n] = b
+		}
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			if _, named := by[id]; !named {
+				by[id] = i
+				ids = append(ids, id)
+			}
+			return err
+		}, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
+			t.d.byIndex("uq_instances_boot"), p.Tenant, p.Executor, placeholders(len(boots))), boots...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	rows, err := t.lockInstances(ids)
+	if err != nil {
+		return nil, err
+	}
+	var ends []parting
+	for _, id := range ids {
+		if p := list[by[id]]; rows[id] != nil {
+			ends = append(ends, parting{row: rows[id], reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
+		}
+	}
+	ended, err := t.endInstances(ends)
+	out := make([]store.SupersededBoots, len(list))
+	for _, id := range ended {
+		of := by[int64(id)]
+		out[of].Ended = append(out[of].Ended, id)
+	}
+	return out, err
+}
+
+// lockInstances goes in the order of the ids, as renewals do.
+func (t *txn) lockInstances(ids []int64) (map[int64]*instanceRow, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ids = slices.Sorted(slices.Values(ids))
+	list, err := registerTable.selectRows(t, "SELECT "+registerTable.list("")+" FROM instances"+t.d.byPrimary()+
+		" WHERE id IN ("+idList(ids)+") ORDER BY id"+t.d.forUpdate())
+	rows := make(map[int64]*instanceRow, len(list))
+	for _, r := range list {
+		rows[r.ID] = r
+	}
+	return rows, err
+}
+
+// endInstances ends the leases of locked instances, each once, and lets their
+// executions be looked at.
+func (t *txn) endInstances(list []parting) (ended []domain.InstanceID, err error) {
+	ends := make(map[domain.InstanceID]parting, len(list))
+	for _, p := range list {
+		if _, twice := ends[domain.InstanceID(p.row.ID)]; !twice && p.row.GoneAt == 0 {
+			ends[domain.InstanceID(p.row.ID)] = p
+			ended = append(ended, domain.InstanceID(p.row.ID))
+		}
+	}
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	now, err := t.clock()
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]change[instanceRow], 0, len(ended))
+	for _, id := range ended {
+		p := ends[id]
+		until := now
+		if p.dead {
+			until = now.Add(-domain.LeaseMargin - time.Millisecond) // so that the margin has passed
+		}
+		after := *p.row
+		after.LeaseUntil, after.GoneAt, after.Running = min(after.LeaseUntil, millis(until)), millis(now), 0
+		after.GoneReason = clip(p.reason, nameSize)
+		changes = append(changes, change[instanceRow]{p.row, &after})
+	}
+	if err := registerTable.update(t, changes); err != nil {
+		return nil, err
+	}
+	return ended, t.wakeInstances(ends)
+}
+
+// wakeInstances finds the executions among their tenants' living and lingering
+// ones. All are locked at once, so that those who do the same for others do not
+// wait for each other in a circle.
+func (t *txn) wakeInstances(ends map[domain.InstanceID]parting) error {
+	type group struct{ tenant, executor int64 }
+	of := map[group][]domain.InstanceID{}
+	for id, p := range ends {
+		g := group{p.row.TenantID, p.row.ExecutorID}
+		of[g] = append(of[g], id)
+	}
+	var ids []domain.ExecutionID
+	for g, instances := range of {
+		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+			var id domain.ExecutionID
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND %s AND %s AND executor_id = %d AND instance_id IN (%s)",
+			t.d.byIndex("ix_executions_phase"), g.tenant, occupyingPhases, occupiesInstance(""), g.executor, idList(instances)))
+		if err != nil {
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.SortFunc(ids, func(a, b domain.ExecutionID) int { return cmp.Compare(a, b) })
+	b, err := newBatch(t, ids, loadOptions{})
+	if err != nil {
+		return err
+	}
+	for _, m := range b.moves {
+		if p, ends := ends[m.e.Instance]; ends && m.e.OccupiesInstance() {
+			m.e.WakeAt = b.now.Add(p.grace(m.e.ID))
+		}
+	}
+	return b.save()
+}

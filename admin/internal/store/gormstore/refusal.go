@@ -1,0 +1,108 @@
+package gormstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+type refusalRow struct {
+	Subject  []byte `gorm:"column:subject;primaryKey"`
+	Code     string `gorm:"column:code"`
+	Message  string `gorm:"column:message"`
+	Remote   string `gorm:"column:remote"`
+	Executor string `gorm:"column:executor"`
+	Instance string `gorm:"column:instance"`
+	Node     string `gorm:"column:node"`
+	Times    int64  `gorm:"column:times"`
+	FirstAt  int64  `gorm:"column:first_at"`
+	LastAt   int64  `gorm:"column:last_at"`
+}
+
+func (refusalRow) TableName() string { return "refusals" }
+
+func toRefusalRow(r domain.Refusal) refusalRow {
+	row := refusalRow{
+		Code: clip(r.Code, 64), Message: clip(r.Message, 512), Remote: clip(r.Remote, 64), Executor: clip(r.Executor, nameSize),
+		Instance: clip(r.Instance, nameSize), Node: clip(r.Node, nameSize), Times: int64(r.Times), FirstAt: millis(r.FirstAt), LastAt: millis(r.LastAt),
+	}
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", row.Code, row.Remote, row.Executor, row.Instance))
+	row.Subject = digest[:16]
+	return row
+}
+
+func (r refusalRow) refusal() domain.Refusal {
+	return domain.Refusal{
+		Code: r.Code, Message: r.Message, Remote: r.Remote, Executor: r.Executor, Instance: r.Instance, Node: r.Node,
+		Times: int(r.Times), FirstAt: instant(r.FirstAt), LastAt: instant(r.LastAt),
+	}
+}
+
+// NoteRefusals goes in the order of the subjects, so that nodes do not wait for
+// each other in a circle.
+func (s *Store) NoteRefusals(ctx context.Context, list []domain.Refusal, keep int) error {
+	if len(list) == 0 {
+		return nil
+	}
+	rows := make([]refusalRow, len(list))
+	for i, r := range list {
+		rows[i] = toRefusalRow(r)
+	}
+	slices.SortStableFunc(rows, func(a, b refusalRow) int { return bytes.Compare(a.Subject, b.Subject) })
+	count := 0
+	err := s.run(ctx, "note refusals", func(t *txn) error {
+		fresh := slices.Clone(rows)
+		for i := range fresh {
+			fresh[i].Times = 0
+		}
+		if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&fresh).Error; err != nil {
+			return err
+		}
+		for _, r := range rows {
+			_, err := t.exec(t.ctx, "UPDATE refusals SET times = times + ?, message = ?, node = ?,"+
+				" last_at = CASE WHEN last_at < ? THEN ? ELSE last_at END WHERE subject = ?", r.Times, r.Message, r.Node, r.LastAt, r.LastAt, r.Subject)
+			if err != nil {
+				return err
+			}
+		}
+		return query(t.ctx, t.q, func(rows *sql.Rows) error { return rows.Scan(&count) }, "SELECT COUNT(*) FROM refusals")
+	})
+	if err != nil || count <= keep {
+		return err
+	}
+	// Not together with the rows above, which are locked in another order.
+	return s.run(ctx, "forget refusals", func(t *txn) error {
+		_, err := t.exec(t.ctx, t.d.deleteBounded("refusals", "last_at > 0 ORDER BY last_at"), count-keep)
+		return err
+	})
+}
+
+func (s *Store) ListRefusals(ctx context.Context, limit int) ([]domain.Refusal, error) {
+	var rows []refusalRow
+	err := s.look(ctx, "list refusals", func(_ context.Context, _ querier, g *gorm.DB) error {
+		rows = nil
+		return g.Order("last_at DESC").Limit(limit).Find(&rows).Error
+	})
+	out := make([]domain.Refusal, len(rows))
+	for i, r := range rows {
+		out[i] = r.refusal()
+	}
+	return out, err
+}
+
+func (s *Store) DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	err = s.runRepeatable(ctx, "delete old refusals", func(t *txn) (err error) {
+		deleted, err = t.exec(t.ctx, t.d.deleteBounded("refusals", "last_at < ?"), millis(before), int64(limit))
+		return err
+	})
+	return deleted, err
+}

@@ -1,0 +1,67 @@
+package admin_test
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/internal/testenv"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// knock is an application with a token that nobody knows.
+func (n *node) knock(name, boot string) {
+	n.t.Helper()
+	conn, err := net.Dial("tcp", n.admin.ExecutorAddress())
+	require.NoError(n.t, err)
+	defer conn.Close()
+	require.NoError(n.t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	_, err = conn.Write([]byte(proto.Preface))
+	require.NoError(n.t, err)
+	require.NoError(n.t, proto.WriteFrame(conn, &proto.ClientHello{
+		MinVersion: 1, MaxVersion: proto.Version, JoinToken: "cjt_unknown", Executor: name, InstanceName: "i-1", BootId: boot,
+		Purpose: proto.Purpose_PURPOSE_CONTROL, Client: "test/1",
+	}, proto.MaxFrame))
+	var answer proto.ServerHello
+	require.NoError(n.t, proto.ReadHello(conn, &answer))
+	require.Equal(n.t, "bad_token", answer.Error.GetCode())
+}
+
+// TestEveryNodeKnowsWhoWasTurnedAway, by itself and by others, also when the
+// node that did it is gone.
+func TestEveryNodeKnowsWhoWasTurnedAway(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.MariaDB(t)
+	key := filepath.Join(t.TempDir(), "sealing.key")
+	start := func(name string) *node {
+		return startNode(t, func(c *admin.Config) { c.Database, c.SealingKeyFile, c.NodeName = "mysql:"+dsn, key, name })
+	}
+	one, two := start("one"), start("two")
+	one.knock("till", "0123456789abcdef0123456789abcdef")
+	one.knock("till", "0123456789abcdef0123456789abcdef")
+	two.knock("till", "0123456789abcdef0123456789abcdee")
+	one.knock("shop", "0123456789abcdef0123456789abcdef")
+	one.stop() // and with it what only its memory knew
+
+	type refusal struct {
+		Code, Executor, Instance, Remote, Node string
+		Times                                  int
+	}
+	want := []refusal{{"bad_token", "shop", "i-1", "127.0.0.1", "one", 1}, {"bad_token", "till", "i-1", "127.0.0.1", "two", 3}}
+	var got struct{ Items []refusal }
+	two.eventually(func() bool {
+		got.Items = nil
+		two.do("GET", "/api/v1/cluster/refusals", nil, &got, 200)
+		return len(got.Items) == 2 && got.Items[0].Times+got.Items[1].Times == 4
+	}, func() string { return "not all refusals are told" })
+	for i := range got.Items {
+		if got.Items[i].Executor == "till" {
+			got.Items[i].Node = "two" // either of them wrote it last
+		}
+	}
+	require.ElementsMatch(t, want, got.Items)
+}
