@@ -48,7 +48,17 @@ func f23(ctx context.Context, s *stage) error {
 		closed bool // nothing may start
 		do     func(*cut) error
 	}{
-		{"disk full", false, func(*cut) error { return fillDisk(ctx, disk, pause) }},
+		{"disk full", false, func(*cut) error {
+			if err := fillDisk(ctx, disk, pause); err != nil {
+				return err
+			}
+			died, err := server.Revive()
+			if died {
+				say("the database ended by itself and is started again")
+			}
+			s.result.Figures["databaseDied"] = died
+			return err
+		}},
 		{"read-only", true, func(*cut) error { return readOnly(ctx, db, pause) }},
 		{"no connections left", true, func(c *cut) error { return s.noConnections(ctx, db, pause, c) }},
 		{"500 ms latency", false, func(*cut) error {
@@ -157,11 +167,11 @@ func readOnly(ctx context.Context, db *sql.DB, d time.Duration) error {
 // cut begins when they have none left: until then they and the thief race for
 // those that are free.
 func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, c *cut) (err error) {
-	if _, err := db.ExecContext(ctx, "SET GLOBAL max_connections = 40"); err != nil {
-		return err
-	}
 	dsn, err := s.db.User(ctx, "greedy", "")
 	if err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, "SET GLOBAL max_connections = 40"); err != nil {
 		return err
 	}
 	greedy, err := sql.Open("mysql", dsn)

@@ -173,6 +173,24 @@ func (s *MariaDBServer) Kill() error { return s.end(syscall.SIGKILL) }
 // the process is gone. A frozen server is thawed for it.
 func (s *MariaDBServer) Stop() error { return s.end(syscall.SIGTERM) }
 
+// Revive starts the server again if it ended by itself, as its supervisor would
+// (InnoDB gives up when it cannot write a page); it reports whether that was so.
+func (s *MariaDBServer) Revive() (bool, error) {
+	s.mu.Lock()
+	ended := s.cmd != nil && hasExited(s.cmd.Process.Pid)
+	if ended {
+		if err := s.endLocked(syscall.SIGKILL); err != nil {
+			s.mu.Unlock()
+			return true, err
+		}
+	}
+	s.mu.Unlock()
+	if !ended {
+		return false, nil
+	}
+	return true, s.Start()
+}
+
 // Freeze halts the server with SIGSTOP and returns when all its threads stand
 // still: connections stay open, and nothing answers, until Thaw, Stop or Kill.
 func (s *MariaDBServer) Freeze() error {

@@ -110,6 +110,22 @@ func TestKillKeepsWhatWasCommitted(t *testing.T) {
 	require.Equal(t, 1, count(t, db, "SELECT COUNT(*) FROM bell"))
 }
 
+func TestReviveStartsWhatEndedByItself(t *testing.T) {
+	server, err := NewMariaDB()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	died, err := server.Revive()
+	require.NoError(t, err)
+	require.False(t, died)
+	process := server.cmd.Process
+	require.NoError(t, process.Signal(syscall.SIGABRT))
+	require.Eventually(t, func() bool { return hasExited(process.Pid) }, 30*time.Second, 10*time.Millisecond)
+	died, err = server.Revive()
+	require.NoError(t, err)
+	require.True(t, died)
+	require.NoError(t, ping(t.Context(), server.config()))
+}
+
 func TestFreezeSilencesUntilThaw(t *testing.T) {
 	server := PrivateMariaDB(t, "--log-bin=bin")
 	db := open(t, server.Database(t))
