@@ -68,12 +68,20 @@ func TestCertificatesRequired(t *testing.T) {
 			job := n.newJob("shop", "sell", nil)
 			n.until(n.runNow(job, nil), "succeeded")
 
-			var list struct{ Items []struct{ ID string } }
+			var list struct {
+				Items []struct {
+					ID              string
+					InstancesOnline int
+				}
+			}
 			n.do(http.MethodGet, "/api/v1/executors", nil, &list, 200)
 			shop := list.Items[0].ID
 			first := n.instances(shop)["online"]
 			require.NotEmpty(t, first)
 			n.do(http.MethodPost, "/api/v1/executors/"+shop+"/denials", map[string]string{"instanceId": first, "reason": "stolen"}, nil, 201)
+			n.do(http.MethodGet, "/api/v1/executors", nil, &list, 200)
+			require.Zero(t, list.Items[0].InstancesOnline, "it is seen at once")
+			require.Empty(t, n.instances(shop), "and in the list")
 			n.eventually(func() bool { return lines.count("denied") > 0 }, func() string { return "the process has not heard of it" })
 			require.Equal(t, 1, lines.count("the admin gave this process a certificate"))
 

@@ -120,7 +120,7 @@ func (n *node) do(method, path string, in, out any, status int) {
 type run struct {
 	ID, JobID, State, Reason, Message, Cause, ErrorKind, Error string
 	FireAt                                                     time.Time
-	Attempt                                                    int
+	Attempt, Fence, FailedSends                                int
 	Output                                                     json.RawMessage
 	Attempts                                                   []struct {
 		Number int

@@ -20,7 +20,7 @@ func (a *Admin) openTrust(ctx context.Context) (err error) {
 	if err := a.box.Claim(ctx, a.store); err != nil {
 		return err
 	}
-	a.denials = auth.NewDenials(a.store, func(d domain.Denial) int { return a.gateway.EndDenied(d) }, a.log)
+	a.denials = auth.NewDenials(a.store, func(d domain.Denial) []domain.InstanceID { return a.gateway.EndDenied(d) }, a.log)
 	if a.config.ExecutorCertificates == CertificatesOff {
 		return nil
 	}

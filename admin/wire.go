@@ -36,9 +36,10 @@ func (t target) Load() dispatch.Load {
 func (t target) Idempotent(handler string) bool {
 	return t.s.Idempotent(handler)
 }
-func (t target) Closed() bool { return t.s.Closed() }
-func (t target) Reserve(id domain.ExecutionID, fence int64) bool {
-	return t.s.Reserve(int64(id), fence)
+func (t target) Closed() bool              { return t.s.Closed() }
+func (t target) Weight(handler string) int { return t.s.Weight(handler) }
+func (t target) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
+	return t.s.Reserve(int64(id), fence, weight)
 }
 func (t target) Holds(id domain.ExecutionID, fence int64) bool { return t.s.Holds(int64(id), fence) }
 func (t target) Release(id domain.ExecutionID, fence int64)    { t.s.Release(int64(id), fence) }
@@ -148,7 +149,7 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 	room := false
 	for i, s := range sessions {
 		out[i] = target{s, f.traced, f.scripts}
-		room = room || s.Free() > 0
+		room = room || s.Free() >= s.Weight(handler)
 	}
 	if !room {
 		f.g.Want(executor) // some of it may be parked at other nodes

@@ -43,7 +43,7 @@ func TestVoidAnswersMoveNothing(t *testing.T) {
 	cancel()
 	d.Run(ctx) // handles what is queued
 	require.Equal(t, []store.GiveBack{{
-		Tenant: 3, ID: 2, Fence: 6, Instance: 4, Reason: domain.ReasonOfferRefused, Message: "busy: 8 of 8", Wait: 200 * time.Millisecond, Refused: true,
+		Tenant: 3, ID: 2, Fence: 6, Instance: 4, Reason: domain.ReasonOfferRefused, Message: "busy: 8 of 8", Wait: 200 * time.Millisecond, Refused: true, Busy: true,
 	}}, heard.got)
 }
 

@@ -81,8 +81,8 @@ type Config struct {
 	// IdleAfter is for clusters of many executors: with nothing to do for so
 	// long, the executor keeps its session to one admin node and closes the
 	// others. When another node has a run for it they come back within about four
-	// seconds, by which the first run after a pause may be later. At least 10 s;
-	// default 0 = all sessions stay. CARILLON_EXECUTOR_IDLE_AFTER
+	// seconds, by which the first run after a pause may be later. At least 10 s:
+	// New refuses less. Default 0 = all sessions stay. CARILLON_EXECUTOR_IDLE_AFTER
 	IdleAfter time.Duration
 
 	// ExitIfIgnored ends the process, with the code ExitIgnored, when a handler
@@ -104,9 +104,13 @@ type Config struct {
 	TraceID func(ctx context.Context) string
 
 	// LogBuffer bounds the memory, in bytes, of log lines that no admin node
-	// has stored yet; one run may take a quarter of it. Beyond, lines are
-	// dropped and counted. The same lines stand in JournalDir, in files of at
-	// most four times that, so that they survive the process. Default 16 MiB.
+	// has stored yet: text and attributes, and 200 bytes for each line. One run
+	// may take eight times what is left free: 8/9 of it when it is alone (of the
+	// default some 55,000 lines of 70 bytes in one go), less while others wait as
+	// well. A line that does not fit waits up to 20 ms for room; then lines are
+	// dropped and counted until the run's are down to half of the buffer, and all
+	// runs' to three quarters. The same lines stand in JournalDir, in files of at most four
+	// times that, so that they survive the process. Default 16 MiB.
 	LogBuffer int
 }
 
@@ -188,7 +192,7 @@ func (c *Config) validate() error {
 		wrong("Config.KillGrace, Config.LogBuffer and Config.ExitIfIgnored must not be negative")
 	}
 	if c.IdleAfter != 0 && c.IdleAfter < minIdleAfter {
-		wrong("Config.IdleAfter must be 0 or at least %s", minIdleAfter)
+		wrong("Config.IdleAfter (%s) must be 0 or at least %s, not %s", envIdle, minIdleAfter, c.IdleAfter)
 	}
 	return errors.Join(all...)
 }

@@ -70,6 +70,7 @@ func TestConfigNamesEverythingThatIsWrong(t *testing.T) {
 		"the value must be UTF-8":             func(c *Config) { c.Labels = map[string]string{"k": "\xff"} },
 		"Config.Slots must be from 1 to 4096": func(c *Config) { c.Slots = -1 },
 		"Config.KillGrace, Config.LogBuffer":  func(c *Config) { c.KillGrace = -1 },
+		"must be 0 or at least 10s, not 9s":   func(c *Config) { c.IdleAfter = 9 * time.Second },
 	} {
 		c := good
 		change(&c)
@@ -80,6 +81,7 @@ func TestConfigNamesEverythingThatIsWrong(t *testing.T) {
 		`CARILLON_EXECUTOR_SLOTS="many"`:     {envSlots: "many"},
 		`"zone" is not key=value`:            {envLabels: "zone"},
 		"CARILLON_EXECUTOR_TLS: strconv.Par": {envTLS: "please"},
+		"Config.IdleAfter (CARILLON_EXECUTOR_IDLE_AFTER) must be 0 or at least 10s, not 5s": {envIdle: "5s"},
 	} {
 		_, err := good.withDefaults(env(pairs))
 		require.ErrorContains(t, err, want)

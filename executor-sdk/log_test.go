@@ -136,6 +136,36 @@ func TestLogLevels(t *testing.T) {
 	require.NoError(t, a.stop())
 }
 
+// A run may write tens of thousands of short lines in one go while no admin node
+// stores any: the buffer is for that, and nobody else needs it.
+func TestABurstOfShortLinesIsKept(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	admin.HoldLogAcks.Store(true)
+	text := strings.Repeat("x", 60)
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "burst", func(ctx context.Context) error {
+			for range 50_000 {
+				executor.Logger(ctx).Info(text)
+			}
+			return nil
+		})
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "burst")))
+	seen := saw(t, admin, results(1))
+	require.EqualValues(t, 50_000, resultOf(seen, 1).GetLogLines())
+	stats := a.Stats()
+	require.EqualValues(t, 50_000, stats.LogLines)
+	require.Zero(t, stats.LogLinesDropped)
+	admin.HoldLogAcks.Store(false)
+	admin.Sessions()[0].Cut()
+	require.NoError(t, a.stop())
+	stored := map[int64]bool{} // some came twice
+	for _, l := range admin.Seen().Lines {
+		stored[l.Number] = true
+	}
+	require.Equal(t, 50_000, len(stored))
+}
+
 // A handler that logs without end loses lines, not the heartbeats, and the
 // log says how many.
 func TestLogFloodHarmsNobody(t *testing.T) {

@@ -39,7 +39,9 @@ func Idempotent() HandlerOption {
 
 // Weight says that a run of the handler takes n of the instance's Slots, for
 // work that is heavier than the rest. From 1, the default, to 4096; one that asks for more
-// than Config.Slots takes all of them.
+// than Config.Slots takes all of them. A run waits until an instance has that many
+// free; they are kept for it as they become free, so that lighter runs behind it do
+// not take them all.
 func Weight(n int) HandlerOption {
 	return handlerOption(func(h *handler) { h.weight = n })
 }

@@ -105,7 +105,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p.fleet = ex.newFleet(p)
 	p.logs = logship.New(logship.Options{
 		Dial: p.fleet.DialLogs, Logger: p.logger,
-		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer / 4,
+		Total: p.config.LogBuffer, PerAttempt: p.config.LogBuffer,
 		Spool: filepath.Join(found.Dir, "logs"), Died: diedWith(found.Entries),
 	})
 	return p, nil

@@ -47,7 +47,7 @@ func (c *compiler) compile() *Schedule {
 	if at, ok := c.instant(SpecEndAt, c.spec.EndAt); ok {
 		s.end = at
 		if at < s.start {
-			c.fail(SpecEndAt, "is before start_at")
+			c.fail(SpecEndAt, "is before startAt")
 		}
 	}
 	if !(DST{Gap: s.dst.Gap}).Valid() {

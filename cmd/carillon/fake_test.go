@@ -245,9 +245,13 @@ func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
 }
 
 func run1(id, state string) string {
+	message, failure := "", ""
+	if state == "failed" { // as the engine tells it: the message holds the handler's own words
+		message, failure = "attempt 1 of 1 failed: disk full", "disk full"
+	}
 	return fmt.Sprintf(`{"id":%q,"jobId":"1","jobName":"close-day","executor":{"id":"5","name":"shop"},"handler":"close-day","cause":"manual",
-		"fireAt":"2026-11-21T04:00:00.000Z","state":%q,"reason":"","message":"","attempt":1,"maxAttempts":1,"instance":null,
-		"latenessMs":3,"durationMs":4,"input":null,"output":{"rows":3},"attempts":[]}`, id, state)
+		"fireAt":"2026-11-21T04:00:00.000Z","state":%q,"reason":"","message":%q,"error":%q,"attempt":1,"maxAttempts":1,"instance":null,
+		"latenessMs":3,"durationMs":4,"input":null,"output":{"rows":3},"attempts":[]}`, id, state, message, failure)
 }
 
 func (s *fakeServer) runRoutes(mux *http.ServeMux) {
@@ -310,6 +314,10 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 	s.route(mux, "POST /executors", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
 		if body["name"] == "secret" {
 			refuse(w, 403, "permission_denied", "the role viewer may not edit")
+			return
+		}
+		if body["name"] == "scripts" {
+			refuse(w, 403, "policy_refused", "scripts in shell are off for this tenant")
 			return
 		}
 		refuse(w, 409, "conflict", "the executor exists already")

@@ -130,8 +130,12 @@ func TestRunWait(t *testing.T) {
 			require.Contains(t, r.stderr, test.end)
 		})
 	}
+	server.nextRunEnds("failed")
+	r := term.run("job", "run", "close-day", "--wait", "-o", "json")
+	require.Equal(t, 1, strings.Count(r.stderr, "disk full"), r.stderr)
+
 	server.nextRunEnds("never")
-	r := term.run("job", "run", "close-day", "--wait-timeout", "300ms")
+	r = term.run("job", "run", "close-day", "--wait-timeout", "300ms")
 	require.Equal(t, 124, r.code)
 	require.Contains(t, r.stderr, "the run goes on")
 }

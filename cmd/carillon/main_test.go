@@ -108,6 +108,8 @@ func TestExitCodes(t *testing.T) {
 		{"unknown flag", "job list --stat", 2, "unknown flag: --stat"},
 		{"missing argument", "job get", 2, "accepts 1 arg(s), received 0"},
 		{"bad flag value", "job list -n many", 2, "invalid argument"},
+		{"negative limit of jobs", "job list -n -1", 2, "--limit must not be negative"},
+		{"negative limit of runs", "run list --limit -1", 2, "--limit must not be negative"},
 		{"bad format", "job list -o xml", 2, `output format "xml" is none of table, wide, json, yaml, name`},
 		{"bad address", "job list --url localhost:8080", 2, "want something like"},
 		{"bad input", "job run close-day --input {", 2, "--input is no JSON"},
@@ -121,6 +123,7 @@ func TestExitCodes(t *testing.T) {
 		{"executor not found", "executor token create nope", 3, `there is no executor "nope"; see: carillon executor list`},
 		{"not logged in", "job list --url http://127.0.0.1:1", 4, "carillon login --url http://127.0.0.1:1"},
 		{"denied", "executor create secret", 4, "Your role does not allow this"},
+		{"refused by policy", "executor create scripts", 4, "scripts in shell are off for this tenant"},
 		{"conflict", "executor create shop", 5, "exists already"},
 		{"already finished", "run cancel 70", 5, "already_finished"},
 	}
@@ -131,6 +134,9 @@ func TestExitCodes(t *testing.T) {
 			require.Contains(t, r.stderr, test.stderr)
 			if test.code != 0 {
 				require.Empty(t, r.stdout, "errors are talk")
+			}
+			if test.name == "refused by policy" {
+				require.NotContains(t, r.stderr, "role", "no role would help")
 			}
 		})
 	}

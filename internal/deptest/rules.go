@@ -139,6 +139,7 @@ func libraries() []Library {
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom}, "the wire belongs to the gateway and the SDK; bench measures it alone"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
+		{"github.com/teambition/rrule-go", []string{ical}, "recurring events are written out when they are read"},
 		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
 		{"go.opentelemetry.io/otel", []string{tracing, sdkTracing}, "traces belong to tracing, and to the SDK's module for them"},
 		{"github.com/wneessen/go-mail", []string{mailChannel}, "mail belongs to its channel"},

@@ -46,6 +46,16 @@ describe('job form', () => {
     expect(writeOfFields({ ...fieldsOf(agent), handler: 'daily-revenue' })).not.toHaveProperty('script')
   })
 
+  it('sends nothing that the choices beside it do not take', () => {
+    const stored = { ...write, blocking: 'serial', parallelism: 3, misfire: { policy: 'skip', threshold: '5s', window: '1h', maxRuns: 3 } } as const
+    expect(writeOfFields(fieldsOf(stored))).toMatchObject({ parallelism: 0, misfire: { policy: 'skip', threshold: '5s' } })
+    expect(writeOfFields(fieldsOf(stored)).misfire).not.toHaveProperty('maxRuns')
+    const counts = { ...stored, blocking: 'parallel', misfire: { ...stored.misfire, policy: 'all' } } as const
+    expect(writeOfFields(fieldsOf(counts))).toEqual(counts)
+    const once = { ...write, schedule: { ...write.schedule, kind: 'fixed_rate', every: '5s', at: '2026-12-01T00:00:00.000Z' } } as const
+    expect(writeOfFields(fieldsOf(once)).schedule).toEqual({ kind: 'fixed_rate', every: '5s', zone: 'Asia/Shanghai', startAt: '2026-12-01T00:00:00.000Z' })
+  })
+
   it('keeps how an instance is chosen', () => {
     const routed: JobWrite = {
       ...write,

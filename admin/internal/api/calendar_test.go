@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,10 +172,15 @@ func TestCalendarImport(t *testing.T) {
 	windows := into[Calendar](send(map[string]any{"ical": timed, "as": "blackouts"}).is(200))
 	require.Equal(t, Blackout{"2026-10-01T00:00:00.000Z", "2026-10-01T02:00:00.000Z", "Maintenance"}, windows.Blackouts[1], "floating times are the calendar's zone's")
 
+	yearly := events("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20201225", "RRULE:FREQ=YEARLY", "SUMMARY:Christmas", "END:VEVENT")
+	days := into[Calendar](send(map[string]any{"ical": yearly, "as": "holidays", "replace": true}).is(200)).Holidays
+	require.Contains(t, days, CalendarDay{strconv.Itoa(time.Now().Year()+5) + "-12-25", "Christmas"}, "each year until ten years from now")
+	windows.Version++
+
 	for name, body := range map[string]map[string]any{
 		"not whole days": {"ical": timed},
 		"no calendar":    {"ical": "hello"},
-		"recurring":      {"ical": events("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20261001", "RRULE:FREQ=YEARLY", "END:VEVENT")},
+		"one of many":    {"ical": events("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20261001", "RECURRENCE-ID;VALUE=DATE:20261001", "END:VEVENT")},
 	} {
 		w.run(t, name, func(t *testing.T) {
 			p := send(body).problem(422, "validation_failed")

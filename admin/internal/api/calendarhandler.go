@@ -26,7 +26,7 @@ type importCalendarInput struct {
 
 // ImportCalendar is an iCalendar file and what to make of it.
 type ImportCalendar struct {
-	ICal    string `json:"ical" minLength:"1" doc:"The file's text (RFC 5545); recurring events are refused"`
+	ICal    string `json:"ical" minLength:"1" doc:"The file's text (RFC 5545); recurring events (RRULE, RDATE, EXDATE) are written out for ten years, at most 1000 times each; changed occurrences (RECURRENCE-ID) are refused"`
 	As      string `json:"as,omitempty" enum:"auto,holidays,make_up_days,blackouts" doc:"What its events are; auto (the default): as Apple's holiday calendars mark them, else holidays"`
 	Replace bool   `json:"replace,omitempty" doc:"Remove what the calendar has of that kind; default: add to it"`
 }
@@ -191,7 +191,7 @@ func (a *API) importCalendar(ctx context.Context, id auth.Identity, in *importCa
 			r.fail("body.ical", nil, "the calendar's zone is gone: %s", err)
 			return spec
 		}
-		events, err := ical.Parse(in.Body.ICal, zone)
+		events, err := ical.Parse(in.Body.ICal, zone, a.deps.Now())
 		var wrong *ical.Error
 		if errors.As(err, &wrong) {
 			r.fail("body.ical", nil, "%s", wrong.Error())

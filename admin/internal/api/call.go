@@ -40,7 +40,7 @@ type Call struct {
 
 type callInput struct {
 	Wait           string `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same key on the same handler gives the same run"`
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same key with the same body on the same handler gives the same run"`
 	Body           CallRequest
 }
 
@@ -57,7 +57,7 @@ type callOutput struct {
 func (a *API) registerCalls() {
 	register(a, may(domain.PermCall), operation{
 		method: http.MethodPost, path: base + "/calls", id: "call-handler", tag: "calls", summary: "Run a handler and get its result",
-		description: "201 with the call, 200 when the Idempotency-Key was seen before. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
+		description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
 		status:      http.StatusCreated, errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
 	}, a.call)
 	register(a, may(domain.PermCall), operation{
@@ -170,10 +170,15 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	e.Cause, e.Input, e.Note = domain.CauseAPI, input, strings.TrimSpace(in.Body.Note)
 	e.MaxAttempts, e.ExpireAt = max(1, in.Body.MaxAttempts), e.FireAt.Add(within)
 	if in.IdempotencyKey != "" {
-		e.OccurrenceKey = requestKey(id.Actor() + "\x00" + in.IdempotencyKey) // a caller's keys are its own
+		e.OccurrenceKey = requestKey(id.Actor()+"\x00"+in.IdempotencyKey, []any{ // a caller's keys are its own
+			sameOrder(in.Body.Input), in.Body.MaxAttempts, in.Body.StartWithin, in.Body.Note,
+		})
 	}
 	run, created, err := a.deps.Store.CreateExecution(ctx, e)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkReplay(e.OccurrenceKey, run.OccurrenceKey); err != nil && !created {
 		return nil, err
 	}
 	status := http.StatusOK

@@ -48,8 +48,11 @@ func TestCallsRunHandlers(t *testing.T) {
 	require.Equal(t, "key:billing", e.RequestedBy)
 	require.Equal(t, domain.CauseAPI, e.Cause)
 
-	again := into[Call](w.call("billing", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).is(http.StatusOK))
+	same := callBody("shop", map[string]any{"maxAttempts": 3, "startWithin": "10s", "note": "why"})
+	again := into[Call](w.call("billing", "POST", "/calls", same, header{"Idempotency-Key": "k"}).is(http.StatusOK))
 	require.Equal(t, c.ID, again.ID)
+	w.call("billing", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).problem(422, "idempotency_key_reused")
+	require.Len(t, w.runner.submitted, 1)
 	w.key("other", "caller")
 	foreign := into[Call](w.call("other", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).is(http.StatusCreated))
 	require.NotEqual(t, c.ID, foreign.ID, "a caller's keys are its own")

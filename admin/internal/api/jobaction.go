@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -35,7 +33,7 @@ type runJobInput struct {
 	ID              string      `path:"id"`
 	Wait            string      `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
 	AllowUnfitInput bool        `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
-	IdempotencyKey  string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key on the same job gives the same run"`
+	IdempotencyKey  string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key with the same body on the same job gives the same run"`
 	Body            *RunRequest `required:"false"`
 }
 
@@ -70,7 +68,7 @@ func (a *API) registerJobActions() {
 	})
 	register(a, may(domain.PermOperate), operation{
 		method: http.MethodPost, path: base + "/jobs/{id}/run", id: "run-job", tag: "jobs", summary: "Run a job now, or once later",
-		description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before.",
+		description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one.",
 		status:      http.StatusCreated, errors: []int{http.StatusConflict},
 	}, a.runJob)
 }
@@ -145,7 +143,9 @@ func (a *API) readRun(ctx context.Context, id auth.Identity, v store.JobView, in
 	e := a.newRun(id, v, fireAt)
 	e.Input, e.Note = input, strings.TrimSpace(in.Body.Note)
 	if in.IdempotencyKey != "" {
-		e.OccurrenceKey = requestKey(in.IdempotencyKey)
+		asked := *in.Body
+		asked.Input = nil
+		e.OccurrenceKey = requestKey(in.IdempotencyKey, []any{asked, sameOrder(in.Body.Input)})
 	}
 	if in.Body.InstanceID != "" {
 		instance, err := a.preferred(ctx, id, v, in.Body.InstanceID)
@@ -177,20 +177,16 @@ func (a *API) newRun(id auth.Identity, v store.JobView, fireAt time.Time) domain
 	}
 }
 
-// requestKey is the stored form of an Idempotency-Key: of fixed length, and
-// apart from the keys that we make.
-func requestKey(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return "idem:" + base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
 // preferred finds the instance for the first attempt. It has to be online.
 func (a *API) preferred(ctx context.Context, id auth.Identity, v store.JobView, text string) (domain.InstanceID, error) {
 	iid, err := domain.ParseID[domain.InstanceID](text)
-	if err != nil {
-		return 0, err
+	var i domain.Instance
+	if err == nil {
+		i, err = a.deps.Store.FindInstance(ctx, id.Tenant, iid)
 	}
-	i, err := a.deps.Store.FindInstance(ctx, id.Tenant, iid)
+	if domain.Is(err, domain.CodeNotFound) {
+		return 0, notThere("body.instanceId", "instance", text)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -208,6 +204,9 @@ func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration)
 	e.Trace = requestOf(ctx).trace
 	run, created, err := a.deps.Store.CreateExecution(ctx, e)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkReplay(e.OccurrenceKey, run.OccurrenceKey); err != nil && !created {
 		return nil, err
 	}
 	out := &runOutput{Status: http.StatusCreated}

@@ -335,12 +335,18 @@ func (a *API) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorCh
 		return e, domain.Invalid("body.executor", "needs an id or a name")
 	}
 	if domain.Is(err, domain.CodeNotFound) {
-		return e, &domain.Error{
-			Code: domain.CodeNotFound, Message: location + ": there is no such executor",
-			Fields: []domain.FieldError{{Location: location, Message: "there is no such executor", Value: value, Position: -1}},
-		}
+		return e, notThere(location, "executor", value)
 	}
 	return e, err
+}
+
+// notThere says where the request names an object that does not exist.
+func notThere(location, what, value string) error {
+	message := "there is no such " + what
+	return &domain.Error{
+		Code: domain.CodeNotFound, Message: location + ": " + message,
+		Fields: []domain.FieldError{{Location: location, Message: message, Value: value, Position: -1}},
+	}
 }
 
 // sealWebhook seals a new signing key; without one the old one is kept, as

@@ -32,7 +32,7 @@ type Problem struct {
 	Title    string        `json:"title" doc:"The HTTP status in words"`
 	Status   int           `json:"status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
-	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,idempotency_key_reused,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
 	Current  *Job          `json:"current,omitempty" doc:"With revision_mismatch: the job as it is now"`
@@ -81,6 +81,8 @@ var statuses = map[domain.Code]struct {
 	domain.CodeInvalidCron:      {http.StatusUnprocessableEntity, domain.CodeInvalidCron},
 	domain.CodeUnknownHandler:   {http.StatusUnprocessableEntity, domain.CodeUnknownHandler},
 	domain.CodeUnfitInput:       {http.StatusUnprocessableEntity, domain.CodeUnfitInput},
+	domain.CodeKeyReused:        {http.StatusUnprocessableEntity, domain.CodeKeyReused},
+	domain.CodePolicyRefused:    {http.StatusForbidden, domain.CodePolicyRefused},
 	domain.CodeOwnedByCode:      {http.StatusConflict, domain.CodeOwnedByCode},
 	domain.CodeWaitTimedOut:     {http.StatusAccepted, domain.CodeWaitTimedOut},
 	domain.CodeRateLimited:      {http.StatusTooManyRequests, domain.CodeRateLimited},
@@ -208,6 +210,7 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	}
 	p := newProblem(ctx, status, domain.CodeInvalid, msg)
 	for _, d := range details {
+		d = misfitOf("body", d)
 		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value)})
 	}
 	if len(p.Errors) > 0 {
@@ -228,11 +231,12 @@ func malformed(ctx context.Context, msg string, details []*huma.ErrorDetail) *Pr
 	var syntax *json.SyntaxError
 	if errors.As(json.Unmarshal([]byte(text), &v), &syntax) {
 		at := max(int(syntax.Offset)-1, 0)
-		before := text[:min(at, len(text))]
-		line := 1 + strings.Count(before, "\n")
-		column := len(before) - strings.LastIndexByte(before, '\n')
 		item.Position = &at
-		p.Detail = fmt.Sprintf("the body is not JSON: line %d, column %d: %s", line, column, syntax.Error())
+		p.Detail = "the body is not JSON: " + position(text, at) + ": " + syntax.Error()
+	} else if twice := findDuplicate([]byte(text)); twice != nil {
+		item.Location, item.Message, item.Hint = twice.location, "comes twice", "say it once"
+		item.Position = &twice.offset
+		p.Detail = position(text, twice.offset) + ": " + twice.Error()
 	}
 	p.Errors = []ProblemItem{item}
 	return p

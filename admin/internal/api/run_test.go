@@ -53,9 +53,17 @@ func TestIdempotencyKey(t *testing.T) {
 	e := w.executor("acme", "shop")
 	job, other := w.job("acme", "nightly", e), w.job("acme", "weekly", e)
 	h := header{"Idempotency-Key": "order-4711"}
-	first := into[Run](w.call("acme/operator", "POST", "/jobs/"+job.ID+"/run", nil, h).is(201))
-	second := into[Run](w.call("acme/operator", "POST", "/jobs/"+job.ID+"/run", map[string]any{"note": "again"}, h).is(200))
+	path := "/jobs/" + job.ID + "/run"
+	first := into[Run](w.call("acme/operator", "POST", path, map[string]any{"note": "n", "input": json.RawMessage(`{"a": 1, "b": 2}`)}, h).is(201))
+	second := into[Run](w.call("acme/operator", "POST", path, map[string]any{"input": json.RawMessage(`{"b":2,"a":1}`), "note": "n"}, h).is(200))
 	require.Equal(t, first.ID, second.ID)
+	for _, body := range []any{
+		nil, map[string]any{"note": "n"}, map[string]any{"note": "n", "input": map[string]any{"a": 1, "b": 3}},
+		map[string]any{"note": "n", "input": map[string]any{"a": 1, "b": 2}, "after": "1h"},
+	} {
+		p := w.call("acme/operator", "POST", path, body, h).problem(422, "idempotency_key_reused")
+		require.Equal(t, "header.Idempotency-Key", p.Errors[0].Location)
+	}
 	require.Len(t, w.runner.submitted, 1, "sent once")
 	third := into[Run](w.call("acme/operator", "POST", "/jobs/"+other.ID+"/run", nil, h).is(201))
 	require.NotEqual(t, first.ID, third.ID, "a key belongs to its job")

@@ -2,6 +2,8 @@ package api
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -46,7 +48,15 @@ func (w *MisfireWrite) read(r *reader) domain.Misfire {
 	}
 	out.Policy = orDefault(domain.MisfirePolicy(w.Policy), domain.MisfireSkip)
 	out.Threshold = r.duration("body.misfire.threshold", w.Threshold, domain.DefaultMisfireThreshold)
-	if out.Policy == domain.MisfireAll {
+	if out.Policy != domain.MisfireAll {
+		const advice = "needs the policy all; leave it out for %s"
+		if w.MaxRuns != 0 {
+			r.fail("body.misfire.maxRuns", w.MaxRuns, advice, out.Policy)
+		}
+		if w.Window != "" {
+			r.fail("body.misfire.window", w.Window, advice, out.Policy)
+		}
+	} else {
 		out.Window = r.duration("body.misfire.window", w.Window, domain.DefaultMisfireWindow)
 		if out.MaxRuns = w.MaxRuns; out.MaxRuns == 0 {
 			out.MaxRuns = domain.DefaultMisfireMaxRuns
@@ -83,6 +93,7 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 		StartAt: r.instant(location+".startAt", w.StartAt), EndAt: r.instant(location+".endAt", w.EndAt),
 		JitterMax: r.duration(location+".jitter", w.Jitter, 0),
 	}
+	w.leftovers(r, location)
 	if len(w.Calendars) > 0 {
 		s.Days = orDefault(w.CalendarDays, string(schedule.DaysNotHolidays))
 	}
@@ -111,7 +122,42 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 		s.Every = r.duration(location+".every", w.Every, 0)
 		s.WindowFrom, s.WindowTo, s.Gap = w.WindowFrom, w.WindowTo, w.DSTGap
 	}
+	if paced := s.Kind == domain.ScheduleFixedRate || s.Kind == domain.ScheduleDailyWindow; paced && s.Every > 0 && s.JitterMax > s.Every {
+		r.fail(location+".jitter", w.Jitter, "is longer than every, so that runs would overtake each other; at most %s", durationText(s.Every))
+	}
 	return s
+}
+
+// leftovers refuses what a schedule of another kind is made of: whoever sent it
+// meant it to count.
+func (w *ScheduleWrite) leftovers(r *reader, location string) {
+	for _, f := range []struct {
+		name  string
+		given bool
+		value any
+		kinds []domain.ScheduleKind
+	}{
+		{"expr", w.Expr != "", w.Expr, []domain.ScheduleKind{domain.ScheduleCron}},
+		{"every", w.Every != "", w.Every, []domain.ScheduleKind{domain.ScheduleFixedRate, domain.ScheduleFixedDelay, domain.ScheduleDailyWindow}},
+		{"anchor", w.Anchor != nil, nil, []domain.ScheduleKind{domain.ScheduleFixedRate, domain.ScheduleFixedDelay}},
+		{"at", w.At != nil, nil, []domain.ScheduleKind{domain.ScheduleOnce}},
+		{"after", w.After != "", w.After, []domain.ScheduleKind{domain.ScheduleOnce}},
+		{"instants", len(w.Instants) > 0, nil, []domain.ScheduleKind{domain.ScheduleInstants}},
+		{"windowFrom", w.WindowFrom != "", w.WindowFrom, []domain.ScheduleKind{domain.ScheduleDailyWindow}},
+		{"windowTo", w.WindowTo != "", w.WindowTo, []domain.ScheduleKind{domain.ScheduleDailyWindow}},
+	} {
+		if f.given && !slices.Contains(f.kinds, domain.ScheduleKind(w.Kind)) {
+			r.fail(location+"."+f.name, f.value, "is for schedules of kind %s; leave it out for %s", kindNames(f.kinds), w.Kind)
+		}
+	}
+}
+
+func kindNames(kinds []domain.ScheduleKind) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
 }
 
 // once reads at or after.

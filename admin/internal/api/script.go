@@ -163,7 +163,7 @@ func (a *API) allowedAgent(ctx context.Context, tenant domain.TenantID, handler 
 		return err
 	}
 	if why := policy.Refuses(handler); why != "" {
-		return domain.Errorf(domain.CodeDenied, "%s", why)
+		return domain.Errorf(domain.CodePolicyRefused, "%s", why)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (w *world) allow(tenant string, languages []string, calls bool) {
 func TestScripts(t *testing.T) {
 	w := newWorld(t)
 	body := map[string]any{"name": "report", "language": "shell", "content": "echo 1\n", "note": "first"}
-	p := w.call("acme/scripter", "POST", "/scripts", body).problem(403, "permission_denied")
+	p := w.call("acme/scripter", "POST", "/scripts", body).problem(403, "policy_refused")
 	require.Contains(t, p.Detail, "scripts in shell are off for this tenant")
 	w.allow("acme", []string{"shell"}, false)
 	w.call("acme/editor", "POST", "/scripts", body).problem(403, "permission_denied")
@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 	sum := sha256.Sum256([]byte("echo 1\n"))
 	require.Equal(t, hex.EncodeToString(sum[:]), s.SHA256)
 	w.call("acme/scripter", "POST", "/scripts", body).problem(409, "conflict")
-	w.call("acme/scripter", "POST", "/scripts", map[string]any{"name": "p", "language": "python", "content": "pass"}).problem(403, "permission_denied")
+	w.call("acme/scripter", "POST", "/scripts", map[string]any{"name": "p", "language": "python", "content": "pass"}).problem(403, "policy_refused")
 
 	path := "/scripts/" + s.ID
 	w.call("acme/scripter", "PUT", path, map[string]any{"content": "echo 2\n"}).problem(428, "validation_failed")
@@ -114,7 +114,7 @@ func TestJobsOfAgents(t *testing.T) {
 		return job(map[string]any{"handler": "script.shell", "script": script})
 	}
 	for _, body := range []map[string]any{job(map[string]any{"handler": "http.request"}), shell(map[string]any{"name": "report"}), shell(nil)} {
-		p := w.call("acme/editor", "POST", "/jobs", body).problem(403, "permission_denied")
+		p := w.call("acme/editor", "POST", "/jobs", body).problem(403, "policy_refused")
 		require.Contains(t, p.Detail, "off for this tenant; a platform administrator switches them on")
 	}
 	w.allow("acme", []string{"shell", "python"}, true)
@@ -141,7 +141,7 @@ func TestJobsOfAgents(t *testing.T) {
 	require.Equal(t, []Ref{{ID: made.ID, Name: "nightly"}}, jobs)
 	w.call("acme/scripter", "DELETE", "/scripts/"+s.ID, nil).problem(409, "conflict")
 	w.allow("acme", nil, false)
-	w.call("acme/editor", "PUT", "/jobs/"+made.ID, body, header{"If-Match": "*"}).problem(403, "permission_denied")
+	w.call("acme/editor", "PUT", "/jobs/"+made.ID, body, header{"If-Match": "*"}).problem(403, "policy_refused")
 	w.call("acme/operator", "POST", "/jobs/"+made.ID+"/pause", nil).is(200)
 }
 

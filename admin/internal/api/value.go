@@ -90,7 +90,11 @@ func (r *reader) duration(location, text string, fallback time.Duration) time.Du
 		r.fail(location, text, "is not a duration such as 30s, 5m or 1h30m")
 		return fallback
 	}
-	return d.Round(time.Millisecond)
+	rounded := d.Round(time.Millisecond)
+	if d != 0 && rounded == 0 {
+		r.fail(location, text, "is less than a millisecond, the smallest step")
+	}
+	return rounded
 }
 
 // instant reads RFC 3339; nil and empty give the zero time.
@@ -99,8 +103,12 @@ func (r *reader) instant(location string, text *string) time.Time {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339, *text)
-	if err != nil || t.Year() < 1970 || t.Year() > 9998 {
+	if err != nil {
 		r.fail(location, *text, "is not an instant such as 2026-11-21T04:00:00Z")
+		return time.Time{}
+	}
+	if t.Year() < 1970 || t.Year() > 9998 {
+		r.fail(location, *text, "must lie in the years from 1970 to 9998")
 		return time.Time{}
 	}
 	return t.UTC().Truncate(time.Millisecond)

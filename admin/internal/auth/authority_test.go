@@ -8,6 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -29,6 +30,7 @@ type trustStore struct {
 	authorities []domain.Authority // guarded by mu; newest first
 	denials     []domain.Denial    // guarded by mu
 	broken      error              // guarded by mu
+	marked      []string           // by MarkDenied
 }
 
 func (s *trustStore) CreateAuthority(_ context.Context, a domain.Authority) error {
@@ -69,6 +71,11 @@ func (s *trustStore) FindDenials(_ context.Context, list []store.DenialQuery) ([
 		}
 	}
 	return out, nil
+}
+
+func (s *trustStore) MarkDenied(_ context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {
+	s.marked = append(s.marked, fmt.Sprint(tenant, executor, instances))
+	return s.broken
 }
 
 func (s *trustStore) ListDenialsSince(_ context.Context, since time.Time) (time.Time, []domain.Denial, error) {
@@ -217,7 +224,10 @@ func TestDenials(t *testing.T) {
 		{ID: 2, TenantID: 1, Executor: 2, Kind: domain.DenyCertificate, Subject: "5e", CreatedAt: time.UnixMilli(1_800_000_000_000)},
 	}}
 	var ended []int64
-	d := NewDenials(store, func(d domain.Denial) int { ended = append(ended, d.ID); return 1 }, slog.New(slog.DiscardHandler))
+	d := NewDenials(store, func(d domain.Denial) []domain.InstanceID {
+		ended = append(ended, d.ID)
+		return []domain.InstanceID{domain.InstanceID(40 + d.ID)}[:d.ID%2] // the second has no session here
+	}, slog.New(slog.DiscardHandler))
 	for name, c := range map[string]struct {
 		tenant       domain.TenantID
 		boot, serial string
@@ -242,6 +252,7 @@ func TestDenials(t *testing.T) {
 	}
 	require.NoError(t, d.follow(t.Context()))
 	require.Equal(t, []int64{1, 2}, ended)
+	require.Equal(t, []string{"1 2 [41]"}, store.marked)
 	require.NoError(t, d.follow(t.Context()))
 	require.Equal(t, []int64{1, 2}, ended, "each is followed once")
 	store.denials = append(store.denials, domain.Denial{ID: 3, CreatedAt: time.UnixMilli(1_799_999_990_000)})

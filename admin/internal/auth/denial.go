@@ -22,8 +22,8 @@ const (
 // Denials keeps out whom an administrator has denied.
 type Denials struct {
 	store store.Trust
-	// end ends the living sessions that a denial names, and tells how many.
-	end func(domain.Denial) int
+	// end ends the living sessions that a denial names, and tells of which instances.
+	end func(domain.Denial) []domain.InstanceID
 	log *slog.Logger
 	now chan struct{} // capacity 1: look at once; nobody closes it
 
@@ -32,7 +32,7 @@ type Denials struct {
 }
 
 // NewDenials returns Denials; it starts nothing.
-func NewDenials(store store.Trust, end func(domain.Denial) int, logger *slog.Logger) *Denials {
+func NewDenials(store store.Trust, end func(domain.Denial) []domain.InstanceID, logger *slog.Logger) *Denials {
 	return &Denials{store: store, end: end, log: logger.With("component", "authority"), now: make(chan struct{}, 1), seen: map[int64]struct{}{}}
 }
 
@@ -74,14 +74,24 @@ func (d *Denials) follow(ctx context.Context) error {
 	seen := make(map[int64]struct{}, len(list))
 	for _, one := range list {
 		if _, old := d.seen[one.ID]; !old {
-			if n := d.end(one); n > 0 {
-				d.log.Warn("denied: its sessions are ended", "executor_id", one.Executor, "kind", one.Kind, "subject", one.Subject, "sessions", n)
-			}
+			d.expel(ctx, one)
 		}
 		seen[one.ID] = struct{}{}
 	}
 	d.seen = seen
 	return nil
+}
+
+// expel ends the sessions here, and takes their instances off the list.
+func (d *Denials) expel(ctx context.Context, one domain.Denial) {
+	ended := d.end(one)
+	if len(ended) == 0 {
+		return
+	}
+	d.log.Warn("denied: its sessions are ended", "executor_id", one.Executor, "kind", one.Kind, "subject", one.Subject, "sessions", len(ended))
+	if err := d.store.MarkDenied(ctx, one.TenantID, one.Executor, ended); err != nil {
+		d.log.Warn("denied instances stay on the list until their leases run out", "executor_id", one.Executor, "err", err)
+	}
 }
 
 // Denied returns, for each of the list, an error with CodeInstanceDenied when the

@@ -31,6 +31,9 @@ const (
 	rejectDuplicate = "duplicate"
 )
 
+// rejectBusy is said of offers for which too few slots are free.
+const rejectBusy = "busy"
+
 // Answered takes answers. It never blocks.
 func (d *Dispatcher) Answered(answers ...Answer) {
 	accepted := make([]Answer, 0, len(answers))
@@ -45,7 +48,7 @@ func (d *Dispatcher) Answered(answers ...Answer) {
 		reason, wait := refusal(a.Code)
 		d.backs.Add(store.GiveBack{
 			Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID(),
-			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait, Refused: true,
+			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait, Refused: true, Busy: a.Code == rejectBusy,
 		})
 	}
 	d.answers.Add(accepted...)
@@ -54,7 +57,7 @@ func (d *Dispatcher) Answered(answers ...Answer) {
 // refusal says how long to wait before the next offer.
 func refusal(code string) (domain.Reason, time.Duration) {
 	switch code {
-	case "busy":
+	case rejectBusy:
 		return domain.ReasonOfferRefused, 200 * time.Millisecond
 	case "unknown_handler":
 		return domain.ReasonUnknownHandler, 2 * time.Second

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -10,7 +11,7 @@ import (
 // choose picks a target and reserves room there. scratch is memory for the next
 // call.
 func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target, scratch []candidate) (choice, *waiter, []candidate) {
-	all := candidates(&e, spec, targets, scratch[:0])
+	all := d.candidates(&e, spec, targets, scratch[:0])
 	in := rankInput{routing: spec.Routing, random: d.opt.Random()}
 	in.last, in.recent = d.uses.of(e.JobID, spec.Routing)
 	if spec.Routing == domain.RouteConsistentHash {
@@ -18,23 +19,28 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 	}
 	rank(all, targets, in)
 	one := pinned(&e, spec)
-	for t := wish(&e, targets); ; t = nil {
+	for t := d.wish(&e, spec.Handler, targets); ; t = nil {
 		wished := t != nil
 		if t == nil {
 			at := pick(all, one)
 			if at < 0 {
-				w := waiter{execution: e, spec: spec, online: len(all), message: whyWait(len(targets), len(all), one, spec)}
+				d.save(&e, spec.Handler, all, targets, one, d.opt.Now().Add(savedFor))
+				w := waiter{execution: e, spec: spec, online: len(all), message: d.whyWait(&e, spec, targets, all, one)}
 				return choice{}, &w, all
 			}
 			t = targets[all[at].at]
 		}
-		if !t.Reserve(e.ID, e.Fence+1) {
+		weight := t.Weight(spec.Handler)
+		if !t.Reserve(e.ID, e.Fence+1, weight) {
 			full(all, t.InstanceID()) // somebody else was quicker
 			continue
 		}
+		if d.saved.drop(e.ID) { // others may have what was kept beyond what it takes
+			d.owed.add(e.Executor, weight)
+		}
 		d.uses.took(e.JobID, spec.Routing, t.InstanceID())
 		idempotent := t.Idempotent(spec.Handler)
-		return choice{execution: e, target: t, routing: spec.Routing, last: in.last, offer: store.Offer{
+		return choice{execution: e, target: t, weight: weight, routing: spec.Routing, last: in.last, offer: store.Offer{
 			Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
 			Idempotent: idempotent, Granted: idempotent, Passed: passed(all, t.InstanceID(), wished),
 		}}, nil, all
@@ -42,7 +48,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 }
 
 // candidates are the targets that have the labels which the job requires.
-func candidates(e *domain.Execution, spec *domain.JobSpec, targets []Target, into []candidate) []candidate {
+func (d *Dispatcher) candidates(e *domain.Execution, spec *domain.JobSpec, targets []Target, into []candidate) []candidate {
 	into = slices.Grow(into, len(targets))
 	anyLabels, oneTier := spec.Require.Empty(), spec.Prefer.Empty() && len(e.Delays) == 0
 	for at, t := range targets {
@@ -50,6 +56,12 @@ func candidates(e *domain.Execution, spec *domain.JobSpec, targets []Target, int
 			continue
 		}
 		c := candidate{at: at, id: t.InstanceID(), free: t.Free()}
+		if w := t.Weight(spec.Handler); w > 1 {
+			c.free /= w
+		}
+		if c.free > 0 && d.keptFrom(e, c.id) {
+			c.free = 0
+		}
 		if !oneTier {
 			c.tier = tierOf(e, spec, t)
 		}
@@ -68,12 +80,12 @@ func full(all []candidate, id domain.InstanceID) {
 
 // wish returns the instance that somebody asked for when the run was created, if
 // it has room; nil otherwise. It counts for the first offer only.
-func wish(e *domain.Execution, targets []Target) Target {
+func (d *Dispatcher) wish(e *domain.Execution, handler string, targets []Target) Target {
 	if e.Instance == 0 || e.Fence > 0 {
 		return nil
 	}
 	for _, t := range targets {
-		if t.InstanceID() == e.Instance && t.Free() > 0 {
+		if t.InstanceID() == e.Instance && t.Free() >= t.Weight(handler) && !d.keptFrom(e, e.Instance) {
 			return t
 		}
 	}
@@ -81,12 +93,24 @@ func wish(e *domain.Execution, targets []Target) Target {
 }
 
 // whyWait says in words why none of the candidates took a run.
-func whyWait(serve, candidates int, one bool, spec *domain.JobSpec) string {
-	switch {
-	case serve == 0:
+func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets []Target, all []candidate, one bool) string {
+	if len(targets) == 0 {
 		return "no instance that serves the handler is connected"
-	case candidates == 0:
+	}
+	if len(all) == 0 {
 		return "no connected instance that serves the handler has the labels " + spec.Require.Text
+	}
+	weight, kept := 1, false
+	for i := range all {
+		t := targets[all[i].at]
+		weight = max(weight, t.Weight(spec.Handler))
+		kept = kept || t.Free() >= t.Weight(spec.Handler) && d.keptFrom(e, all[i].id)
+	}
+	switch {
+	case kept:
+		return "the free slots are kept for a run before this one that takes more of them"
+	case weight > 1:
+		return "a run of the handler takes " + strconv.Itoa(weight) + " slots, and no instance that it may go to has so many free"
 	case one:
 		return "the one instance that the routing strategy " + string(spec.Routing) + " takes is full"
 	case !spec.Require.Empty():

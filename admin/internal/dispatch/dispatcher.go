@@ -18,11 +18,14 @@ type Target interface {
 	InstanceID() domain.InstanceID
 	Traits() Traits
 	Load() Load
-	// Free is the room left, as far as this node knows.
+	// Free is how many slots are free, as far as this node knows.
 	Free() int
+	// Weight is how many slots a run of the handler takes, from 1 to all.
+	Weight(handler string) int
 	Idempotent(handler string) bool
-	// Reserve takes room for the attempt with this fence; false: it is full or leaving.
-	Reserve(id domain.ExecutionID, fence int64) bool
+	// Reserve takes so many slots for the attempt with this fence; false: fewer
+	// are free, or it is leaving.
+	Reserve(id domain.ExecutionID, fence int64, weight int) bool
 	// Holds reports whether the attempt with this fence has room there.
 	Holds(id domain.ExecutionID, fence int64) bool
 	Release(id domain.ExecutionID, fence int64)
@@ -95,6 +98,7 @@ type Dispatcher struct {
 	cancels *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
 	uses    uses
 	waiting waitingRoom
+	saved   saved
 	owed    owed
 	outages outages
 	// These keep the log short while the database is away.
@@ -191,6 +195,7 @@ func (d *Dispatcher) Fire(due []domain.Execution) {
 type choice struct {
 	execution domain.Execution
 	target    Target
+	weight    int // slots
 	offer     store.Offer
 	routing   domain.Routing
 	last      domain.InstanceID // of the job before this choice
@@ -223,10 +228,10 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 		}
 		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
 		if isThere(&e, targets) {
-			unused[e.Executor]++
+			unused[e.Executor] += weightOf(spec.Handler, targets)
 			continue
 		}
-		if spec.Sharding.On() && len(candidates(&e, spec, targets, scratch[:0])) > 0 {
+		if spec.Sharding.On() && len(d.candidates(&e, spec, targets, scratch[:0])) > 0 {
 			parents = append(parents, e) // it needs no room, but somebody to have shards for
 			continue
 		}
@@ -261,7 +266,7 @@ func (d *Dispatcher) specsOf(ctx context.Context, due []domain.Execution, unused
 				unused[e.Executor]++
 			} else {
 				readable = false
-				d.owed.add(e.Executor) // the next one would fare no better now
+				d.owed.add(e.Executor, 1) // the next one would fare no better now
 			}
 			d.postpone(&d.noSpec, err, e)
 			continue
@@ -295,7 +300,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		again := make([]domain.Execution, len(chosen))
 		for i, c := range chosen {
 			c.target.Release(c.execution.ID, c.execution.Fence+1)
-			d.owed.add(c.execution.Executor)
+			d.owed.add(c.execution.Executor, c.weight)
 			again[i] = c.execution
 		}
 		d.postpone(&d.noOffer, err, again...)
@@ -315,7 +320,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		if r.Status != store.OfferMade {
 			c.target.Release(c.execution.ID, reserved)
 			d.uses.undo(c.execution.JobID, c.routing, c.offer.Instance, c.last)
-			freed[c.execution.Executor]++
+			freed[c.execution.Executor] += c.weight
 			if r.Execution.Reason != domain.ReasonWaitLimit || len(d.opt.Store.LimitsOn(c.execution.TenantID, c.execution.Executor)) > 1 {
 				stayed = append(stayed, c.execution) // it may have left the queue of a limit
 			}
@@ -329,7 +334,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		}
 		if r.Execution.Fence != reserved { // what we held was an older copy
 			c.target.Release(c.execution.ID, reserved)
-			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence) // a full instance refuses by itself
+			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence, c.weight) // a full instance refuses by itself
 		}
 		out.Add(c.target, r)
 	}
@@ -384,7 +389,7 @@ func (d *Dispatcher) Resend(offers []store.OfferResult) {
 	for _, o := range offers {
 		if t := d.opt.Fleet.TargetOf(o.Execution.Instance); t != nil {
 			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
-				_ = t.Reserve(o.Execution.ID, o.Execution.Fence) // a full instance refuses by itself
+				_ = t.Reserve(o.Execution.ID, o.Execution.Fence, t.Weight(o.Spec.Handler)) // a full instance refuses by itself
 			}
 			out.Add(t, o)
 		}

@@ -72,7 +72,7 @@ func TestStaleCopiesAreOfferedUnderTheRealFence(t *testing.T) {
 		r.fire(run) // fence 0 in this copy, 1 in the row
 		o := one(t, to.sent())
 		require.Equal(t, int64(2), o.Execution.Fence)
-		require.Equal(t, map[attempt]bool{{run.ID, 2}: true}, to.taken, "the room is held under the fence that was sent")
+		require.Equal(t, map[attempt]int{{run.ID, 2}: 1}, to.taken, "the room is held under the fence that was sent")
 	})
 }
 

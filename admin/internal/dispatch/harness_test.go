@@ -121,6 +121,7 @@ func (f *faulty) CountOnline(ctx context.Context, tenant domain.TenantID, execut
 type instance struct {
 	id         domain.InstanceID
 	slots      int
+	weights    map[string]int // by handler; 1 unless told
 	idempotent bool
 	executor   domain.ExecutorID // 0 = all
 	handler    string            // "" = all
@@ -131,7 +132,7 @@ type instance struct {
 	onGrants func([]Grant)
 
 	mu      sync.Mutex
-	taken   map[attempt]bool    // guarded by mu
+	taken   map[attempt]int     // guarded by mu
 	offers  []store.OfferResult // guarded by mu
 	grants  []Grant             // guarded by mu
 	cancels []domain.Execution  // guarded by mu
@@ -150,26 +151,36 @@ func (i *instance) Idempotent(string) bool        { return i.idempotent }
 func (i *instance) Free() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.slots - len(i.taken)
+	return i.slots - i.used()
 }
 
-func (i *instance) Reserve(id domain.ExecutionID, fence int64) bool {
+// used is called with mu held.
+func (i *instance) used() (n int) {
+	for _, w := range i.taken {
+		n += w
+	}
+	return n
+}
+
+func (i *instance) Weight(handler string) int { return max(1, min(i.weights[handler], i.slots)) }
+
+func (i *instance) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.taken) >= i.slots {
+	if i.used()+weight > i.slots {
 		return false
 	}
 	if i.taken == nil {
-		i.taken = map[attempt]bool{}
+		i.taken = map[attempt]int{}
 	}
-	i.taken[attempt{id, fence}] = true
+	i.taken[attempt{id, fence}] = weight
 	return true
 }
 
 func (i *instance) Holds(id domain.ExecutionID, fence int64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.taken[attempt{id, fence}]
+	return i.taken[attempt{id, fence}] > 0
 }
 
 func (i *instance) Release(id domain.ExecutionID, fence int64) {

@@ -142,20 +142,20 @@ func (t *trouble) over(log *slog.Logger) {
 	}
 }
 
-// owed is room that failed offers gave back: telling those who wait for it at
+// owed are slots that failed offers gave back, or that were kept longer than needed: telling those who wait for it at
 // once would only send them into the same fault.
 type owed struct {
 	mu   sync.Mutex
 	room map[domain.ExecutorID]int // guarded by mu
 }
 
-func (o *owed) add(executor domain.ExecutorID) {
+func (o *owed) add(executor domain.ExecutorID, slots int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.room == nil {
 		o.room = map[domain.ExecutorID]int{}
 	}
-	o.room[executor]++
+	o.room[executor] += slots
 }
 
 func (o *owed) take() map[domain.ExecutorID]int {

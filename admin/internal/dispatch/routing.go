@@ -33,7 +33,7 @@ func (l Load) rank() uint64 {
 type candidate struct {
 	at   int // of its target
 	id   domain.InstanceID
-	free int
+	free int // how many runs like this one it has room for
 	// tier counts what speaks against it and may be overcome: see tierOf.
 	tier int
 	// rank is the place that the strategy gives it, lowest first; then second.
@@ -66,18 +66,24 @@ func pinned(e *domain.Execution, spec *domain.JobSpec) bool {
 // pick returns the best candidate, or -1 when none of them has room. With one,
 // the best of all is taken or nobody.
 func pick(all []candidate, one bool) int {
+	at := best(all, !one)
+	if at >= 0 && all[at].free <= 0 {
+		return -1
+	}
+	return at
+}
+
+// best returns the best candidate, of those with room if roomy; -1: there is none.
+func best(all []candidate, roomy bool) int {
 	best := -1
 	for i := range all {
 		c := &all[i]
-		if c.free <= 0 && !one {
+		if c.free <= 0 && roomy {
 			continue
 		}
 		if best < 0 || c.tier == all[best].tier && c.rank < all[best].rank || c.before(&all[best]) {
 			best = i
 		}
-	}
-	if best >= 0 && all[best].free <= 0 {
-		return -1
 	}
 	return best
 }

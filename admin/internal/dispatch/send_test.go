@@ -14,7 +14,7 @@ import (
 
 func (r *rig) refuse(from *instance, o store.OfferResult) {
 	from.Release(o.Execution.ID, o.Execution.Fence) // as the session does
-	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Code: "busy", Message: "full"})
+	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Code: "draining", Message: "it stops"})
 	synctest.Wait()
 }
 
@@ -44,6 +44,26 @@ func TestASendThatIsRefusedGoesToAnother(t *testing.T) {
 		require.Equal(t, domain.Running, after.State)
 		require.Equal(t, 1, after.Attempt)
 		require.Equal(t, 2, after.FailedSends())
+	})
+}
+
+// TestAFullInstanceUsesUpNoSends: it has been reached, and is asked again.
+func TestAFullInstanceUsesUpNoSends(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(5, nil)
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.SendRetry = domain.SendRetry{MaxSends: 2} }), time.Now())
+		r.fire(run)
+		for range 10 {
+			o := one(t, to.sent())
+			to.Release(o.Execution.ID, o.Execution.Fence)
+			r.d.Answered(Answer{Tenant: r.Tenant, From: to, ID: o.Execution.ID, Fence: o.Execution.Fence, Code: "busy"})
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		r.accept(to, one(t, to.sent()))
+		after := r.Find(run.ID)
+		require.Equal(t, domain.Running, after.State)
+		require.Zero(t, after.FailedSends())
 	})
 }
 

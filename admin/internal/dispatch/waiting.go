@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -44,53 +43,70 @@ func (w waiter) line() line {
 	return l
 }
 
-func (l line) compare(o line) int {
-	return cmp.Or(cmp.Compare(l.tenant, o.tenant), cmp.Compare(l.handler, o.handler),
-		cmp.Compare(l.require, o.require), cmp.Compare(l.pin, o.pin), cmp.Compare(l.prefer, o.prefer), cmp.Compare(l.bound, o.bound))
-}
-
-// room is how many more runs of the line the targets can take.
-func (l line) room(targets []Target) (free int) {
-	spec := domain.JobSpec{Routing: l.pin}
+// room is how many more runs of the line the targets can take, of which head is
+// the first, when so many slots have been let go to others and may still look
+// free. Of runs that take more than one, slots are kept for head until then: those
+// behind it must not be quicker, whether it has room now or not.
+func (d *Dispatcher) room(l line, head *domain.Execution, until time.Time, targets []Target, let int) (free int) {
+	spec := domain.JobSpec{Routing: l.pin, Handler: l.handler}
 	// The texts were parsed before: they come from settings that were read.
 	spec.Require, _ = domain.ParseSelector(l.require)
 	spec.Prefer, _ = domain.ParseSelector(l.prefer)
-	all := candidates(&domain.Execution{}, &spec, boundTo(l.bound, targets), nil)
+	targets = boundTo(l.bound, targets)
+	who := domain.Execution{ID: head.ID, FireAt: head.FireAt, Priority: head.Priority} // by precedence alone
+	all := d.candidates(&who, &spec, targets, nil)
+	for i := range all {
+		if t := targets[all[i].at]; let > 0 && t.Weight(l.handler) > 1 {
+			all[i].free = min(all[i].free, (t.Free()-let)/t.Weight(l.handler))
+		}
+	}
 	if l.pin != "" {
 		rank(all, targets, rankInput{routing: l.pin})
-		at := pick(all, true)
-		if at < 0 {
-			return 0
+		if at := pick(all, true); at >= 0 {
+			free = all[at].free
 		}
-		return all[at].free
+	} else {
+		for i := range all {
+			free += max(all[i].free, 0)
+		}
 	}
-	for i := range all {
-		free += max(all[i].free, 0)
-	}
+	d.save(head, l.handler, all, targets, l.pin != "", until)
 	return free
+}
+
+// weightOf is how many slots a run of the handler takes, at least.
+func weightOf(handler string, targets []Target) int {
+	least := 0
+	for _, t := range targets {
+		if w := t.Weight(handler); least == 0 || w < least {
+			least = w
+		}
+	}
+	return max(least, 1)
 }
 
 // waitingRoom keeps waiters by line, by precedence, each once.
 type waitingRoom struct {
 	mu      sync.Mutex
 	lines   map[domain.ExecutorID]map[line][]*domain.Execution // guarded by mu
-	present map[domain.ExecutionID]struct{}                    // guarded by mu
+	present map[domain.ExecutionID]time.Time                   // guarded by mu: when it was last known to wait
 }
 
 // maxWaiting bounds one line; the last ones beyond it wait in the database alone
 // and are swept.
 const maxWaiting = 10_000
 
-func (r *waitingRoom) add(w waiter) {
+func (r *waitingRoom) add(w waiter, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lines == nil {
 		r.lines = map[domain.ExecutorID]map[line][]*domain.Execution{}
-		r.present = map[domain.ExecutionID]struct{}{}
+		r.present = map[domain.ExecutionID]time.Time{}
 	}
 	e, to := w.execution, w.line()
 	lines := r.lines[e.Executor]
 	if _, ok := r.present[e.ID]; ok {
+		r.present[e.ID] = now
 		return
 	}
 	if last := len(lines[to]) - 1; last+1 >= maxWaiting {
@@ -104,7 +120,7 @@ func (r *waitingRoom) add(w waiter) {
 		lines = map[line][]*domain.Execution{}
 		r.lines[e.Executor] = lines
 	}
-	r.present[e.ID] = struct{}{}
+	r.present[e.ID] = now
 	at := len(lines[to]) // most come in order
 	if at > 0 && domain.ComparePrecedence(&e, lines[to][at-1]) < 0 {
 		at, _ = slices.BinarySearchFunc(lines[to], &e, domain.ComparePrecedence)
@@ -112,11 +128,27 @@ func (r *waitingRoom) add(w waiter) {
 	lines[to] = slices.Insert(lines[to], at, &e)
 }
 
-// of returns the lines of an executor in which somebody waits, in a fixed order.
+// of returns the lines of an executor in which somebody waits, by the precedence
+// of their first ones.
 func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(r.lines[executor]), line.compare)
+	lines := r.lines[executor]
+	return slices.SortedFunc(maps.Keys(lines), func(a, b line) int {
+		return domain.ComparePrecedence(lines[a][0], lines[b][0])
+	})
+}
+
+// first returns who comes first in a line, and when it was last known to wait;
+// nil: nobody waits.
+func (r *waitingRoom) first(of line) (*domain.Execution, time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.lines[of.executor][of]
+	if len(list) == 0 {
+		return nil, time.Time{}
+	}
+	return list[0], r.present[list[0].ID]
 }
 
 // take removes up to n waiters of a line, the first ones.
@@ -164,7 +196,7 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 	}
 	waits := make([]store.Wait, len(waiters))
 	for i, w := range waiters {
-		d.waiting.add(w)
+		d.waiting.add(w, d.opt.Now())
 		waits[i] = store.Wait{
 			Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance,
 			Message: w.message, For: waitBusy, Full: w.online > 0,
@@ -197,15 +229,16 @@ func (d *Dispatcher) recheck(waiters []waiter) {
 	for _, w := range waiters {
 		if l := w.line(); !seen[l] {
 			seen[l] = true
-			d.release(l, maxWaiting)
+			d.release(l, maxWaiting, 0)
 		}
 	}
 }
 
-// Room tells that instances of an executor may have room for n more attempts.
+// Room tells that instances of an executor may have n more slots free.
 func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
+	let := 0
 	for _, l := range d.waiting.of(executor) {
-		d.release(l, n)
+		let += d.release(l, n, let)
 	}
 }
 
@@ -214,7 +247,7 @@ func (d *Dispatcher) Room(executor domain.ExecutorID, n int) {
 func (d *Dispatcher) Moved(executor domain.ExecutorID) {
 	for _, l := range d.waiting.of(executor) {
 		if l.pin != "" {
-			d.release(l, maxWaiting)
+			d.release(l, maxWaiting, 0)
 		}
 	}
 }
@@ -226,10 +259,24 @@ func (d *Dispatcher) rooms(freed map[domain.ExecutorID]int) {
 	}
 }
 
-// release fires up to n waiters of a line, as many as its instances have room for.
-func (d *Dispatcher) release(l line, n int) {
-	free := l.room(d.opt.Fleet.Targets(l.tenant, l.executor, l.handler))
-	d.Fire(d.waiting.take(l, min(n, free)))
+// release fires waiters of a line that n slots are enough for, one at least, as
+// many as its instances have room for beside what was let go to others. It returns
+// how many slots they take.
+func (d *Dispatcher) release(l line, n, let int) (slots int) {
+	targets := d.opt.Fleet.Targets(l.tenant, l.executor, l.handler)
+	weight := weightOf(l.handler, targets)
+	head, seen := d.waiting.first(l)
+	for weight > 1 && head != nil && !d.opt.Now().Before(seen.Add(savedFor)) {
+		d.waiting.take(l, 1) // it runs elsewhere or has ended; who still waits is swept
+		head, seen = d.waiting.first(l)
+	}
+	if head == nil {
+		return 0
+	}
+	free := d.room(l, head, seen.Add(savedFor), targets, let)
+	due := d.waiting.take(l, min((n+weight-1)/weight, free))
+	d.Fire(due)
+	return len(due) * weight
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told

@@ -260,12 +260,12 @@ func TestTheWaitingRoomIsBounded(t *testing.T) {
 	var room waitingRoom
 	spec := &domain.JobSpec{Handler: "close-day"}
 	for i := range domain.ExecutionID(maxWaiting + 5) {
-		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec})
+		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec}, time.Now())
 	}
 	l := room.of(1)[0]
 	require.Len(t, room.take(l, 2*maxWaiting), maxWaiting)
 	require.Empty(t, room.of(1))
 	require.Empty(t, room.present)
-	room.add(waiter{execution: domain.Execution{ID: maxWaiting + 1, Executor: 1}, spec: spec})
+	room.add(waiter{execution: domain.Execution{ID: maxWaiting + 1, Executor: 1}, spec: spec}, time.Now())
 	require.Len(t, room.take(l, 1), 1, "one that was not taken is not known")
 }

@@ -37,6 +37,7 @@ func CheckSpec(s *JobSpec) error {
 		c.fail("body.onLost", s.OnLost, "must be auto, fail or retry")
 	}
 	c.check(s.Parallelism >= 0, "body.parallelism", s.Parallelism, "must not be negative")
+	c.check(s.Parallelism <= 0 || s.Blocking == BlockParallel, "body.parallelism", s.Parallelism, "needs blocking parallel; leave it out for "+string(s.Blocking))
 	c.check(s.Retry.MaxAttempts >= 1 && s.Retry.MaxAttempts <= MaxAttemptsLimit, "body.retry.maxAttempts", s.Retry.MaxAttempts, "must be from 1 to 100")
 	c.check(s.Retry.Delay >= 0 && s.Retry.Delay <= MaxRetryDelay, "body.retry.delay", s.Retry.Delay.String(), "must be from 0s to 24h")
 	c.check(s.Retry.MaxDelay >= 0 && s.Retry.MaxDelay <= MaxRetryDelay, "body.retry.maxDelay", s.Retry.MaxDelay.String(), "must be from 0s to 24h")

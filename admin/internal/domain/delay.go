@@ -14,6 +14,9 @@ type Delay struct {
 	Message  string
 	Instance InstanceID // that the offer went to; 0 for waits and stops
 	Stop     bool       // At is when the attempt was asked to stop
+	// Busy is how many sends to full instances stand here, and stood where this
+	// one took the place of another: the sum of all is exact.
+	Busy int
 }
 
 // MaxDelays bounds what one execution keeps: the first ones, and the newest,
@@ -40,11 +43,12 @@ func (e *Execution) noteDelay(d Delay) {
 	if n := len(e.Delays); n > 0 {
 		last := e.Delays[n-1]
 		if last.Reason == d.Reason && last.Message == d.Message && last.Instance == d.Instance && !last.Stop && !d.Stop {
-			d.At, d.Count = last.At, last.Count+1
+			d.At, d.Count, d.Busy = last.At, last.Count+1, last.Busy
 			e.Delays = append(e.Delays[:n-1:n-1], d)
 			return
 		}
 		if n >= MaxDelays {
+			d.Busy = last.Busy
 			e.Delays = append(e.Delays[:n-1:n-1], d)
 			return
 		}

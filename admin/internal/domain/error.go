@@ -20,7 +20,11 @@ const (
 	// CodeUnfitInput: a run's input does not fit its handler's schema.
 	CodeUnfitInput Code = "unfit_input"
 	// CodeOwnedByCode: what is to be changed belongs to the application's code.
-	CodeOwnedByCode     Code = "owned_by_code"
+	CodeOwnedByCode Code = "owned_by_code"
+	// CodeKeyReused: an Idempotency-Key came with another request before.
+	CodeKeyReused Code = "idempotency_key_reused"
+	// CodePolicyRefused: the tenant's policy does not allow it, to nobody.
+	CodePolicyRefused   Code = "policy_refused"
 	CodeUnauthenticated Code = "unauthenticated"
 	CodeTokenExpired    Code = "token_expired"
 	CodeDenied          Code = "permission_denied"

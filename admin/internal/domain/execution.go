@@ -135,7 +135,7 @@ type Execution struct {
 	// FireAt is the instant planned, in millisecond precision.
 	FireAt time.Time
 	// OccurrenceKey is empty for scheduled fires (so that one fire time has one
-	// row) and the request's key for runs that somebody asked for.
+	// row) and the request's key for runs that somebody asked for (RequestKey).
 	OccurrenceKey string
 
 	State   State

@@ -7,7 +7,9 @@ import (
 
 // A send leads to nothing when the instance refuses the offer, does not answer
 // in time, or its connection breaks before it has. The next one goes to another
-// instance, where there is one, and costs no attempt: nothing has started.
+// instance, where there is one, and costs no attempt: nothing has started. An
+// instance that is full has been reached, and will have room: what it refuses for
+// that is no failure, and only costs the time until the next send.
 
 // SendRetry bounds the sends of a run, over all its attempts.
 type SendRetry struct {
@@ -29,8 +31,9 @@ const (
 	DefaultMaxSendDelay = time.Minute
 )
 
-// FailedSends is how many sends have led to nothing so far. Each send takes a
-// fence, and each that was granted is an attempt.
+// FailedSends is how many sends have led to nothing so far, those to full
+// instances left out. Each send takes a fence, and each that was granted is an
+// attempt.
 func (e *Execution) FailedSends() int {
 	if e.Stage != StageNone {
 		return 0 // it is sent to nobody; its parts are
@@ -39,7 +42,18 @@ func (e *Execution) FailedSends() int {
 	if e.State == Offered {
 		n-- // it may still be answered
 	}
+	for i := range e.Delays {
+		n -= e.Delays[i].Busy
+	}
 	return max(n, 0)
+}
+
+// SentToFull notes of the send that was just refused that its instance had no room.
+func (e *Execution) SentToFull() {
+	if n := len(e.Delays); n > 0 {
+		e.Delays = append(e.Delays[:0:0], e.Delays...) // copies share it
+		e.Delays[n-1].Busy++
+	}
 }
 
 // SendsSpent reports whether a due execution must not be sent again.

@@ -204,6 +204,9 @@ func TestMovesKeepTheInvariants(t *testing.T) {
 				f := m.fence(t)
 				m.apply(t, "refuse", func() (Effects, error) {
 					err := m.e.Refuse(m.now, f, ReasonOfferRefused, "", time.Second)
+					if err == nil && rapid.Bool().Draw(t, "busy") {
+						m.e.SentToFull()
+					}
 					if err == nil {
 						delete(m.started, f) // who says no has not started it
 					}

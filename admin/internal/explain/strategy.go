@@ -23,7 +23,7 @@ func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, 
 	case e.Passed.Known() && full && i.Refusing && running < i.Slots:
 		return Refusing, noJournal()
 	case e.Passed.Known() && full && sure, (!e.Passed.Known() || !sure) && running >= i.Slots:
-		return Full, taken(i, max(running, i.Slots))
+		return Full, noRoom(i, running)
 	case e.Passed.Known() && full:
 		return Full, Text{
 			fmt.Sprintf("It was probably full: the note of the node that sent the run fits it and another instance alike; rows have %d of %d slots taken.", running, i.Slots),
@@ -50,6 +50,18 @@ func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, 
 
 func taken(i *domain.Instance, n int) Text {
 	return Text{fmt.Sprintf("It was full: %d of %d slots were taken.", n, i.Slots), fmt.Sprintf("当时已满：槽位已用 %d/%d。", n, i.Slots)}
+}
+
+// noRoom is for an instance of which the node that sent the run knew that it had
+// no room. Rows count runs, and a run may take several slots (docs/adr/0036).
+func noRoom(i *domain.Instance, running int) Text {
+	if running >= i.Slots {
+		return taken(i, running)
+	}
+	return Text{
+		fmt.Sprintf("It had no room for the run: its %d slots were taken, or too few were free for the handler's weight, or kept for a heavier run before this one; rows have %d runs there.", i.Slots, running),
+		fmt.Sprintf("当时没有容纳该次运行的空间：其 %d 个槽位已被占用，或空闲槽位不足以满足处理器的权重，或为更早的较重运行保留；按记录当时有 %d 个运行。", i.Slots, running),
+	}
 }
 
 // neverSent is for a run that waited for an instance until it ended.

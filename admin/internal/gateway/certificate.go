@@ -96,14 +96,13 @@ func (g *Gateway) enroll(ctx context.Context, p *peer) ([]byte, error) {
 
 var errDenied = errors.New("it was denied by an administrator")
 
-// EndDenied ends the sessions that a denial names, and tells how many.
-func (g *Gateway) EndDenied(d domain.Denial) int {
-	n := 0
+// EndDenied ends the sessions that a denial names, and tells of which instances.
+func (g *Gateway) EndDenied(d domain.Denial) (ended []domain.InstanceID) {
 	for _, s := range g.registry.all() {
 		if d.Names(domain.ExecutorIdentity{Tenant: s.Tenant, Executor: s.Executor, BootID: s.BootID, Serial: s.serial}) {
 			s.close(errDenied)
-			n++
+			ended = append(ended, s.Instance)
 		}
 	}
-	return n
+	return ended
 }

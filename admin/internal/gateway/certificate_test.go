@@ -185,12 +185,12 @@ func TestTheDenied(t *testing.T) {
 	b.joinOver(conn, answer, &proto.Register{Slots: 1})
 	byToken := get(t, b.rec.joined)
 
-	require.Zero(t, b.gate.EndDenied(domain.Denial{TenantID: 9, Executor: 2, Kind: domain.DenyInstance, Subject: bootA}))
-	require.Zero(t, b.gate.EndDenied(domain.Denial{TenantID: 1, Executor: 2, Kind: domain.DenyCertificate, Subject: ""}), "who has none is not meant")
-	require.Equal(t, 1, b.gate.EndDenied(domain.Denial{TenantID: 1, Executor: 2, Kind: domain.DenyCertificate, Subject: "1"}))
+	require.Empty(t, b.gate.EndDenied(domain.Denial{TenantID: 9, Executor: 2, Kind: domain.DenyInstance, Subject: bootA}))
+	require.Empty(t, b.gate.EndDenied(domain.Denial{TenantID: 1, Executor: 2, Kind: domain.DenyCertificate, Subject: ""}), "who has none is not meant")
+	require.Equal(t, []domain.InstanceID{s.Instance}, b.gate.EndDenied(domain.Denial{TenantID: 1, Executor: 2, Kind: domain.DenyCertificate, Subject: "1"}))
 	require.Same(t, s, get(t, b.rec.left))
 	require.ErrorIs(t, s.err(), errDenied)
-	require.Equal(t, 1, b.gate.EndDenied(domain.Denial{TenantID: 1, Executor: 2, Kind: domain.DenyInstance, Subject: bootB}))
+	require.Equal(t, []domain.InstanceID{byToken.Instance}, b.gate.EndDenied(domain.Denial{TenantID: 1, Executor: 2, Kind: domain.DenyInstance, Subject: bootB}))
 	require.Same(t, byToken, get(t, b.rec.left))
 
 	for _, subject := range []string{"1", bootA} {

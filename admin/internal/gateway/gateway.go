@@ -36,7 +36,7 @@ type Sink interface {
 	Left(s *Session)
 	// Draining tells that an instance takes no more offers for good.
 	Draining(s *Session)
-	// Freed tells that a session may have room for n more attempts.
+	// Freed tells that a session may have n more slots free.
 	Freed(s *Session, n int)
 	// Doubted tells that an instance does not answer: it gets no offers until
 	// Freed tells that it does.

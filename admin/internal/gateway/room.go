@@ -1,46 +1,77 @@
 package gateway
 
-import "time"
+import (
+	"time"
 
-// How many slots of an instance are taken is known from two sides: what this
-// node offered and has not heard the end of, and what the instance counts, on
-// all nodes' behalf, in its heartbeats. The first is newer; but an attempt that
-// was offered here may end elsewhere, and then the second knows better.
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// An attempt takes as many slots as its handler weighs (docs/adr/0036). How many are
+// taken is known from two sides: what this node offered and has not heard the
+// end of, and what the instance counts, on all nodes' behalf, in its heartbeats.
+// The first is newer; but an attempt that was offered here may end elsewhere, and
+// then the second knows better.
+
+// weigh keeps what the instance's handlers weigh. It is called before the session
+// is known to anybody.
+func (s *Session) weigh(handlers []*proto.Handler) {
+	for _, h := range handlers {
+		if h.Weight > 1 {
+			if s.weights == nil {
+				s.weights = map[string]int{}
+			}
+			s.weights[h.Name] = int(h.Weight)
+		}
+	}
+}
+
+// Weight returns how many of the instance's slots a run of the handler takes: at
+// least 1, also of an SDK that tells none, and at most all, as the SDK counts it.
+func (s *Session) Weight(handler string) int {
+	w := s.weights[handler]
+	if w <= 1 {
+		return 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(1, min(w, s.slots))
+}
 
 // occupied returns how many slots are taken. Attempts older than two heartbeats
 // are in what was reported, or they are over. mu is held.
 func (s *Session) occupied() int {
-	return max(s.reported, min(len(s.inflight), s.reported+s.young[0]+s.young[1]))
+	return max(s.reported, min(s.taken, s.reported+s.young[0]+s.young[1]))
 }
 
-// counted takes a heartbeat's count of running attempts. mu is held.
+// counted takes a heartbeat's count of slots in use. mu is held.
 func (s *Session) counted(running int) {
 	s.reported = running
 	s.beats++
 	s.young = [2]int{0, s.young[0]}
-	if s.surplus++; len(s.inflight) <= s.reported {
+	if s.surplus++; s.taken <= s.reported {
 		s.surplus = 0
 	}
 }
 
-// Reserve takes one of the instance's slots for an attempt that is about to be
-// offered; false when none is free.
-func (s *Session) Reserve(execution, fence int64) bool {
+// Reserve takes slots of the instance, as many as the attempt weighs, for one
+// that is about to be offered; false when too few are free.
+func (s *Session) Reserve(execution, fence int64, weight int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || s.retiring || s.cause != nil || s.refusing || s.occupied() >= s.slots {
+	if s.draining || s.retiring || s.cause != nil || s.refusing || s.occupied()+weight > s.slots {
 		return false
 	}
 	s.forgetLocked(attemptKey{execution, fence})
 	if s.inflight == nil { // most sessions are idle
 		s.inflight = map[attemptKey]flight{}
 	}
-	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now(), beat: s.beats}
-	s.young[0]++
+	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now(), beat: s.beats, weight: weight}
+	s.taken += weight
+	s.young[0] += weight
 	return true
 }
 
-// Holds reports whether the attempt has one of the instance's slots.
+// Holds reports whether the attempt has slots of the instance.
 func (s *Session) Holds(execution, fence int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +83,7 @@ func (s *Session) Holds(execution, fence int64) bool {
 func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
 
 // ended forgets attempts of which the instance said, or is told, that they are
-// over; it returns how many of them had a slot here.
+// over; it returns how many slots they had here.
 func (s *Session) ended(keys ...attemptKey) (freed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,9 +92,9 @@ func (s *Session) ended(keys ...attemptKey) (freed int) {
 		if !ok {
 			continue
 		}
-		freed++
+		freed += f.weight
 		if f.beat < s.beats { // the last heartbeat may have counted it
-			s.reported = max(0, s.reported-1)
+			s.reported = max(0, s.reported-f.weight)
 		}
 	}
 	return freed
@@ -74,8 +105,8 @@ func (s *Session) forget(keys ...attemptKey) (freed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range keys {
-		if _, ok := s.forgetLocked(k); ok {
-			freed++
+		if f, ok := s.forgetLocked(k); ok {
+			freed += f.weight
 		}
 	}
 	return freed
@@ -86,8 +117,9 @@ func (s *Session) forgetLocked(k attemptKey) (f flight, ok bool) {
 		return f, false
 	}
 	delete(s.inflight, k)
+	s.taken -= f.weight
 	if age := s.beats - f.beat; age < int64(len(s.young)) {
-		s.young[age]--
+		s.young[age] -= f.weight
 	}
 	return f, true
 }

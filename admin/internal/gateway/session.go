@@ -31,6 +31,7 @@ type Session struct {
 	Name       string
 	Labels     map[string]string
 	idempotent map[string]bool // by handler name
+	weights    map[string]int  // by handler name; those above 1
 	serial     string          // of its certificate; empty = it has none
 
 	mux     *yamux.Session
@@ -50,13 +51,14 @@ type Session struct {
 
 	mu       sync.Mutex
 	slots    int                   // guarded by mu: as last reported
-	reported int                   // guarded by mu: attempts running, as last reported
-	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer attempts than inflight has
+	reported int                   // guarded by mu: slots in use, as last reported
+	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer slots than inflight has
 	beats    int64                 // guarded by mu: heartbeats heard
-	young    [2]int                // guarded by mu: of inflight, since the last heartbeat, and between it and the one before
+	young    [2]int                // guarded by mu: slots of inflight, since the last heartbeat, and between it and the one before
 	cpu      int                   // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
 	memory   int                   // guarded by mu: likewise
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
+	taken    int                   // guarded by mu: slots that inflight has
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
 	drainsAt time.Time             // guarded by mu: when that was heard
@@ -75,12 +77,13 @@ type attemptKey struct {
 	fence int64
 }
 
-// flight is an attempt that has a slot of the instance.
+// flight is an attempt that has slots of the instance.
 type flight struct {
 	granted bool  // it was offered in one step
 	lease   int64 // Session.leased when the instance was chosen
 	since   time.Time
 	beat    int64 // Session.beats then
+	weight  int   // slots
 }
 
 // The first byte of each stream says what it is for.
@@ -229,6 +232,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	for _, h := range reg.Handlers {
 		s.idempotent[h.Name] = h.Idempotent
 	}
+	s.weigh(reg.Handlers)
 	out := &proto.Registered{
 		Verdicts:   g.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
@@ -375,8 +379,8 @@ func (s *Session) isDraining() bool {
 	return s.draining || s.retiring || s.cause != nil
 }
 
-// Free returns how many more attempts the instance can take, as far as this
-// node knows: what it offered itself, or what the instance reported to run for
+// Free returns how many slots of the instance are free, as far as this node
+// knows: beside what it offered itself, or what the instance reported to run for
 // all nodes, whichever is more.
 func (s *Session) Free() int {
 	s.mu.Lock()

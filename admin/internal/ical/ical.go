@@ -50,9 +50,10 @@ type Error struct {
 // Error gives "line N: message".
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
 
-// Parse reads a file. Floating times are meant in zone. The error is an *Error.
-func Parse(text string, zone *time.Location) ([]Event, error) {
-	p := parser{zone: zone}
+// Parse reads a file. Floating times are meant in zone. Recurring events are
+// written out for RecurYears from now. The error is an *Error.
+func Parse(text string, zone *time.Location, now time.Time) ([]Event, error) {
+	p := parser{zone: zone, now: now}
 	for _, l := range unfold(text) {
 		if err := p.line(l); err != nil {
 			return nil, err
@@ -90,6 +91,8 @@ func unfold(text string) []contentLine {
 
 type parser struct {
 	zone     *time.Location
+	now      time.Time
+	rules    int // RRULEs until here
 	calendar bool
 	open     []string // components that have begun
 	last     int
@@ -100,6 +103,7 @@ type parser struct {
 // draft is an event while its properties come in.
 type draft struct {
 	Event
+	recurrence
 	start, end value
 	duration   time.Duration
 	days       int // of the duration
@@ -108,9 +112,13 @@ type draft struct {
 
 // value is a DATE or DATE-TIME.
 type value struct {
-	at   time.Time
+	at   time.Time // in UTC
 	date bool
+	zone *time.Location // that it was said in
 }
+
+// local is the wall clock that a rule counts by.
+func (v value) local() time.Time { return v.at.In(v.zone) }
 
 func (p *parser) line(l contentLine) *Error {
 	p.last = l.number
@@ -125,7 +133,7 @@ func (p *parser) line(l contentLine) *Error {
 		p.calendar = p.calendar || component == "VCALENDAR"
 		p.open = append(p.open, component)
 		if component == "VEVENT" {
-			if len(p.events) == MaxEvents {
+			if len(p.events) >= MaxEvents {
 				return fail("there are more than %d events", MaxEvents)
 			}
 			p.event = &draft{Event: Event{Line: l.number}}
@@ -168,8 +176,8 @@ func (p *parser) property(name string, params map[string]string, text string) (m
 		e.end, msg = p.value(params, text)
 	case "DURATION":
 		e.days, e.duration, msg = duration(text)
-	case "RRULE", "RDATE":
-		msg = name + ": recurring events cannot be imported; write each of them out"
+	case "RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID":
+		msg = p.recurs(name, params, text)
 	}
 	return msg
 }
@@ -201,7 +209,23 @@ func (p *parser) finish(line int) *Error {
 	if e.AllDay && (e.To.Sub(e.From)%(24*time.Hour) != 0 || e.To.Sub(e.From) > maxDays*24*time.Hour) {
 		return &Error{line, fmt.Sprintf("an event of days has 1 to %d whole days", maxDays)}
 	}
-	p.events = append(p.events, e.Event)
+	if e.rule == "" && len(e.also) == 0 {
+		p.events = append(p.events, e.Event)
+		return nil
+	}
+	times, msg := e.times(p.now)
+	if msg == "" && len(p.events)+len(times) > MaxEvents {
+		msg = fmt.Sprintf("there are more than %d events", MaxEvents)
+	}
+	if msg != "" {
+		return &Error{e.Line, msg}
+	}
+	length := e.To.Sub(e.From)
+	for _, at := range times {
+		one := e.Event
+		one.From, one.To = at, at.Add(length)
+		p.events = append(p.events, one)
+	}
 	return nil
 }
 
@@ -212,7 +236,7 @@ func (p *parser) value(params map[string]string, text string) (value, string) {
 		if err != nil {
 			return value{}, fmt.Sprintf("%q is no date such as 20261001", shorten(text))
 		}
-		return value{at, true}, ""
+		return value{at, true, time.UTC}, ""
 	}
 	zone := p.zone
 	if id := params["TZID"]; id != "" {
@@ -229,5 +253,5 @@ func (p *parser) value(params map[string]string, text string) (value, string) {
 	if err != nil {
 		return value{}, fmt.Sprintf("%q is no instant such as 20261001T090000Z", shorten(text))
 	}
-	return value{at.UTC(), false}, ""
+	return value{at.UTC(), false, zone}, ""
 }

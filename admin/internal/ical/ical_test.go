@@ -10,6 +10,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/ical"
 )
 
+// today is when the files are read.
+var today = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
 func file(lines ...string) string {
 	return "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n" + strings.Join(lines, "\r\n") + "\r\nEND:VCALENDAR\r\n"
 }
@@ -41,7 +44,7 @@ func TestParse(t *testing.T) {
 		"with an alarm":    {event("DTSTART;VALUE=DATE:20261001", "BEGIN:VALARM", "DTSTART:nonsense", "END:VALARM"), ical.Event{AllDay: true, From: at("2026-10-01T00:00:00Z"), To: at("2026-10-02T00:00:00Z")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ical.Parse(file(c.text), shanghai)
+			got, err := ical.Parse(file(c.text), shanghai, today)
 			require.NoError(t, err)
 			c.want.Line = 3
 			require.Equal(t, []ical.Event{c.want}, got)
@@ -50,7 +53,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestDates(t *testing.T) {
-	got, err := ical.Parse(file(event("DTSTART;VALUE=DATE:20260227", "DTEND;VALUE=DATE:20260302")), time.UTC)
+	got, err := ical.Parse(file(event("DTSTART;VALUE=DATE:20260227", "DTEND;VALUE=DATE:20260302")), time.UTC, today)
 	require.NoError(t, err)
 	require.Equal(t, []string{"2026-02-27", "2026-02-28", "2026-03-01"}, got[0].Dates())
 }
@@ -58,7 +61,7 @@ func TestDates(t *testing.T) {
 func TestCancelledEventsAndZonesArePassedOver(t *testing.T) {
 	got, err := ical.Parse(file(
 		"BEGIN:VTIMEZONE", "TZID:X", "BEGIN:STANDARD", "DTSTART:19700101T000000", "RRULE:FREQ=YEARLY", "END:STANDARD", "END:VTIMEZONE",
-		event("DTSTART;VALUE=DATE:20261001", "STATUS:CANCELLED")), time.UTC)
+		event("DTSTART;VALUE=DATE:20261001", "STATUS:CANCELLED")), time.UTC, today)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -77,7 +80,16 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"no date":              {file(event("DTSTART;VALUE=DATE:20260230")), 5},
 		"no instant":           {file(event("DTSTART:2026-10-01")), 5},
 		"unknown zone":         {file(event("DTSTART;TZID=China Standard Time:20261001T080000")), 5},
-		"recurring":            {file(event(day, "RRULE:FREQ=YEARLY")), 6},
+		"every hour":           {file(event(day, "RRULE:FREQ=HOURLY")), 3},
+		"no rule":              {file(event(day, "RRULE:FREQ=YEARLY;BYMOON=1")), 3},
+		"two rules":            {file(event(day, "RRULE:FREQ=YEARLY", "RRULE:FREQ=DAILY")), 7},
+		"an occurrence":        {file(event(day, "RECURRENCE-ID;VALUE=DATE:20261001")), 6},
+		"a rule of exceptions": {file(event(day, "RRULE:FREQ=YEARLY", "EXRULE:FREQ=YEARLY")), 7},
+		"too many times":       {file(event(day, "RRULE:FREQ=DAILY")), 3},
+		"no EXDATE":            {file(event(day, "RRULE:FREQ=YEARLY", "EXDATE;VALUE=DATE:2026")), 7},
+		"another kind":         {file(event(day, "RRULE:FREQ=YEARLY", "EXDATE:20261001T000000Z")), 3},
+		"a period":             {file(event(day, "RDATE;VALUE=PERIOD:20261001T000000Z/PT1H")), 6},
+		"before all calendars": {file(event("DTSTART;VALUE=DATE:00010101", "RRULE:FREQ=YEARLY")), 3},
 		"ends before":          {file(event(day, "DTEND;VALUE=DATE:20261001")), 7},
 		"day and instant":      {file(event(day, "DTEND:20261002T000000Z")), 7},
 		"bad duration":         {file(event(day, "DURATION:1D")), 6},
@@ -87,7 +99,7 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"bad parameter":        {file(event("DTSTART;VALUE:20261001")), 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ical.Parse(c.text, time.UTC)
+			_, err := ical.Parse(c.text, time.UTC, today)
 			var e *ical.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, c.line, e.Line, e.Msg)
@@ -98,8 +110,10 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(file(event("DTSTART;VALUE=DATE:20261001", "DURATION:P1DT2H", "SUMMARY:a\\nb")))
 	f.Add(file(event(`DTSTART;TZID="Europe/Berlin";X=1:20261001T080000`, "DTEND:20261001T080000Z")))
+	f.Add(file(event("DTSTART;TZID=Europe/Berlin:20261019T090000", "RRULE:FREQ=MONTHLY;BYDAY=-1MO,2TU;BYSETPOS=-1;INTERVAL=2;WKST=SU;COUNT=9", "EXDATE:20261102T080000Z")))
+	f.Add(file(event("DTSTART;VALUE=DATE:20240229", "RRULE:FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=-1;BYMONTHDAY=29;BYMONTH=2;UNTIL=20300101", "RDATE;VALUE=DATE:20260107,20260109")))
 	f.Fuzz(func(t *testing.T, text string) {
-		events, err := ical.Parse(text, time.UTC)
+		events, err := ical.Parse(text, time.UTC, today)
 		if err != nil {
 			var e *ical.Error
 			require.ErrorAs(t, err, &e)

@@ -13,8 +13,17 @@ import (
 // Handlers of every executor.
 const (
 	handlerOnce = "once" // must not be repeated unasked
-	handlerSafe = "safe" // registered as idempotent
+	handlerSafe = "safe" // registered as idempotent; a run takes safeWeight slots
 )
+
+const safeWeight = 2
+
+func weightOf(handler string) int {
+	if handler == handlerSafe {
+		return safeWeight
+	}
+	return 1
+}
 
 const executorTick = 100 * time.Millisecond
 
@@ -66,7 +75,7 @@ func (e *executor) boots() {
 		margin = -time.Hour
 	}
 	e.machine = simulate.New(e.boot, simulate.Limits{
-		Slots: e.slots, KillGrace: 10 * time.Second, AcceptTTL: proto.AcceptTTL,
+		Slots: e.slots, Weight: weightOf, KillGrace: 10 * time.Second, AcceptTTL: proto.AcceptTTL,
 		LeaseMargin: margin, ResendAfter: 10 * time.Second,
 	}, func(h string) bool { return h == handlerOnce || h == handlerSafe }, found)
 	e.links = make([]*session, len(e.w.nodes))

@@ -231,7 +231,11 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 		err := d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
 			wait := e.SendWait(j.of(e).SendRetry, g.Wait)
 			if g.Refused {
-				return domain.Effects{}, e.Refuse(now, g.Fence, g.Reason, g.Message, wait)
+				err := e.Refuse(now, g.Fence, g.Reason, g.Message, wait)
+				if err == nil && g.Busy {
+					e.SentToFull()
+				}
+				return domain.Effects{}, err
 			}
 			return domain.Effects{}, e.GiveBack(now, g.Fence, g.Reason, g.Message, wait)
 		})

@@ -23,7 +23,7 @@ type session struct {
 	boot     string
 	instance domain.InstanceID
 	inflight []attemptKey
-	since    []time.Duration // of the reservations
+	flights  []flight // of them
 	oneStep  map[attemptKey]bool
 	leases   map[attemptKey]int64 // of the reservations: leased, then
 	leased   int64                // the last heartbeat that renewed the lease
@@ -42,6 +42,12 @@ type session struct {
 	resting bool          // the node wants none for a while
 	stirred bool          // something was offered since the last one
 	alarm   uint64        // of the next one
+}
+
+// flight is what an attempt that was offered has at its executor.
+type flight struct {
+	since  time.Duration // of the reservation
+	weight int           // slots
 }
 
 type beat struct {
@@ -165,7 +171,7 @@ func bootName(name string, life int) string { return name + "." + strconv.Itoa(l
 // forget drops reservations that a lost message left behind. In a real session
 // no message is lost alone.
 func (s *session) forget() {
-	for len(s.inflight) > s.reported && s.w.now-s.since[0] > 15*time.Second {
-		s.inflight, s.since = s.inflight[1:], s.since[1:]
+	for s.taken() > s.reported && s.w.now-s.flights[0].since > 15*time.Second {
+		s.inflight, s.flights = s.inflight[1:], s.flights[1:]
 	}
 }

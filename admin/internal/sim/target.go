@@ -17,34 +17,44 @@ func (s *session) InstanceID() domain.InstanceID  { return s.instance }
 func (s *session) Idempotent(handler string) bool { return handler == handlerSafe }
 func (s *session) Traits() dispatch.Traits        { return dispatch.Traits{Name: s.ex.name} }
 func (s *session) Load() dispatch.Load {
-	return dispatch.Load{Slots: 1000 * max(len(s.inflight), s.reported) / s.ex.slots}
+	return dispatch.Load{Slots: 1000 * max(s.taken(), s.reported) / s.ex.slots}
 }
 func (s *session) Closed() bool { return !s.nodeUp }
-func (s *session) Free() int    { return s.ex.slots - max(len(s.inflight), s.reported) }
+func (s *session) Free() int    { return s.ex.slots - max(s.taken(), s.reported) }
+
+// taken is how many slots its attempts in flight have.
+func (s *session) taken() (n int) {
+	for _, f := range s.flights {
+		n += f.weight
+	}
+	return n
+}
+
+func (s *session) Weight(handler string) int { return min(weightOf(handler), s.ex.slots) }
 
 func (s *session) Holds(id domain.ExecutionID, fence int64) bool {
 	return slices.Contains(s.inflight, attemptKey{id, fence})
 }
 
-func (s *session) Reserve(id domain.ExecutionID, fence int64) bool {
-	if !s.nodeUp || s.Free() <= 0 {
+func (s *session) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
+	if !s.nodeUp || s.Free() < weight {
 		return false
 	}
 	s.leases[attemptKey{id, fence}] = s.leased
 	if !s.Holds(id, fence) {
-		s.inflight, s.since = append(s.inflight, attemptKey{id, fence}), append(s.since, s.w.now)
+		s.inflight, s.flights = append(s.inflight, attemptKey{id, fence}), append(s.flights, flight{s.w.now, weight})
 	}
 	return true
 }
 
 func (s *session) Release(id domain.ExecutionID, fence int64) { s.ended(attemptKey{id, fence}) }
 
-// ended forgets an attempt, and returns how many had a slot: 1 or 0.
+// ended forgets an attempt, and returns how many slots it had.
 func (s *session) ended(k attemptKey) (freed int) {
 	if i := slices.Index(s.inflight, k); i >= 0 {
-		s.inflight, s.since = slices.Delete(s.inflight, i, i+1), slices.Delete(s.since, i, i+1)
-		s.reported = max(0, s.reported-1)
-		freed = 1
+		freed = s.flights[i].weight
+		s.inflight, s.flights = slices.Delete(s.inflight, i, i+1), slices.Delete(s.flights, i, i+1)
+		s.reported = max(0, s.reported-freed)
 	}
 	return freed
 }

@@ -59,8 +59,8 @@ type ClaimedTriggers struct {
 // come in the order of the requests.
 type Executions interface {
 	// CreateExecution inserts a run that somebody asked for. When the job has
-	// a run with the same OccurrenceKey already, that one is returned with
-	// created=false. CodeNotFound: no such job in this tenant.
+	// a run with the same OccurrenceKey already, or one that only asked for
+	// something else (SplitRequestKey), that one is returned with created=false. CodeNotFound: no such job in this tenant.
 	CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
 	// OfferExecutions decides about slots and moves due executions to
 	// instances (arrow 3).
@@ -209,6 +209,8 @@ type GiveBack struct {
 	Wait     time.Duration
 	// Refused: the instance said no, which holds for one-step offers too.
 	Refused bool
+	// Busy: it did so because it is full, which is no failed send.
+	Busy bool
 }
 
 type Wait struct {

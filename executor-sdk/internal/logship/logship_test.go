@@ -269,6 +269,38 @@ func TestFloodIsDroppedAndCounted(t *testing.T) {
 	})
 }
 
+// A burst that is alone has nearly the whole buffer, and leaves some of it to
+// those who come while it is full.
+func TestABurstHasWhatNobodyElseNeeds(t *testing.T) {
+	inBubble(t, 16<<20, 16<<20, func(s *Shipper, a *store) {
+		a.change(func() { a.dialErr = errors.New("not yet") })
+		text := strings.Repeat("x", 70)
+		burst := s.Open(1, 1, 1)
+		for range 50_000 {
+			burst.say(text)
+		}
+		_, dropped, _ := s.Counts()
+		require.Zero(t, dropped, "50,000 short lines in one go")
+		for range 10_000 {
+			burst.say(text)
+		}
+		_, dropped, _ = s.Counts()
+		require.NotZero(t, dropped)
+		require.LessOrEqual(t, s.total, 16<<20*8/9)
+		for id := range int64(10) {
+			other := s.Open(2+id, 1, 1)
+			for range 100 {
+				other.say(text)
+			}
+			require.Zero(t, other.dropped, "others still have room")
+		}
+		burst.Close()
+		a.change(func() { a.dialErr = nil })
+		flush(t, s)
+		require.Len(t, a.lines[3], 100)
+	})
+}
+
 func TestDroppedAtTheEndIsToldToo(t *testing.T) {
 	inBubble(t, 1<<20, 1000, func(s *Shipper, a *store) {
 		a.change(func() { a.hold = true })

@@ -33,7 +33,8 @@ const MaxWait = 20 * time.Millisecond
 type Options struct {
 	// Dial opens a greeted log connection to some admin node.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Total bounds the lines in memory, PerAttempt those of one attempt, in bytes.
+	// Total bounds the lines in memory, PerAttempt those of one attempt, in bytes of
+	// cost. An attempt has less than that while others need room: see shareOfFree.
 	Total, PerAttempt int
 	Logger            *slog.Logger
 	// Spool is a folder where lines stand until an admin node has stored them,
@@ -117,8 +118,16 @@ func (s *Shipper) Counts() (lines, dropped uint64, buffered int) {
 // Kick makes the Shipper try to connect at once: a session has registered.
 func (s *Shipper) Kick() { s.signal() }
 
+// shareOfFree is how many times what is left free an attempt may have: alone 8 of 9
+// parts of Options.Total, two that flood 8 of 17 each. Some room is left for
+// whoever comes next, however many flood, and a burst that is alone is not cut
+// while the rest of the buffer lies idle. (Dynamic thresholds: Choudhury and
+// Hahne, IEEE/ACM Transactions on Networking 6(2), 1998.)
+const shareOfFree = 8
+
 func (s *Shipper) fits(w *Writer, size int) bool {
-	return w.bytes+size <= s.options.PerAttempt && s.total+size <= s.options.Total
+	free := s.options.Total - s.total - size
+	return w.bytes+size <= min(s.options.PerAttempt, shareOfFree*free)
 }
 
 // relaxed says that a log that dropped lines may go on: not at the first free

@@ -281,7 +281,7 @@ export interface paths {
         put?: never;
         /**
          * Run a handler and get its result
-         * @description 201 with the call, 200 when the Idempotency-Key was seen before. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.
+         * @description 201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.
          */
         post: operations["call-handler"];
         delete?: never;
@@ -871,7 +871,7 @@ export interface paths {
         put?: never;
         /**
          * Run a job now, or once later
-         * @description 201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before.
+         * @description 201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one.
          */
         post: operations["run-job"];
         delete?: never;
@@ -2195,7 +2195,7 @@ export interface components {
              * @enum {string}
              */
             as?: "auto" | "holidays" | "make_up_days" | "blackouts";
-            /** @description The file's text (RFC 5545); recurring events are refused */
+            /** @description The file's text (RFC 5545); recurring events (RRULE, RDATE, EXDATE) are written out for ten years, at most 1000 times each; changed occurrences (RECURRENCE-ID) are refused */
             ical: string;
             /** @description Remove what the calendar has of that kind; default: add to it */
             replace?: boolean;
@@ -2796,7 +2796,7 @@ export interface components {
              * @description What is wrong, for machines; never changes its meaning
              * @enum {string}
              */
-            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
+            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "policy_refused" | "idempotency_key_reused" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
             /** @description With revision_mismatch: the job as it is now */
             current?: components["schemas"]["Job"];
             /** @description What is wrong, for people */
@@ -5328,7 +5328,7 @@ export interface operations {
                 wait?: string;
             };
             header?: {
-                /** @description The same key on the same handler gives the same run */
+                /** @description The same key with the same body on the same handler gives the same run */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8828,7 +8828,7 @@ export interface operations {
                 allowUnfitInput?: boolean;
             };
             header?: {
-                /** @description The same key on the same job gives the same run */
+                /** @description The same key with the same body on the same job gives the same run */
                 "Idempotency-Key"?: string;
             };
             path: {

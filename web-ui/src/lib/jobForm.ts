@@ -116,13 +116,13 @@ export function writeOf(job: Job): JobWrite {
     input: job.input ?? null,
     ...(job.script ? { script: { id: job.script.id, ...(job.script.revision ? { revision: job.script.revision } : {}), args: job.script.args } } : {}),
     schedule: scheduleOfJob(schedule),
-    misfire: { ...job.misfire },
+    misfire: cleanMisfire(job.misfire),
     routing: job.routing,
     routingKey: job.routingKey,
     requireLabels: job.requireLabels,
     preferLabels: job.preferLabels,
     blocking: job.blocking,
-    parallelism: job.parallelism,
+    parallelism: job.blocking === 'parallel' ? job.parallelism : 0,
     retry: { ...job.retry },
     sendRetry: { ...job.sendRetry },
     timeout: job.timeout,
@@ -136,6 +136,11 @@ export function writeOf(job: Job): JobWrite {
     alert: { onFailure: alert.onFailure, emails: alert.emails, webhookUrl: alert.webhookUrl, includeNoExecutor: alert.includeNoExecutor },
     ...(job.sharding ? { sharding: { ...job.sharding } } : {}),
   }
+}
+
+/** Window and cap belong to the policy that makes up all; beside another one they would not be valid. */
+function cleanMisfire({ policy, threshold, ...all }: JobWrite['misfire']): JobWrite['misfire'] {
+  return policy === 'all' ? { policy, threshold, ...all } : { policy, threshold }
 }
 
 /** Calendars say nothing to a schedule that has no fire times of its own. */
@@ -282,14 +287,14 @@ export function writeOfFields(fields: JobFields): JobWrite {
     input: fields.inputText.trim() === '' ? null : parseJson(fields.inputText),
     ...scriptOfFields(fields),
     schedule: scheduleOf(fields.schedule) ?? { kind: fields.schedule.kind, zone: fields.schedule.zone },
-    misfire: { ...fields.misfire, threshold: fields.misfire.threshold.trim() },
+    misfire: cleanMisfire({ ...fields.misfire, threshold: fields.misfire.threshold.trim() }),
     routing: fields.routing,
     // The field is not shown for other strategies, which know no key.
     routingKey: fields.routing === 'consistent_hash' ? (fields.routingKey ?? '').trim() : '',
     requireLabels: fields.requireLabels.trim(),
     preferLabels: fields.preferLabels.trim(),
     blocking: fields.blocking,
-    parallelism: fields.parallelism,
+    parallelism: fields.blocking === 'parallel' ? fields.parallelism : 0,
     retry: { ...fields.retry, delay: fields.retry.delay.trim(), maxDelay: fields.retry.maxDelay.trim() },
     sendRetry: { ...fields.sendRetry, delay: fields.sendRetry.delay.trim(), maxDelay: fields.sendRetry.maxDelay.trim() },
     timeout: fields.timeout.trim(),

@@ -85,6 +85,11 @@ func (s *Store) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 			return err
 		}
 		row.CreatedAt = millis(now)
+		if d.Kind == domain.DenyInstance {
+			if err := t.markDenied(d.TenantID, d.Executor, "boot_id = ?", d.Subject); err != nil {
+				return err
+			}
+		}
 		return taken(t.db.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
@@ -92,6 +97,22 @@ func (s *Store) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		return old.denial(), err
 	}
 	return row.denial(), err
+}
+
+func (s *Store) MarkDenied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {
+	if len(instances) == 0 {
+		return nil
+	}
+	return s.runRepeatable(ctx, "mark denied instances", func(t *txn) error {
+		return t.markDenied(tenant, executor, "id IN ("+idList(instances)+")")
+	})
+}
+
+// markDenied takes instances off the list and leaves their leases.
+func (t *txn) markDenied(tenant domain.TenantID, executor domain.ExecutorID, which string, args ...any) error {
+	_, err := t.exec(t.ctx, "UPDATE instances SET gone_at = "+t.d.clock()+", gone_reason = ? WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+which,
+		append([]any{"denied by an administrator", int64(tenant), int64(executor)}, args...)...)
+	return err
 }
 
 func (s *Store) ListDenials(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Denial, err error) {

@@ -16,6 +16,7 @@ type delayRow struct {
 	Message  string `json:"message,omitempty"`
 	Instance int64  `json:"instance,omitempty"`
 	Stop     bool   `json:"stop,omitempty"`
+	Busy     int    `json:"busy,omitempty"`
 }
 
 func delaysText(list []domain.Delay) string {
@@ -24,7 +25,7 @@ func delaysText(list []domain.Delay) string {
 	}
 	rows := make([]delayRow, len(list))
 	for i, d := range list {
-		rows[i] = delayRow{d.At.UnixMilli(), d.LastAt.UnixMilli(), d.Count, string(d.Reason), valid(d.Message), int64(d.Instance), d.Stop}
+		rows[i] = delayRow{d.At.UnixMilli(), d.LastAt.UnixMilli(), d.Count, string(d.Reason), valid(d.Message), int64(d.Instance), d.Stop, d.Busy}
 	}
 	text, err := json.Marshal(rows)
 	if err != nil {
@@ -44,7 +45,7 @@ func delaysOf(text string) []domain.Delay {
 	for i, r := range rows {
 		out[i] = domain.Delay{
 			At: time.UnixMilli(r.At).UTC(), LastAt: time.UnixMilli(r.LastAt).UTC(), Count: r.Count,
-			Reason: domain.Reason(r.Reason), Message: r.Message, Instance: domain.InstanceID(r.Instance), Stop: r.Stop,
+			Reason: domain.Reason(r.Reason), Message: r.Message, Instance: domain.InstanceID(r.Instance), Stop: r.Stop, Busy: r.Busy,
 		}
 	}
 	return out

@@ -47,7 +47,7 @@ func translate(step string, err error) error {
 	case errors.As(err, &known):
 		return fmt.Errorf("%s: %w", step, err)
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
-		return domain.Errorf(domain.CodeNotFound, "%s: not found", step)
+		return fmt.Errorf("%s: %w", step, errNotFound(step))
 	case isDuplicate(err):
 		return domain.Errorf(domain.CodeConflict, "%s: exists already: %w", step, err)
 	case errors.Is(err, context.Canceled):
@@ -59,8 +59,23 @@ func translate(step string, err error) error {
 	}
 }
 
+// errNotFound says for people what a step has looked for in vain: its own name
+// is for our logs.
+func errNotFound(step string) error {
+	what, found := strings.CutPrefix(step, "find ")
+	if !found {
+		what = "object"
+	}
+	return domain.Errorf(domain.CodeNotFound, "there is no such %s", spoken(what))
+}
+
+// spoken is what people call an execution.
+func spoken(what string) string {
+	return strings.Replace(what, "execution", "run", 1)
+}
+
 func notFound(what string, id fmt.Stringer) error {
-	return domain.Errorf(domain.CodeNotFound, "there is no %s %s", what, id)
+	return domain.Errorf(domain.CodeNotFound, "there is no %s %s", spoken(what), id)
 }
 
 // isDuplicate reports a violated primary or unique key.

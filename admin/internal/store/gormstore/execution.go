@@ -41,7 +41,8 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 		if e.PlannedAt.IsZero() {
 			e.PlannedAt = now
 		}
-		key := requestKeyRow{int64(e.TenantID), int64(e.JobID), e.OccurrenceKey, int64(e.ID)}
+		unique, _ := domain.SplitRequestKey(e.OccurrenceKey)
+		key := requestKeyRow{int64(e.TenantID), int64(e.JobID), unique, int64(e.ID)}
 		result := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&key)
 		if result.Error != nil {
 			return result.Error
@@ -308,6 +309,9 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 				giveBack = m.e.Refuse
 			}
 			if giveBack(b.now, g.Fence, g.Reason, g.Message, m.e.SendWait(m.spec.SendRetry, g.Wait)) == nil {
+				if g.Busy {
+					m.e.SentToFull()
+				}
 				results[i].Status = store.OfferMade
 			}
 		}

@@ -73,7 +73,7 @@ func deleteRequestKeys(t *txn, old []oldRun) error {
 		args := make([]any, len(part))
 		for i, r := range part {
 			terms[i] = fmt.Sprintf("(tenant_id = %d AND job_id = %d AND request_key = ?)", r.tenant, r.job)
-			args[i] = r.key
+			args[i], _ = domain.SplitRequestKey(r.key)
 		}
 		if _, err := t.exec(t.ctx, "DELETE FROM request_keys WHERE "+strings.Join(terms, " OR "), args...); err != nil {
 			return fmt.Errorf("delete request keys: %w", err)

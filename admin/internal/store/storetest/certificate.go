@@ -100,6 +100,43 @@ func testDenials(t *testing.T, f *fixture) {
 	require.Nil(t, ask(f, f.tenant, f.executor, "b00"))
 }
 
+// testDeniedInstances: they are off the list at once, while what they run is left
+// to the leases that they had, which nobody renews.
+func testDeniedInstances(t *testing.T, f *fixture) {
+	online := func(want int) {
+		t.Helper()
+		n, err := f.s.CountOnline(f.ctx, f.tenant, f.executor)
+		f.ok(err)
+		require.Equal(t, want, n)
+		list, err := f.s.ListExecutors(f.ctx, store.ListExecutorsParams{Tenant: f.tenant})
+		f.ok(err)
+		require.Equal(t, want, list[0].Online)
+		require.Equal(t, want, list[0].Total)
+	}
+	other, third := f.register("boot-other", time.Minute).ID, f.register("boot-third", time.Minute).ID
+	online(3)
+	before, err := f.s.FindInstance(f.ctx, f.tenant, f.instance)
+	f.ok(err)
+	_, err = f.s.CreateDenial(f.ctx, domain.Denial{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Kind: domain.DenyInstance, Subject: before.BootID})
+	f.ok(err)
+	online(2)
+	b := newFixture(t, f.s)
+	f.ok(b.s.MarkDenied(f.ctx, b.tenant, b.executor, []domain.InstanceID{other}))
+	f.ok(f.s.MarkDenied(f.ctx, f.tenant, f.executor, nil))
+	online(2)
+	f.ok(f.s.MarkDenied(f.ctx, f.tenant, f.executor, []domain.InstanceID{other}))
+	online(1)
+
+	after, err := f.s.FindInstance(f.ctx, f.tenant, f.instance)
+	f.ok(err)
+	require.False(t, after.GoneAt.IsZero())
+	require.Equal(t, "denied by an administrator", after.GoneReason)
+	require.Equal(t, before.LeaseUntil, after.LeaseUntil)
+	_, renewed, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: f.instance, Slots: 5}, {ID: third, Slots: 5}}, time.Minute)
+	f.ok(err)
+	require.Equal(t, []domain.InstanceID{third}, renewed)
+}
+
 func testParkedInstances(t *testing.T, f *fixture) {
 	other := newFixture(t, f.s)
 	all := []domain.InstanceID{f.instance, other.instance}

@@ -188,7 +188,7 @@ func testClaimUnique(t *testing.T, f *fixture) {
 func testCreateExecution(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	e := planned(&j.Job, f.now(), f.now())
-	e.Cause, e.OccurrenceKey, e.Input, e.Note, e.RequestedBy = domain.CauseAPI, "order-7", []byte(`{"day":"x"}`), "by hand", "anna"
+	e.Cause, e.OccurrenceKey, e.Input, e.Note, e.RequestedBy = domain.CauseAPI, domain.RequestKey("7", "one"), []byte(`{"day":"x"}`), "by hand", "anna"
 	run, created, err := f.s.CreateExecution(f.ctx, e)
 	f.ok(err)
 	require.True(t, created)
@@ -201,6 +201,11 @@ func testCreateExecution(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.False(t, created, "the same key at another time")
 	require.Equal(t, run, second)
+	again.ID, again.OccurrenceKey = domain.ExecutionID(ids.Next()), domain.RequestKey("7", "another")
+	second, created, err = f.s.CreateExecution(f.ctx, again)
+	f.ok(err)
+	require.False(t, created, "the same key for something else")
+	require.Equal(t, run, second, "with what the first one asked for")
 
 	// Without a key, runs do not stand in the way of scheduled fires or each other.
 	plain := planned(&j.Job, f.now(), f.now())

@@ -25,7 +25,7 @@ func (f *fixture) oldRun(j store.JobView, age time.Duration, key string) domain.
 func testRunRetention(t *testing.T, f *fixture) {
 	const month = 30 * 24 * time.Hour
 	j := f.job(func(s *domain.JobSpec) { s.Retry = domain.Retry{MaxAttempts: 2, Delay: time.Minute} })
-	ended, waits, young := f.oldRun(j, 5*month, "ended"), f.oldRun(j, 5*month, "waits"), f.oldRun(j, month, "young")
+	ended, waits, young := f.oldRun(j, 5*month, domain.RequestKey("ended", "one")), f.oldRun(j, 5*month, "waits"), f.oldRun(j, month, "young")
 	for _, e := range []domain.Execution{ended, young} {
 		f.finish(f.start(e), domain.OutcomeFailed) // leaves an archived attempt
 		f.age(e, time.Minute)
@@ -45,7 +45,7 @@ func testRunRetention(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Len(t, attempts, 2)
 
-	again := f.oldRun(j, time.Minute, "ended")
+	again := f.oldRun(j, time.Minute, domain.RequestKey("ended", "another"))
 	require.NotEqual(t, ended.ID, again.ID, "its request key is free again")
 	require.Equal(t, store.FinishNotFound, f.finish(ended, domain.OutcomeSucceeded).Code)
 	for _, e := range []domain.Execution{waits, again} { // leave nothing due behind

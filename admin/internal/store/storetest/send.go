@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -52,6 +53,34 @@ func testSendsSpent(t *testing.T, f *fixture) {
 	require.False(t, after.HoldsSlot)
 	require.Equal(t, []domain.AlertKind{domain.AlertRunFailed}, f.alertKinds(e))
 	f.offer(store.OfferMade, f.find(behind))
+}
+
+// testBusyIsNoFailedSend: a run that is sent to a full instance again and again
+// keeps its sends, however many other things keep it too.
+func testBusyIsNoFailedSend(t *testing.T, f *fixture) {
+	j := f.job(func(s *domain.JobSpec) { s.SendRetry = domain.SendRetry{MaxSends: 2} })
+	e := f.run(j)
+	for i := range 2 * domain.MaxDelays {
+		e = f.offer(store.OfferMade, e)
+		got, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{
+			Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Reason: domain.ReasonOfferRefused,
+			Message: "busy: " + strconv.Itoa(i), Refused: true, Busy: true,
+		}})
+		f.ok(err)
+		e = got[0].Execution
+		require.Equal(t, f.find(e), e)
+		require.Zero(t, e.FailedSends())
+		require.Equal(t, domain.Due, e.State)
+		f.tick()
+	}
+	require.Len(t, e.Delays, domain.MaxDelays)
+	e = f.refuse(f.offer(store.OfferMade, e))
+	require.Equal(t, 1, e.FailedSends())
+	f.tick()
+	e = f.refuse(f.offer(store.OfferMade, e))
+	require.Equal(t, 2, e.FailedSends())
+	f.tick()
+	require.Equal(t, domain.ReasonSendFailed, f.offer(store.OfferDiscarded, e).Reason)
 }
 
 // testSendsSpentSwept: nobody has an instance to send it to.

@@ -154,7 +154,7 @@ grows, on standard output, and waits too.`,
 	flags.StringVar(&f.at, "at", "", "run once at this instant, RFC 3339")
 	flags.StringVar(&f.after, "after", "", "run once after this much time, for example 30m")
 	flags.StringVar(&f.instance, "instance", "", "id of the instance to prefer")
-	flags.StringVar(&f.key, "idempotency-key", "", "the same key on the same job gives the same run (default: a new one)")
+	flags.StringVar(&f.key, "idempotency-key", "", "the same key with the same input, note and time on the same job gives the same run (default: a new one)")
 	flags.BoolVar(&f.unfit, "allow-unfit-input", false, "accept an input that does not fit what is registered of the handler")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit by the run's result")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "show the log while it grows; waits too")

@@ -23,7 +23,8 @@ import (
 var (
 	writable = []string{
 		"name", "description", "labels", "executor", "handler", "input", "script", "schedule", "misfire", "routing", "routingKey",
-		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "priority", "logLevel", "owner", "alert", "sharding", "state",
+		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "onSuccess", "onFailure",
+		"priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
 		"id", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",

@@ -122,6 +122,8 @@ export const common = {
     unknown_handler: 'The executor has no handler of this name.',
     unfit_input: 'The input does not fit the handler.',
     owned_by_code: 'The job belongs to the code of its application.',
+    policy_refused: 'The policy of this tenant does not allow this.',
+    idempotency_key_reused: 'This key came with another request before.',
     body_too_large: 'The request is too large.',
     malformed_json: 'The request is not valid JSON.',
     rate_limited: 'Too many tries. Wait a moment.',

@@ -124,6 +124,8 @@ export const common: typeof en = {
     unknown_handler: '执行器中没有这个处理器。',
     unfit_input: '输入与处理器的定义不符。',
     owned_by_code: '该任务由应用代码管理。',
+    policy_refused: '此租户的策略不允许此操作。',
+    idempotency_key_reused: '该幂等键已用于另一个请求。',
     body_too_large: '请求内容过大。',
     malformed_json: '请求不是有效的 JSON。',
     rate_limited: '尝试过于频繁，请稍候。',
