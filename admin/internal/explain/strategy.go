@@ -59,8 +59,8 @@ func noRoom(i *domain.Instance, running int) Text {
 		return taken(i, running)
 	}
 	return Text{
-		fmt.Sprintf("It had no room for the run: its %d slots were taken, or too few were free for the handler's weight, or kept for a heavier run before this one; rows have %d runs there.", i.Slots, running),
-		fmt.Sprintf("当时没有容纳该次运行的空间：其 %d 个槽位已被占用，或空闲槽位不足以满足处理器的权重，或为更早的较重运行保留；按记录当时有 %d 个运行。", i.Slots, running),
+		fmt.Sprintf("It had no room for the run, which the node that sent it knew from the instance itself; rows count %d runs on its %d slots.", running, i.Slots),
+		fmt.Sprintf("当时没有容纳该次运行的空间（发送节点由实例自身得知）；按记录其 %d 个槽位上有 %d 个运行。", i.Slots, running),
 	}
 }
 

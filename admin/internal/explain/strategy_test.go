@@ -67,7 +67,7 @@ func TestWhyOthersWereNotChosen(t *testing.T) {
 		en      string
 	}{
 		"full": {domain.RouteRoundRobin, "", passedBy(3, 3), domain.Choice{Uses: uses(2)}, "young", Full,
-			"It was full: 4 of 4 slots were taken."},
+			"It had no room for the run, which the node that sent it knew from the instance itself; rows count 0 runs on its 4 slots."},
 		"turn, used": {domain.RouteRoundRobin, "", passedBy(3), domain.Choice{Uses: uses(1, 3)}, "young", NotChosen,
 			"Its turn came later: last used 2026-11-21T01:59:58.000Z, and after the run before this one, on old, the chosen one is next."},
 		"turn, not used": {domain.RouteRoundRobin, "", passedBy(3), domain.Choice{Uses: uses(1)}, "young", NotChosen,
@@ -100,11 +100,11 @@ func TestWhyOthersWereNotChosen(t *testing.T) {
 			"The chosen one was less loaded by its CPU and memory, which its heartbeats tell and no row keeps; by rows: 0 of 4 slots taken against 0 of 4."},
 		"lot":                {domain.RouteRandom, "", passedBy(3), domain.Choice{}, "old", NotChosen, "The lot fell on another one."},
 		"lot, out of reach":  {domain.RouteRandom, "", passedBy(2), domain.Choice{}, "old", NotChosen, "The lot fell on another one. (The node that sent the run had 2 of the 3 within reach.)"},
-		"lot, full":          {domain.RouteRandom, "", passedBy(3, 1), domain.Choice{}, "old", Full, "It was full: 4 of 4 slots were taken."},
+		"lot, full":          {domain.RouteRandom, "", passedBy(3, 1), domain.Choice{}, "old", Full, "It had no room for the run, which the node that sent it knew from the instance itself; rows count 0 runs on its 4 slots."},
 		"hash":               {domain.RouteConsistentHash, "", passedBy(3), domain.Choice{}, "old", NotChosen, "It does not have the job, which is the run's key: the hash of the instances' names gives it to the chosen one."},
 		"hash of a key":      {domain.RouteConsistentHash, "/customer/id", passedBy(3), domain.Choice{}, "old", NotChosen, `It does not have the run's key "42" (/customer/id of its input): the hash of the instances' names gives it to the chosen one.`},
 		"first":              {domain.RouteFirst, "", passedBy(3), domain.Choice{}, "young", NotChosen, "For the routing strategy first the chosen one comes before it: that one connected at 2026-11-21T01:59:51.001Z, this one at 2026-11-21T01:59:51.002Z."},
-		"busy over, full":    {domain.RouteBusyOver, "", passedBy(3, 1), domain.Choice{}, "old", Full, "It was full: 4 of 4 slots were taken."},
+		"busy over, full":    {domain.RouteBusyOver, "", passedBy(3, 1), domain.Choice{Running: map[domain.InstanceID]int{1: 4}}, "old", Full, "It was full: 4 of 4 slots were taken."},
 		"last, out of reach": {domain.RouteLast, "", passedBy(2), domain.Choice{}, "young", NotConnected, "The node that sent the run had no working connection to it."},
 	} {
 		t.Run(name, func(t *testing.T) {
