@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,9 +103,22 @@ func TestManyAddressesAreBounded(t *testing.T) {
 
 type book struct {
 	mu    sync.Mutex
-	err   error
-	sizes []int
-	times map[string]int
+	err   error          // guarded by mu
+	sizes []int          // guarded by mu
+	times map[string]int // guarded by mu
+}
+
+// read is what was written so far.
+func (b *book) read() (sizes []int, times map[string]int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sizes), maps.Clone(b.times)
+}
+
+func (b *book) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
 }
 
 func (b *book) NoteRefusals(_ context.Context, list []domain.Refusal, keep int) error {
@@ -127,7 +142,9 @@ func TestRefusalsAreWrittenALittleAtATime(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { g.runRefusals(ctx); close(ended) }()
 		time.Sleep(10*noteEvery + noteEvery/2) // between two of its looks
-		require.Empty(t, b.sizes, "nobody was turned away, nothing is written")
+		sizes, times := b.read()
+		require.Empty(t, sizes, "nobody was turned away, nothing is written")
+		require.Empty(t, times)
 
 		from := refusedFrom
 		for range 5 * maxPending {
@@ -136,16 +153,19 @@ func TestRefusalsAreWrittenALittleAtATime(t *testing.T) {
 		}
 		g.refusals.closed(7, time.Now())
 		time.Sleep(5 * noteEvery)
-		require.Equal(t, []int{noteMax, noteMax, noteMax, noteMax, noteMax}, b.sizes, "however many there are")
-		require.Empty(t, b.times)
-		b.err = nil
+		sizes, times = b.read()
+		require.Equal(t, []int{noteMax, noteMax, noteMax, noteMax, noteMax}, sizes, "however many there are")
+		require.Empty(t, times)
+		b.fail(nil)
 		time.Sleep(time.Hour)
-		require.Equal(t, map[string]int{"bad_token": 5 * maxPending, "unheard": 7}, b.times, "what could not be written is written later")
-		require.Len(t, b.sizes, 5+(maxPending+2+noteMax-1)/noteMax)
+		sizes, times = b.read()
+		require.Equal(t, map[string]int{"bad_token": 5 * maxPending, "unheard": 7}, times, "what could not be written is written later")
+		require.Len(t, sizes, 5+(maxPending+2+noteMax-1)/noteMax)
 
 		g.refusals.note(from, "flood", "no", "shop", "", time.Now())
 		cancel()
 		<-ended
-		require.Equal(t, 1, b.times["flood"], "a node that stops writes down what it has")
+		_, times = b.read()
+		require.Equal(t, 1, times["flood"], "a node that stops writes down what it has")
 	})
 }
