@@ -45,34 +45,34 @@ func differs(r rule, after time.Time, a, b DST) bool {
 	return !x.Equal(y)
 }
 
-func (s *Schedule) dstEN() (text string) {
-	gap, overlap := s.dstMatters()
-	if gap {
-		text = ", at the end of the gap when clocks go forward over a fire time"
-		if s.dst.Gap == GapSkip {
-			text = ", not when clocks go forward over a fire time"
-		}
-	}
-	if overlap && s.dst.Overlap == OverlapBoth {
-		return text + ", both times when clocks go back over it"
-	} else if overlap {
-		return text + ", once when clocks go back over it"
-	}
-	return text
-}
+// dstWords are what a text says of clock changes, each with what stands before it.
+type dstWords struct{ runAtEnd, skip, once, both string }
 
-func (s *Schedule) dstZH() (text string) {
-	gap, overlap := s.dstMatters()
-	if gap {
-		text = "，时钟拨快跳过触发时刻时在跳过的时段结束时触发"
-		if s.dst.Gap == GapSkip {
-			text = "，时钟拨快跳过触发时刻时不触发"
-		}
+var (
+	dstEN = dstWords{
+		runAtEnd: ", at the end of the gap when clocks go forward over a fire time", skip: ", not when clocks go forward over a fire time",
+		once: ", once when clocks go back over it", both: ", both times when clocks go back over it",
 	}
-	if overlap && s.dst.Overlap == OverlapBoth {
-		return text + "，时钟拨慢使其重复时触发两次"
-	} else if overlap {
-		return text + "，时钟拨慢使其重复时只触发一次"
+	dstZH = dstWords{
+		runAtEnd: "，时钟拨快跳过触发时刻时在跳过的时段结束时触发", skip: "，时钟拨快跳过触发时刻时不触发",
+		once: "，时钟拨慢使其重复时只触发一次", both: "，时钟拨慢使其重复时触发两次",
+	}
+)
+
+// dstText is what the schedule's policy says of the changes that matter to it.
+func (s *Schedule) dstText(w dstWords) (text string) {
+	gap, overlap := s.dstMatters()
+	switch {
+	case gap && s.dst.Gap == GapSkip:
+		text = w.skip
+	case gap:
+		text = w.runAtEnd
+	}
+	switch {
+	case overlap && s.dst.Overlap == OverlapBoth:
+		text += w.both
+	case overlap:
+		text += w.once
 	}
 	return text
 }

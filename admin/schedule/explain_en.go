@@ -352,7 +352,7 @@ func (s *Schedule) explainEN() string {
 	case cronRule:
 		text = cronEN(r.cron) + zone
 	}
-	text += s.dstEN()
+	text += s.dstText(dstEN)
 	if s.start >= 0 {
 		text += ", from " + s.local(s.start)
 	}

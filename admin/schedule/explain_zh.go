@@ -357,7 +357,7 @@ func (s *Schedule) explainZH() string {
 	case cronRule:
 		text = cronZH(r.cron) + zone
 	}
-	text += s.dstZH()
+	text += s.dstText(dstZH)
 	if s.start >= 0 {
 		text += "，自 " + s.local(s.start) + " 起"
 	}
