@@ -44,6 +44,7 @@ var attacks = []attack{
 	{"results without end", 4, resultFlood},
 	{"deep JSON in a registration", 4, deepSchema},
 	{"deep JSON in a request", 4, deepJSON},
+	{"deep, well-formed JSON in a request", 4, deepValues},
 	{"a zip bomb in a request", 4, zipBomb},
 	{"a request body byte by byte", 32, slowBody},
 }
@@ -326,6 +327,13 @@ func request(ctx context.Context, v *victim, body io.Reader, headers ...string) 
 
 func deepJSON(ctx context.Context, v *victim) {
 	request(ctx, v, strings.NewReader(`{"input":`+strings.Repeat("[", 1<<20-100)))
+}
+
+// deepValues is as deep as a body may be, over and over.
+func deepValues(ctx context.Context, v *victim) {
+	const depth = 9_990
+	one := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+	request(ctx, v, strings.NewReader(`{"input":[`+strings.Repeat(one+",", 50)+`0]}`))
 }
 
 // bomb is 256 MiB of zeros, in 256 KiB.

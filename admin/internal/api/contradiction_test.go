@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -98,8 +99,26 @@ func TestBodiesThatSayOneThingTwice(t *testing.T) {
 	}
 	w.call("acme/operator", "POST", path, `{"input":{"a":{"x":1},"b":{"x":1},"c":[{"x":1},{"x":1}]}}`).is(201)
 	require.Empty(t, w.call("acme/operator", "POST", path, `{"note":"a",`).problem(400, "malformed_json").Errors[0].Hint)
-	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-	w.call("acme/operator", "POST", path, `{"input":`+deep+`}`).problem(400, "malformed_json")
+}
+
+// TestDeepBodies: what would cost a hundred times its size is refused where it
+// begins to, and brackets in texts are no nesting.
+func TestDeepBodies(t *testing.T) {
+	w := newWorld(t)
+	path := "/jobs/" + w.job("acme", "nightly", w.executor("acme", "shop")).ID + "/run"
+	nested := func(levels int) string {
+		return `{"input":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`
+	}
+	w.call("acme/operator", "POST", path, nested(199)).is(201)
+	for _, body := range []string{nested(200), nested(20_000), `{"input":` + strings.Repeat(`{"a":`, 500_000)[:1_000_000]} {
+		p := w.call("acme/operator", "POST", path, body).problem(400, "malformed_json")
+		require.Equal(t, "body", p.Errors[0].Location)
+		require.Equal(t, "is nested deeper than 200 levels", p.Errors[0].Message)
+		require.NotNil(t, p.Errors[0].Position)
+	}
+	text, err := json.Marshal(map[string]string{"input": strings.Repeat(`"[{\`, 1000)})
+	require.NoError(t, err)
+	w.call("acme/operator", "POST", path, string(text)).is(201)
 }
 
 // TestNumbersThatDoNotFit tells the field, not the name of a type of ours.

@@ -227,16 +227,16 @@ func malformed(ctx context.Context, msg string, details []*huma.ErrorDetail) *Pr
 	}
 	text, _ := details[0].Value.(string)
 	item := ProblemItem{Location: "body", Message: details[0].Message}
-	var v any
+	var ours *bodyError
 	var syntax *json.SyntaxError
-	if errors.As(json.Unmarshal([]byte(text), &v), &syntax) {
+	if errors.As(checkBody([]byte(text)), &ours) {
+		item.Location, item.Message, item.Hint = ours.location, ours.message, ours.hint
+		item.Position = &ours.offset
+		p.Detail = position(text, ours.offset) + ": " + ours.Error()
+	} else if errors.As(json.Unmarshal([]byte(text), &json.RawMessage{}), &syntax) {
 		at := max(int(syntax.Offset)-1, 0)
 		item.Position = &at
 		p.Detail = "the body is not JSON: " + position(text, at) + ": " + syntax.Error()
-	} else if twice := findDuplicate([]byte(text)); twice != nil {
-		item.Location, item.Message, item.Hint = twice.location, "comes twice", "say it once"
-		item.Position = &twice.offset
-		p.Detail = position(text, twice.offset) + ": " + twice.Error()
 	}
 	p.Errors = []ProblemItem{item}
 	return p
