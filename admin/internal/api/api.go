@@ -72,9 +72,6 @@ type Deps struct {
 	// ClockHeld says that this node does not believe the database's clock, what
 	// it believed last and how far the clock leapt; nil: it believes it.
 	ClockHeld func() (at time.Time, jump time.Duration, held bool)
-	// Sessions counts the nodes that an instance is connected to; nil: 1 for
-	// instances with a live lease.
-	Sessions func(domain.InstanceID) int
 	// Ready reports why this node cannot serve; nil: the store's Ping decides.
 	Ready func(ctx context.Context) error
 	// Draining says that this node stops soon, Closing that it begins nothing

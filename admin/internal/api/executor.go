@@ -46,7 +46,6 @@ type Instance struct {
 	Slots           int               `json:"slots"`
 	Running         int               `json:"running"`
 	State           string            `json:"state" enum:"online,draining,silent,gone"`
-	ConnectedNodes  int               `json:"connectedNodes"`
 	ConnectedAt     string            `json:"connectedAt" format:"date-time"`
 	LastHeartbeatAt string            `json:"lastHeartbeatAt" format:"date-time"`
 	StartedAt       string            `json:"startedAt" format:"date-time"`
@@ -81,21 +80,14 @@ func instanceState(i domain.Instance, now time.Time) string {
 	}
 }
 
-func (a *API) instanceOf(i domain.Instance, now time.Time) Instance {
-	out := Instance{
+func instanceOf(i domain.Instance, now time.Time) Instance {
+	return Instance{
 		ID: i.ID.String(), Name: i.Name, Host: i.Host, PID: i.PID, Version: i.AppVersion, SDKVersion: i.Client,
 		Labels: emptyMapIfNil(i.Labels), Slots: i.Slots, Running: i.Running, State: instanceState(i, now),
 		ConnectedAt: instant(i.ConnectedAt), LastHeartbeatAt: instant(i.LastSeenAt), StartedAt: instant(i.StartedAt),
 		BootID: i.BootID, Handlers: emptyIfNil(i.Handlers), Build: i.Build,
 		GoneAt: instantOrNull(i.GoneAt), GoneReason: i.GoneReason,
 	}
-	if out.State == "online" || out.State == "draining" {
-		out.ConnectedNodes = 1
-		if a.deps.Sessions != nil {
-			out.ConnectedNodes = max(1, a.deps.Sessions(i.ID))
-		}
-	}
-	return out
 }
 
 func executorOf(e store.ExecutorSummary) Executor {
@@ -244,7 +236,7 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 	now := a.deps.Now()
 	items := make([]Instance, 0, len(rows))
 	for _, i := range rows {
-		items = append(items, a.instanceOf(i, now))
+		items = append(items, instanceOf(i, now))
 	}
 	return slicePage(items, in.ShortPage, "instances")
 }
@@ -258,5 +250,5 @@ func (a *API) getInstance(ctx context.Context, id auth.Identity, in *idInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body Instance }{a.instanceOf(i, a.deps.Now())}, nil
+	return &struct{ Body Instance }{instanceOf(i, a.deps.Now())}, nil
 }

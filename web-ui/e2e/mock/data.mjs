@@ -32,7 +32,7 @@ const [shop, warehouse, reports] = executors
 
 const instance = (executor, name, state, slots, running, extra = {}) => ({
   id: newId(), executorId: executor.id, name, host: `${name}.internal`, pid: 1000 + slots, version: '2.4.1', sdkVersion: '0.1.0', labels: { zone: 'a' }, slots, running, state,
-  connectedNodes: state === 'gone' ? 0 : 2, connectedAt: iso(now - 5 * HOUR), lastHeartbeatAt: iso(now - (state === 'online' ? 1_000 : 42_000)), startedAt: iso(now - 5 * HOUR), bootId: newId(), build: 'b241', goneAt: state === 'gone' ? iso(now - HOUR) : null, handlers: executor.handlers.map((h) => h.name), ...extra,
+  connectedAt: iso(now - 5 * HOUR), lastHeartbeatAt: iso(now - (state === 'online' ? 1_000 : 42_000)), startedAt: iso(now - 5 * HOUR), bootId: newId(), build: 'b241', goneAt: state === 'gone' ? iso(now - HOUR) : null, handlers: executor.handlers.map((h) => h.name), ...extra,
 })
 export const instances = [
   instance(shop, 'shop-1', 'online', 16, 5),

@@ -2206,8 +2206,6 @@ export interface components {
             build: string;
             /** Format: date-time */
             connectedAt: string;
-            /** Format: int64 */
-            connectedNodes: number;
             /** Format: date-time */
             goneAt: string | null;
             goneReason?: string;

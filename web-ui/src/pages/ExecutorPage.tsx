@@ -148,7 +148,6 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
         </details>
       ),
     },
-    { key: 'nodes', title: t('executors.nodes'), align: 'right', render: (one) => <span className="num">{one.connectedNodes}</span> },
     { key: 'started', title: t('executors.started'), render: (one) => <RelativeTime at={one.startedAt} /> },
     {
       key: 'heartbeat',

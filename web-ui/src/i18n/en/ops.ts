@@ -53,7 +53,6 @@ export const ops = {
     load: 'Load',
     loadText: '{{running}} of {{slots}} slots',
     sdk: 'SDK',
-    nodes: 'Nodes',
     connected: 'Connected',
     heartbeat: 'Heartbeat',
     started: 'Started',

@@ -55,7 +55,6 @@ export const ops: typeof en = {
     load: '负载',
     loadText: '{{slots}} 个槽位中占用 {{running}} 个',
     sdk: 'SDK',
-    nodes: '节点数',
     connected: '连接时间',
     heartbeat: '心跳',
     started: '启动时间',
