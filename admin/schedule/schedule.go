@@ -127,12 +127,16 @@ func (s *Schedule) Prev(at time.Time) (time.Time, bool) {
 // only, so every node at any time gets the same; it is spread evenly over 0 to
 // JitterMax in whole milliseconds. It must not change between releases: runs
 // that were planned keep their time.
-func (s *Schedule) RunAt(fire time.Time) time.Time {
-	if s.jitter == 0 {
+func (s *Schedule) RunAt(fire time.Time) time.Time { return RunAt(s.seed, s.JitterMax(), fire) }
+
+// RunAt is Schedule.RunAt for a jitter and its seed alone.
+func RunAt(seed string, jitterMax time.Duration, fire time.Time) time.Time {
+	jitter := jitterMax.Milliseconds()
+	if jitter <= 0 {
 		return fire
 	}
 	h := fnv.New64a()
-	h.Write([]byte(s.seed))
+	h.Write([]byte(seed))
 	ms := uint64(fire.UnixMilli())
 	for shift := 0; shift < 64; shift += 8 {
 		h.Write([]byte{byte(ms >> shift)})
@@ -141,7 +145,7 @@ func (s *Schedule) RunAt(fire time.Time) time.Time {
 	x := h.Sum64()
 	x = (x ^ x>>32) * 0x9e3779b97f4a7c15
 	x ^= x >> 29
-	return fire.Add(time.Duration(x%uint64(s.jitter+1)) * time.Millisecond)
+	return fire.Add(time.Duration(x%uint64(jitter+1)) * time.Millisecond)
 }
 
 // JitterMax is the longest delay that RunAt adds.

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // Run is one planned run (an execution) with its current attempt.
@@ -40,7 +42,7 @@ type Run struct {
 	ReturnedAt  *string `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`
 	NotBefore   *string `json:"notBefore" format:"date-time" doc:"No attempt before"`
 	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
-	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt, or where jitter put the start off to, to startedAt"`
+	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started"`
 	DurationMS  *int64  `json:"durationMs" doc:"From startedAt to finishedAt"`
 	ParentID    *string `json:"parentId,omitempty" doc:"The run that it is a part of"`
 	Part        string  `json:"part,omitempty" enum:"shard,before,after" doc:"What it is to its parent"`
@@ -94,7 +96,7 @@ func runOf(v store.ExecutionView) Run {
 		TraceID: e.Trace.ID(), Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
 	}
 	out.familyOf(&e)
-	if late, ok := e.Lateness(); ok {
+	if late, ok := latenessOf(&v); ok {
 		ms := late.Milliseconds()
 		out.LatenessMS = &ms
 	}
@@ -103,6 +105,25 @@ func runOf(v store.ExecutionView) Run {
 		out.DurationMS = &ms
 	}
 	return out
+}
+
+// latenessOf is how long the handler started for the first time after the run
+// was to start: after its fire time and the jitter, a part after it was made. ok
+// is false when it never started, or when the fire time is a logical date only.
+func latenessOf(v *store.ExecutionView) (d time.Duration, ok bool) {
+	first, due := v.FirstStartAt, v.FireAt
+	if first.IsZero() {
+		first = v.StartedAt
+	}
+	switch {
+	case first.IsZero() || v.Cause == domain.CauseBackfill:
+		return 0, false
+	case v.IsPart():
+		due = v.PlannedAt
+	case v.Cause == domain.CauseSchedule:
+		due = timing.RunAt(v.JobID, v.JitterMax, v.FireAt)
+	}
+	return first.Sub(due), true
 }
 
 func instanceRef(id domain.InstanceID, name string) *Ref {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 func TestRunNow(t *testing.T) {
@@ -152,6 +153,7 @@ func TestRunDetail(t *testing.T) {
 	require.Equal(t, "retry_wait", waiting.State)
 	require.Len(t, waiting.Attempts, 1, "the one that ended")
 
+	require.Eventually(t, func() bool { return time.Now().After(failed.StartedAt.Add(time.Millisecond)) }, time.Minute, time.Millisecond)
 	again := w.started("acme", failed.ID.String())
 	running := into[RunDetail](w.call("acme/viewer", "GET", path, nil).is(200))
 	require.Len(t, running.Attempts, 2)
@@ -166,7 +168,9 @@ func TestRunDetail(t *testing.T) {
 	require.Equal(t, "succeeded", detail.State)
 	require.JSONEq(t, `{"sum":42}`, string(detail.Output))
 	require.JSONEq(t, `{"a":1}`, string(detail.Input))
-	require.NotNil(t, detail.LatenessMS)
+	require.Equal(t, failed.StartedAt.Sub(failed.FireAt).Milliseconds(), *detail.LatenessMS, "of the first attempt")
+	listed := into[Page[Run]](w.call("acme/viewer", "GET", "/runs", nil).is(200)).Items[0]
+	require.Equal(t, detail.LatenessMS, listed.LatenessMS)
 	require.NotNil(t, detail.DurationMS)
 	require.Equal(t, "one", detail.Attempts[0].Instance.Name)
 	require.Equal(t, "panic", detail.Attempts[0].ErrorKind)
@@ -251,4 +255,33 @@ func TestRetryRun(t *testing.T) {
 	other := into[Run](w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", map[string]any{"input": map[string]any{"day": 5}}).is(201))
 	detail = into[RunDetail](w.call("acme/viewer", "GET", "/runs/"+other.ID, nil).is(200))
 	require.JSONEq(t, `{"day":5}`, string(detail.Input))
+}
+
+func TestLateness(t *testing.T) {
+	const job, jitter = domain.JobID(7), time.Hour
+	fire := time.UnixMilli(1_800_000_000_000)
+	put := timing.RunAt(job, jitter, fire)
+	require.True(t, put.After(fire), "else this shows nothing")
+	at := func(from time.Time, ms int) time.Time { return from.Add(time.Duration(ms) * time.Millisecond) }
+	for name, c := range map[string]struct {
+		cause domain.Cause
+		view  store.ExecutionView
+		want  int64 // ms; -1: it is not told
+	}{
+		"nothing has started":          {domain.CauseManual, store.ExecutionView{}, -1},
+		"a logical date":               {domain.CauseBackfill, store.ExecutionView{FirstStartAt: at(fire, 9)}, -1},
+		"by hand":                      {domain.CauseManual, store.ExecutionView{JitterMax: jitter, Execution: domain.Execution{StartedAt: at(fire, 5)}}, 5},
+		"with jitter":                  {domain.CauseSchedule, store.ExecutionView{JitterMax: jitter, Execution: domain.Execution{StartedAt: at(put, 5)}}, 5},
+		"tried again":                  {domain.CauseSchedule, store.ExecutionView{FirstStartAt: at(fire, 6), Execution: domain.Execution{StartedAt: at(fire, 60_000)}}, 6},
+		"tried again, with jitter":     {domain.CauseSchedule, store.ExecutionView{JitterMax: jitter, FirstStartAt: at(put, 6), Execution: domain.Execution{StartedAt: at(put, 60_000)}}, 6},
+		"the next attempt is offered":  {domain.CauseSchedule, store.ExecutionView{FirstStartAt: at(fire, 6)}, 6},
+		"a part, after others of them": {domain.CauseSchedule, store.ExecutionView{Execution: domain.Execution{Parent: 3, PlannedAt: at(fire, 1000), StartedAt: at(fire, 1008)}}, 8},
+	} {
+		c.view.JobID, c.view.FireAt, c.view.Cause = job, fire, c.cause
+		d, ok := latenessOf(&c.view)
+		require.Equal(t, c.want >= 0, ok, name)
+		if ok {
+			require.Equal(t, c.want, d.Milliseconds(), name)
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is where an execution stands. The numbers are stored; never reuse one.
 type State uint8
@@ -242,9 +245,10 @@ func (e *Execution) CurrentAttempt() Attempt {
 	}
 }
 
-// Lateness is how long the handler started after it was to: after the fire
-// time, or where jitter or a snooze had put the attempt off to; ok is false
-// when it has not started, or when the fire time is a logical date only.
+// Lateness is how long the current attempt's handler started after the run was
+// to start: after the fire time, or where jitter or a snooze had put it off to.
+// ok is false when it has not started, or when the fire time is a logical date
+// only. Of a run with several attempts the row alone does not know the first.
 func (e *Execution) Lateness() (d time.Duration, ok bool) {
 	if e.StartedAt.IsZero() || e.Cause == CauseBackfill {
 		return 0, false
@@ -257,8 +261,14 @@ func (e *Execution) Lateness() (d time.Duration, ok bool) {
 }
 
 // PutOff is when the first attempt of a scheduled run was to start; ok is false
-// when that is its fire time. Later attempts are put off by what came before.
+// when that is its fire time. Later attempts are put off by what came before,
+// and so are later offers: that is delay, nobody wanted it.
 func (e *Execution) PutOff() (at time.Time, ok bool) {
 	first := e.Attempt == 0 || e.Attempt == 1 && e.State != RetryWait && e.State != Due
-	return e.NotBefore, first && e.Cause == CauseSchedule && e.NotBefore.After(e.FireAt)
+	return e.NotBefore, first && e.Cause == CauseSchedule && e.NotBefore.After(e.FireAt) && !e.givenBack()
+}
+
+// givenBack reports whether an offer led to nothing.
+func (e *Execution) givenBack() bool {
+	return slices.ContainsFunc(e.Delays, func(d Delay) bool { return d.Instance != 0 && !d.Stop })
 }

@@ -318,6 +318,17 @@ func TestJitterIsNotLateness(t *testing.T) {
 	require.Equal(t, 20*time.Second+7*time.Millisecond, d)
 }
 
+func TestARefusedOfferIsLateness(t *testing.T) {
+	e := newExecution(1)
+	e.Cause, e.Attempt, e.State = CauseSchedule, 0, Due
+	require.NoError(t, e.Offer(e.FireAt, testNode, testInstance, false, false, noRetry))
+	require.NoError(t, e.GiveBack(e.FireAt.Add(time.Second), 1, ReasonOfferRefused, "all slots are taken", 3*time.Second))
+	e.StartedAt = e.NotBefore.Add(7 * time.Millisecond)
+	d, ok := e.Lateness()
+	require.True(t, ok)
+	require.Equal(t, 4*time.Second+7*time.Millisecond, d)
+}
+
 func TestAColdRunIsWokenBeforeItsTime(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	require.Equal(t, now.Add(time.Minute+PickupGrace), FirstWake(now, now.Add(time.Minute)))

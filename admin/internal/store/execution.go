@@ -306,6 +306,11 @@ type ExecutionView struct {
 	Handler      string
 	ExecutorName string
 	InstanceName string
+	// JitterMax is that of the run's revision.
+	JitterMax time.Duration
+	// FirstStartAt is when the first attempt started that did, where that is not
+	// the current one; zero: none did before it.
+	FirstStartAt time.Time
 }
 
 type ListExecutionsParams struct {

@@ -34,6 +34,12 @@ func Compile(s *domain.ScheduleSpec, seed string) (*schedule.Schedule, error) {
 // planned keep their time.
 func Seed(job domain.JobID) string { return job.String() }
 
+// RunAt is when the run of a scheduled fire was to start: the fire time plus the
+// jitter of the revision that it was planned by.
+func RunAt(job domain.JobID, jitterMax time.Duration, fireAt time.Time) time.Time {
+	return schedule.RunAt(Seed(job), jitterMax, fireAt)
+}
+
 // Next returns the first fire time after now, or domain.Never. A schedule that
 // cannot be compiled fires never; it was checked when it was saved. For a fixed
 // delay now is the end of the run before.

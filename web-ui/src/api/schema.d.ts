@@ -2993,7 +2993,7 @@ export interface components {
             jobRevision: number;
             /**
              * Format: int64
-             * @description From fireAt, or where jitter put the start off to, to startedAt
+             * @description From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started
              */
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */
@@ -3136,7 +3136,7 @@ export interface components {
             jobSpec: components["schemas"]["JobSpec"] | null;
             /**
              * Format: int64
-             * @description From fireAt, or where jitter put the start off to, to startedAt
+             * @description From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started
              */
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */

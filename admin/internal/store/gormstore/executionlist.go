@@ -246,7 +246,7 @@ func (s *Store) scanExecutions(ctx context.Context, q querier, statement string,
 	return out, err
 }
 
-// executionViews adds names, one query per table.
+// executionViews adds names and what earlier attempts tell, one query per table.
 func (s *Store) executionViews(ctx context.Context, q querier, rows []*executionRow) ([]store.ExecutionView, error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -267,7 +267,8 @@ func (s *Store) executionViews(ctx context.Context, q querier, rows []*execution
 	jobNames, err1 := namesOf(ctx, q, "jobs", jobs)
 	executorNames, err2 := executorNames(ctx, q, executors)
 	instanceNames, err3 := namesOf(ctx, q, "instances", instances)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	starts, err4 := s.firstStarts(ctx, q, rows)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
 	views := make([]store.ExecutionView, len(rows))
@@ -275,12 +276,36 @@ func (s *Store) executionViews(ctx context.Context, q querier, rows []*execution
 		views[i] = store.ExecutionView{
 			Execution: r.execution(), JobName: jobNames[r.jobID],
 			ExecutorName: executorNames[r.executorID], InstanceName: instanceNames[r.instanceID],
+			FirstStartAt: instant(starts[r.id]),
 		}
 		if c := specs[keys[i]]; c.spec != nil {
-			views[i].Handler = c.spec.For(views[i].Part).Handler
+			views[i].Handler, views[i].JitterMax = c.spec.For(views[i].Part).Handler, c.spec.Schedule.JitterMax
 		}
 	}
 	return views, nil
+}
+
+// firstStarts finds when the earlier attempts of runs started first, by primary
+// key. Runs that were offered once have none.
+func (s *Store) firstStarts(ctx context.Context, q querier, list []*executionRow) (map[int64]int64, error) {
+	var ids []int64
+	for _, r := range list {
+		if r.fence > 1 {
+			ids = append(ids, r.id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out := make(map[int64]int64, len(ids))
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var id, at int64
+		err := rows.Scan(&id, &at)
+		out[id] = at
+		return err
+	}, "SELECT execution_id, MIN(started_at) FROM attempts"+s.d.byPrimary()+" WHERE execution_id IN ("+idList(ids)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
+		list[0].tenantID)
+	return out, err
 }
 
 // ListAttempts puts the current attempt behind the archived ones, unless it

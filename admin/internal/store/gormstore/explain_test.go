@@ -32,14 +32,15 @@ func (e *explainer) guarded(table string) bool {
 }
 
 func (e *explainer) QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	if strings.Contains(statement, "FROM executions") || strings.Contains(statement, "FROM triggers") || strings.Contains(statement, "FROM log_chunks") {
+	if strings.Contains(statement, "FROM executions") || strings.Contains(statement, "FROM triggers") || strings.Contains(statement, "FROM log_chunks") ||
+		strings.Contains(statement, "FROM attempts") {
 		e.seen++
 		e.explain(ctx, statement, args...)
 	}
 	return e.s.read.QueryContext(ctx, statement, args...)
 }
 
-var bigTables = map[string]bool{"executions": true, "triggers": true, "log_chunks": true}
+var bigTables = map[string]bool{"executions": true, "triggers": true, "log_chunks": true, "attempts": true}
 
 func (e *explainer) explain(ctx context.Context, statement string, args ...any) {
 	e.t.Helper()
@@ -121,6 +122,8 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10, OfferedBy: []domain.NodeID{1}})
 			require.NoError(t, err)
 			_, err = s.FindChoice(ctx, store.FindChoiceParams{Tenant: w.tenant, Job: w.jobs[0], Executor: w.executor, Run: w.last, At: time.Now()})
+			require.NoError(t, err)
+			_, err = s.firstStarts(ctx, e, []*executionRow{{id: int64(w.last), tenantID: int64(w.tenant), fence: 2}, {id: 1, fence: 3}})
 			require.NoError(t, err)
 			_, err = s.ListSlotHolders(ctx, w.tenant, w.jobs[0])
 			require.NoError(t, err)
