@@ -35,7 +35,7 @@ func (g *Gateway) age(s *Session, now time.Time) time.Duration {
 	if first || !s.calm() && now.Sub(s.retires) < retirement {
 		return retireEvery // an offer that was on its way when this began has been sent by then
 	}
-	s.farewell(codeRecycled, "the session is a day old; connect again")
+	s.farewell(codeRecycled, "the session, or the certificate that it began with, is old; connect again")
 	return retirement
 }
 

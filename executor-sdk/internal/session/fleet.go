@@ -83,9 +83,7 @@ func (f *Fleet) Run(ctx context.Context) {
 
 // serve holds one session with t from dialling to its end.
 func (f *Fleet) serve(ctx context.Context, t *target) error {
-	f.mu.Lock()
-	address := t.address
-	f.mu.Unlock()
+	address := f.addressOf(t)
 	link, reply, sentAt, err := f.connect(ctx, t, address)
 	if err != nil {
 		return err

@@ -212,13 +212,16 @@ func (l *Link) run(ctx context.Context) error {
 	return l.err
 }
 
-// fail ends the session for the reason err; only the first reason is kept.
+// fail ends the session for the reason err; only the first reason is kept. What
+// the admin gave as its reason counts more than that it then closed the session,
+// which another loop may see before the reason is read.
 func (l *Link) fail(err error) {
 	if err == nil {
 		err = errAdminLeft
 	}
+	_, said := errors.AsType[*RefusedError](err)
 	l.mu.Lock()
-	if l.err == nil {
+	if l.err == nil || said && errors.Is(l.err, errAdminLeft) {
 		l.err = err
 	}
 	l.mu.Unlock()

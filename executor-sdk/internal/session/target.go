@@ -46,11 +46,15 @@ func (f *Fleet) keep(ctx context.Context, t *target) {
 		if errors.Is(err, errParked) {
 			continue // mayDial waits until it is wanted
 		}
-		if recycled(err) && time.Since(began) >= healthyAfter {
-			continue // at once: the node is there, and asked for it
+		why, planned := recycled(err)
+		if planned {
+			f.options.Logger.Info("admin node replaces the session, connecting again", "address", f.addressOf(t), "reason", why)
+			if time.Since(began) >= healthyAfter {
+				continue // at once: the node is there, and asked for it
+			}
 		}
 		pause := b.next(err, time.Since(began), f.alone(), rand.Float64())
-		if !errors.Is(err, errDuplicate) { // then mayDial waits for that session's end
+		if !errors.Is(err, errDuplicate) && !planned { // of a duplicate mayDial waits for that session's end
 			f.tell(t, err, pause)
 		}
 		if !f.pause(ctx, t, &b, pause, heeds(err)) {
@@ -96,10 +100,21 @@ func heeds(err error) bool {
 	return !ok || refused.RetryAfter == 0
 }
 
-// recycled reports whether the admin ended a session only because it was old.
-func recycled(err error) bool {
+// recycled reports whether the admin ended a session only because it, or the
+// certificate that it began with, was old; why is what it says.
+func recycled(err error) (why string, ok bool) {
 	refused, ok := errors.AsType[*RefusedError](err)
-	return ok && refused.Code == "recycled"
+	if !ok || refused.Code != "recycled" {
+		return "", false
+	}
+	return refused.Message, true
+}
+
+// addressOf is the target's address now.
+func (f *Fleet) addressOf(t *target) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return t.address
 }
 
 // gone reports whether Leave was called.
