@@ -72,7 +72,7 @@ type ClusterNode struct {
 	HeartbeatAgeMs  int64   `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
 	ClockSkewMs     int64   `json:"clockSkewMs" doc:"Its own clock less the database's"`
 	ClockHeld       bool    `json:"clockHeld" doc:"It does not believe the database's clock"`
-	Sessions        int     `json:"sessions" doc:"Executor sessions"`
+	Sessions        int     `json:"sessions" doc:"Executor sessions; 0 of a node that is not heard"`
 	Partitions      int     `json:"partitions" doc:"Leases that it holds"`
 	PlanningLagMs   int64   `json:"planningLagMs" doc:"The greatest of its partitions"`
 	ExecutorAddress string  `json:"executorAddress"`
@@ -206,11 +206,15 @@ func nodeOf(n *domain.NodeStatus, now time.Time, self string) ClusterNode {
 	case now.Sub(seen) > nodeSilentAfter:
 		state = "silent"
 	}
+	sessions := n.Sessions
+	if state == "silent" || !n.Connected {
+		sessions = 0 // what it wrote last is no fact any more
+	}
 	return ClusterNode{
 		ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, State: state, Current: n.BootID == self,
 		Connected: n.Connected, StartedAt: instant(n.StartedAt), RenewedAt: instantOrNull(n.RenewedAt),
 		HeartbeatAgeMs: max(0, now.Sub(seen).Milliseconds()), ClockSkewMs: n.ClockSkew.Milliseconds(), ClockHeld: n.ClockHeld,
-		Sessions: n.Sessions, ExecutorAddress: n.ExecutorAddress,
+		Sessions: sessions, ExecutorAddress: n.ExecutorAddress,
 	}
 }
 

@@ -78,13 +78,14 @@ func TestClusterLags(t *testing.T) {
 		{PartitionTerm: domain.PartitionTerm{Partition: 2, Term: 5}, Node: 9, BootID: "gone", Until: now},
 		{PartitionTerm: domain.PartitionTerm{Partition: 3}},
 	}, Nodes: []domain.NodeStatus{
-		{Node: domain.Node{ID: 7, BootID: "a", Name: "one", HeartbeatAt: ago(1)}, RenewedAt: ago(1)},
-		{Node: domain.Node{ID: 8, BootID: "b", Name: "two", HeartbeatAt: ago(2)}},
-		{Node: domain.Node{ID: 9, BootID: "c", Name: "three", HeartbeatAt: ago(1)}, RenewedAt: ago(30)},
+		{Node: domain.Node{ID: 7, BootID: "a", Name: "one", HeartbeatAt: ago(1), Sessions: 4}, RenewedAt: ago(1), Connected: true},
+		{Node: domain.Node{ID: 8, BootID: "b", Name: "two", HeartbeatAt: ago(2), Sessions: 4}},
+		{Node: domain.Node{ID: 9, BootID: "c", Name: "three", HeartbeatAt: ago(1), Sessions: 4}, RenewedAt: ago(30), Connected: true},
 	}}
 	c := clusterOf(table, []domain.PartitionLag{
 		{NextFireAt: ago(-2), OldestWakeAt: ago(-1)}, {NextFireAt: ago(4), OldestWakeAt: ago(2)}, {NextFireAt: ago(9)}, {},
 	}, "a")
+	require.Equal(t, []int{4, 0, 0}, []int{c.Nodes[0].Sessions, c.Nodes[1].Sessions, c.Nodes[2].Sessions})
 	states := []string{c.Nodes[0].State, c.Nodes[1].State, c.Nodes[2].State}
 	require.Equal(t, []string{"live", "leaving", "silent"}, states)
 	require.EqualValues(t, 30_000, c.Nodes[2].HeartbeatAgeMs)

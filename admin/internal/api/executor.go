@@ -16,7 +16,7 @@ type Executor struct {
 	ID              string `json:"id"`
 	Name            string `json:"name"`
 	Description     string `json:"description"`
-	InstancesOnline int    `json:"instancesOnline"`
+	InstancesOnline int    `json:"instancesOnline" doc:"Those that are heard, also while they drain; without silent ones"`
 	InstancesTotal  int    `json:"instancesTotal" doc:"Without those that have gone"`
 	Handlers        int    `json:"handlers"`
 	CreatedAt       string `json:"createdAt" format:"date-time"`
@@ -56,22 +56,11 @@ type Instance struct {
 	GoneReason      string            `json:"goneReason,omitempty"`
 }
 
-// silentAfter is how long after its last written heartbeat an instance counts
-// as silent: two heartbeats, which come every 3 s and are written within half a
-// second, are missing. An instance that may rest for longer has a lease that is
-// longer by as much.
-const silentAfter = 7 * time.Second
-
-func silentAt(i domain.Instance) time.Time {
-	rest := max(0, i.LeaseUntil.Sub(i.LastSeenAt)-domain.LeaseTTL)
-	return i.LastSeenAt.Add(silentAfter + rest)
-}
-
 func instanceState(i domain.Instance, now time.Time) string {
 	switch {
 	case !i.GoneAt.IsZero():
 		return "gone"
-	case now.After(silentAt(i)) || now.After(i.LeaseUntil):
+	case i.Silent(now):
 		return "silent"
 	case i.Draining:
 		return "draining"
@@ -215,7 +204,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	}
 	now := a.deps.Now()
 	for _, i := range instances {
-		if !now.After(i.LeaseUntil) {
+		if !i.Silent(now) {
 			out.InstancesOnline++
 		}
 	}

@@ -107,12 +107,12 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 	return out, nil
 }
 
-// onlineHandlers counts, by handler, the instances with a lease, and says when
-// the last one was heard.
+// onlineHandlers counts, by handler, the instances that are heard, and says when
+// the last one was.
 func onlineHandlers(instances []domain.Instance, now time.Time) (count map[string]int, seen map[string]time.Time) {
 	count, seen = map[string]int{}, map[string]time.Time{}
 	for _, i := range instances {
-		if now.After(i.LeaseUntil) {
+		if i.Silent(now) {
 			continue
 		}
 		for _, name := range i.Handlers {

@@ -98,7 +98,7 @@ func (a *API) job(ctx context.Context, id auth.Identity, text string) (store.Job
 
 // jobAnswer adds what is asked from elsewhere.
 func (a *API) jobAnswer(ctx context.Context, v store.JobView) (*jobOutput, error) {
-	online, err := a.deps.Store.CountOnline(ctx, v.TenantID, v.Executor)
+	online, err := a.deps.Store.CountHeard(ctx, v.TenantID, v.Executor)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor
 	if n, ok := o.known[executor]; ok {
 		return n, nil
 	}
-	n, err := o.api.deps.Store.CountOnline(ctx, tenant, executor)
+	n, err := o.api.deps.Store.CountHeard(ctx, tenant, executor)
 	if err != nil {
 		return 0, err
 	}

@@ -50,6 +50,24 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, "gone", gone[0].State)
 }
 
+// TestASilentInstanceIsNotOnline, in no count, though its lease lasts still.
+func TestASilentInstanceIsNotOnline(t *testing.T) {
+	var later time.Duration
+	w := newWorld(t, func(d *Deps) { d.Now = func() time.Time { return time.Now().Add(later) } })
+	e := w.executor("acme", "shop")
+	w.instance(e, "one", "reconcile")
+	path := "/executors/" + e.ID.String()
+	counts := func() []int {
+		d := into[ExecutorDetail](w.call("acme/viewer", "GET", path, nil).is(200))
+		return []int{d.InstancesOnline, d.InstancesTotal, d.Handlers[0].InstancesOnline}
+	}
+	require.Equal(t, []int{1, 1, 1}, counts())
+	later = time.Minute - (domain.LeaseTTL-domain.SilentAfter)/2 // of the lease that instance gives it
+	require.Equal(t, []int{0, 1, 0}, counts())
+	list := into[Page[Instance]](w.call("acme/viewer", "GET", path+"/instances", nil).is(200)).Items
+	require.Equal(t, "silent", list[0].State)
+}
+
 func TestInstanceState(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	seen := domain.Instance{LastSeenAt: now.Add(-3 * time.Second), LeaseUntil: now.Add(12 * time.Second)}

@@ -27,8 +27,8 @@ type Build struct {
 	Catalogue []byte
 	// Applied: its catalogue is in force. Contested: not all of it could be taken.
 	Applied, Contested bool
-	// Instances is how many of its instances live. Present: there is one, or
-	// the last one left less than BuildGrace ago.
+	// Instances is how many of its instances are heard. Present: one has not
+	// gone, or the last one left less than BuildGrace ago.
 	Instances int
 	Present   bool
 

@@ -44,6 +44,19 @@ type Instance struct {
 	GoneReason string
 }
 
+// SilentAfter is how long after its last written heartbeat an instance counts
+// as silent: two heartbeats, which come every 3 s and are written within half a
+// second, are missing. An instance that may rest for longer has a lease that is
+// longer by as much.
+const SilentAfter = 7 * time.Second
+
+// Silent reports whether an instance that has not gone is not heard, which is
+// told to people; what it runs is left to its lease.
+func (i *Instance) Silent(now time.Time) bool {
+	rest := max(0, i.LeaseUntil.Sub(i.LastSeenAt)-LeaseTTL)
+	return now.After(i.LeaseUntil) || now.After(i.LastSeenAt.Add(SilentAfter+rest))
+}
+
 // Handler is one entry of an executor's catalogue: the union of what its
 // builds registered, each as the newest build that is present has it.
 type Handler struct {

@@ -56,6 +56,9 @@ type Fleet interface {
 
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
+	// CountHeard returns the number of instances that are not domain.Silent: of
+	// those that CountOnline counts, the ones that people are told are online.
+	CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 	// CountOnline returns the number of instances with a live lease.
 	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
@@ -72,7 +75,7 @@ type ListExecutorsParams struct {
 // ExecutorSummary is an executor with its counts.
 type ExecutorSummary struct {
 	domain.Executor
-	Online   int
+	Online   int // instances that are heard
 	Total    int // instances not gone
 	Handlers int
 }

@@ -1802,7 +1802,7 @@ export interface components {
             renewedAt: string | null;
             /**
              * Format: int64
-             * @description Executor sessions
+             * @description Executor sessions; 0 of a node that is not heard
              */
             sessions: number;
             /** Format: date-time */
@@ -2041,7 +2041,10 @@ export interface components {
             /** Format: int64 */
             handlers: number;
             id: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Those that are heard, also while they drain; without silent ones
+             */
             instancesOnline: number;
             /**
              * Format: int64

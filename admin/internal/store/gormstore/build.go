@@ -200,7 +200,7 @@ func (s *Store) presentBuilds(ctx context.Context, q querier, tenant domain.Tena
 		}
 		out[build] = presence{living, true}
 		return nil
-	}, "SELECT build, SUM(CASE WHEN gone_at = 0 THEN 1 ELSE 0 END) FROM instances WHERE tenant_id = ? AND executor_id = ?"+
+	}, "SELECT build, SUM(CASE WHEN gone_at = 0 AND "+s.heard()+" THEN 1 ELSE 0 END) FROM instances WHERE tenant_id = ? AND executor_id = ?"+
 		" AND (gone_at = 0 OR gone_at > "+s.d.clockNow()+" - ?) GROUP BY build", int64(tenant), int64(executor), domain.BuildGrace.Milliseconds())
 	return out, err
 }

@@ -98,7 +98,7 @@ func (s *Store) countFleet(ctx context.Context, q querier, tenant domain.TenantI
 		err := rows.Scan(&id, &total, &online)
 		into[id].Total, into[id].Online = total, online
 		return err
-	}, "SELECT executor_id, COUNT(*), SUM(CASE WHEN lease_until > "+s.d.clockNow()+" THEN 1 ELSE 0 END) FROM instances"+
+	}, "SELECT executor_id, COUNT(*), SUM(CASE WHEN "+s.heard()+" THEN 1 ELSE 0 END) FROM instances"+
 		" WHERE tenant_id = ? AND executor_id IN ("+idList(ids)+") AND gone_at = 0 GROUP BY executor_id", int64(tenant))
 	if err != nil {
 		return err
@@ -190,6 +190,20 @@ func toInstances(rows []instanceRow) ([]domain.Instance, error) {
 		}
 	}
 	return out, nil
+}
+
+// heard is the condition for an instance that has not gone and is not Silent.
+func (s *Store) heard() string {
+	return fmt.Sprintf("lease_until > %[1]s AND (lease_until >= %[1]s + %[2]d OR last_seen_at >= %[1]s - %[3]d)",
+		s.d.clockNow(), (domain.LeaseTTL - domain.SilentAfter).Milliseconds(), domain.SilentAfter.Milliseconds())
+}
+
+func (s *Store) CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
+	err = s.look(ctx, "count heard instances", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) },
+			"SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+s.heard(), int64(tenant), int64(executor))
+	})
+	return n, err
 }
 
 func (s *Store) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {

@@ -42,6 +42,35 @@ func testExecutors(t *testing.T, f *fixture) {
 	require.Empty(t, page)
 }
 
+func testHeard(t *testing.T, f *fixture) {
+	resting := f.register("resting", domain.LeaseTTL+10*time.Second)
+	silent, err := store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
+		Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: "silent", Build: "d9"},
+		Build:    domain.Build{Digest: "d9", Handlers: []string{"h"}, Catalogue: []byte("c")}, TTL: domain.SilentAfter,
+	})
+	f.ok(err)
+	require.Equal(t, 1, f.builds()["d9"].Instances)
+	heard := func() []int {
+		n, err := f.s.CountHeard(f.ctx, f.tenant, f.executor)
+		f.ok(err)
+		all, err := f.s.ListExecutors(f.ctx, store.ListExecutorsParams{Tenant: f.tenant})
+		f.ok(err)
+		return []int{n, all[0].Online, all[0].Total}
+	}
+	before := heard()
+	f.ok(f.s.AgeInstance(f.ctx, resting.ID, 10*time.Second))
+	require.Equal(t, before, heard(), "its next heartbeat may come every 10 s")
+	f.ok(f.s.AgeInstance(f.ctx, silent.ID, domain.SilentAfter+time.Second))
+	require.Equal(t, []int{before[0] - 1, before[1] - 1, before[2]}, heard(), "its lease lasts still")
+	for _, i := range []domain.Instance{resting, silent} {
+		found, err := f.s.FindInstance(f.ctx, f.tenant, i.ID)
+		f.ok(err)
+		require.Equal(t, i.ID == silent.ID, found.Silent(f.now()), "rows and statements agree")
+	}
+	require.Zero(t, f.builds()["d9"].Instances)
+	require.True(t, f.builds()["d9"].Present, "it has not gone")
+}
+
 func testInstances(t *testing.T, f *fixture) {
 	i := f.register("boot-2", time.Minute, domain.Handler{Name: "z", Description: "one", InputSchema: []byte("{}")}, domain.Handler{Name: "a", Idempotent: true})
 	found, err := f.s.FindInstance(f.ctx, f.tenant, i.ID)

@@ -54,7 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
 		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens}, {"JoinTokensTogether", testJoinTokensTogether}, {"Denials", testDenials}, {"DeniedInstances", testDeniedInstances}, {"ParkedInstances", testParkedInstances}, {"RefusingInstances", testRefusingInstances},
-		{"Executors", testExecutors}, {"Instances", testInstances}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
+		{"Executors", testExecutors}, {"Instances", testInstances}, {"Heard", testHeard}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
 		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
