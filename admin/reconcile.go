@@ -194,6 +194,22 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	return notices, err
 }
 
+// weightsIn reads how many slots a run of each handler takes from a build's
+// catalogue; a handler that does not say it takes 1 and is left out.
+func weightsIn(catalogue []byte) (map[string]int, error) {
+	var frame proto.Register
+	if err := gproto.Unmarshal(catalogue, &frame); err != nil {
+		return nil, err
+	}
+	out := map[string]int{}
+	for _, h := range frame.Handlers {
+		if h.Weight > 1 {
+			out[h.Name] = int(h.Weight)
+		}
+	}
+	return out, nil
+}
+
 // merge takes each handler and each job from the newest build that has it;
 // present has the newest last.
 func merge(k store.ExecutorKey, present []domain.Build, catalogues map[string][]byte) ([]domain.Handler, map[string]*declared, error) {

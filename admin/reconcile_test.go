@@ -363,3 +363,13 @@ func TestAppliedBuildsAreRemembered(t *testing.T) {
 	require.Len(t, notices, 1, "another build is looked at; version 1 still runs")
 	require.NotNil(t, s.job("close"))
 }
+
+func TestWeightsInACatalogue(t *testing.T) {
+	catalogue, err := gproto.Marshal(&proto.Register{Handlers: []*proto.Handler{{Name: "heavy", Weight: 3}, {Name: "plain"}, {Name: "one", Weight: 1}}})
+	require.NoError(t, err)
+	weights, err := weightsIn(catalogue)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"heavy": 3}, weights)
+	_, err = weightsIn([]byte{0xff})
+	require.Error(t, err)
+}

@@ -69,6 +69,9 @@ type Deps struct {
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
+	// Weights reads from a build's catalogue how many slots a run of each of its
+	// handlers takes, by name; those that are missing take 1. nil: all do.
+	Weights func(catalogue []byte) (map[string]int, error)
 	// ClockHeld says that this node does not believe the database's clock, what
 	// it believed last and how far the clock leapt; nil: it believes it.
 	ClockHeld func() (at time.Time, jump time.Duration, held bool)
@@ -127,6 +130,9 @@ func New(deps Deps) (*API, error) {
 	}
 	if deps.ClockHeld == nil {
 		deps.ClockHeld = func() (at time.Time, jump time.Duration, held bool) { return at, 0, false }
+	}
+	if deps.Weights == nil {
+		deps.Weights = func([]byte) (map[string]int, error) { return nil, nil }
 	}
 	never := func() bool { return false }
 	if deps.Draining == nil {

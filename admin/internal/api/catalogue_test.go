@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func (w *world) build(e domain.Executor, boot, version, handler, schema string) 
 			ID: domain.InstanceID(w.ids.Next()), TenantID: e.TenantID, Executor: e.ID, BootID: boot, Name: boot,
 			AppVersion: version, Build: "digest-" + version, Handlers: []string{handler}, Slots: 8,
 		},
-		Build:    domain.Build{Digest: "digest-" + version, Version: version, Handlers: []string{handler}},
+		Build:    domain.Build{Digest: "digest-" + version, Version: version, Handlers: []string{handler}, Catalogue: []byte(version)},
 		Handlers: []domain.Handler{{Name: handler, Description: "Closes the day", InputSchema: []byte(schema)}},
 	})
 	require.NoError(w.t, err)
@@ -29,6 +30,26 @@ func (w *world) build(e domain.Executor, boot, version, handler, schema string) 
 
 const daySchema = `{"type":"object","additionalProperties":false,"required":["day"],
 	"properties":{"day":{"type":"string","format":"date"},"shops":{"type":"array","items":{"type":"integer"}}}}`
+
+// TestWeightsOfHandlers are what the newest present build says, and 1 where
+// nobody says anything.
+func TestWeightsOfHandlers(t *testing.T) {
+	said := map[string]map[string]int{"1.9.0": {"close-day": 2, "count": 7}, "1.10.0": {"close-day": 3}}
+	var fails error
+	w := newWorld(t, func(d *Deps) {
+		d.Weights = func(catalogue []byte) (map[string]int, error) { return said[string(catalogue)], fails }
+	})
+	e := w.executor("acme", "shop")
+	w.build(e, "b1", "1.10.0", "close-day", daySchema)
+	w.build(e, "b2", "1.9.0", "close-day", daySchema)
+	w.instance(e, "old", "count")
+	path := "/executors/" + e.ID.String()
+	list := into[Page[Handler]](w.call("acme/viewer", "GET", path+"/handlers", nil).is(200)).Items
+	require.Equal(t, []string{"close-day", "count"}, []string{list[0].Name, list[1].Name})
+	require.Equal(t, []int{3, 1}, []int{list[0].Weight, list[1].Weight})
+	fails = errors.New("torn")
+	w.call("acme/viewer", "GET", path, nil).problem(500, "internal")
+}
 
 func TestListHandlers(t *testing.T) {
 	w := newWorld(t)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -20,6 +21,7 @@ type Handler struct {
 	InputSchema     json.RawMessage  `json:"inputSchema" doc:"JSON schema, or null"`
 	OutputSchema    json.RawMessage  `json:"outputSchema" doc:"JSON schema, or null"`
 	Idempotent      bool             `json:"idempotent" doc:"May be started again when the outcome is unknown"`
+	Weight          int              `json:"weight" doc:"Slots of its instance that a run takes, as the newest build that is present says; all of them where it has fewer"`
 	InstancesOnline int              `json:"instancesOnline"`
 	FirstSeenAt     string           `json:"firstSeenAt" format:"date-time"`
 	LastSeenAt      string           `json:"lastSeenAt" format:"date-time"`
@@ -82,6 +84,10 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 		return nil, err
 	}
 	slices.SortFunc(builds, func(x, y domain.Build) int { return domain.CompareBuilds(&y, &x) })
+	weights, err := a.weights(ctx, e, rows, builds)
+	if err != nil {
+		return nil, err
+	}
 	count, seen := onlineHandlers(instances, a.deps.Now())
 	out := make([]Handler, 0, len(rows))
 	for _, h := range rows {
@@ -91,7 +97,7 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 		}
 		item := Handler{
 			Name: h.Name, Description: h.Description, InputSchema: rawOrNull(h.InputSchema), OutputSchema: rawOrNull(h.OutputSchema),
-			Idempotent: h.Idempotent, InstancesOnline: count[h.Name], FirstSeenAt: instant(h.FirstSeenAt), LastSeenAt: instant(last),
+			Idempotent: h.Idempotent, Weight: max(1, weights[h.Name]), InstancesOnline: count[h.Name], FirstSeenAt: instant(h.FirstSeenAt), LastSeenAt: instant(last),
 			Versions: []HandlerVersion{},
 		}
 		for _, b := range builds {
@@ -103,6 +109,43 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 			}
 		}
 		out = append(out, item)
+	}
+	return out, nil
+}
+
+// weights are what the build says that each handler is of: the newest present
+// one that has it, else the newest. builds has the newest first. A handler that
+// no build is known of has none.
+func (a *API) weights(ctx context.Context, e domain.Executor, handlers []domain.Handler, builds []domain.Build) (map[string]int, error) {
+	digests, of := []string{}, map[string]string{} // by handler
+	for _, h := range handlers {
+		has := func(b domain.Build) bool { return slices.Contains(b.Handlers, h.Name) }
+		i := slices.IndexFunc(builds, func(b domain.Build) bool { return b.Present && has(b) })
+		if i < 0 {
+			i = slices.IndexFunc(builds, has)
+		}
+		if i < 0 {
+			continue
+		}
+		if of[h.Name] = builds[i].Digest; !slices.Contains(digests, builds[i].Digest) {
+			digests = append(digests, builds[i].Digest)
+		}
+	}
+	if len(digests) == 0 {
+		return nil, nil
+	}
+	catalogues, err := a.deps.Store.ReadCatalogues(ctx, e.TenantID, e.ID, digests)
+	if err != nil {
+		return nil, err
+	}
+	byBuild, out := map[string]map[string]int{}, map[string]int{}
+	for digest, catalogue := range catalogues {
+		if byBuild[digest], err = a.deps.Weights(catalogue); err != nil {
+			return nil, fmt.Errorf("read catalogue of build %s: %w", digest, err)
+		}
+	}
+	for name, digest := range of {
+		out[name] = byBuild[digest][name]
 	}
 	return out, nil
 }

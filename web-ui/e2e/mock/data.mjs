@@ -13,7 +13,7 @@ const schema = (properties, required = []) => ({ type: 'object', properties, req
 const dayInput = schema({ day: { type: 'string', format: 'date', description: 'business day' }, dryRun: { type: 'boolean', default: false } }, ['day'])
 
 const handler = (name, description, inputSchema, idempotent, online) => ({
-  name, description, inputSchema, outputSchema: null, idempotent, instancesOnline: online, firstSeenAt: iso(now - 40 * DAY), lastSeenAt: iso(now - 2_000),
+  name, description, inputSchema, outputSchema: null, idempotent, weight: 1, instancesOnline: online, firstSeenAt: iso(now - 40 * DAY), lastSeenAt: iso(now - 2_000),
   versions: [{ version: '2.4.1', build: 'b241', inForce: online > 0, instancesOnline: online, firstSeenAt: iso(now - 9 * DAY), lastSeenAt: iso(now - 2_000) }],
 })
 

@@ -2172,6 +2172,11 @@ export interface components {
             outputSchema: unknown;
             /** @description Builds of the application that have it, the newest first */
             versions: components["schemas"]["HandlerVersion"][];
+            /**
+             * Format: int64
+             * @description Slots of its instance that a run takes, as the newest build that is present says; all of them where it has fewer
+             */
+            weight: number;
         };
         HandlerVersion: {
             /** @description Digest of what it registers */

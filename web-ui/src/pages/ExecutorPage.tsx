@@ -217,6 +217,11 @@ function Handlers({ executor }: { executor: ExecutorDetail }) {
             <strong className="mono">{one.name}</strong>
           </Link>
           {one.idempotent && <span className="label-chip">{t('executors.idempotent')}</span>}
+          {one.weight > 1 && (
+            <span className="label-chip" title={t('executors.weightText', { count: one.weight })}>
+              {t('executors.weight', { count: one.weight })}
+            </span>
+          )}
         </span>
       ),
     },

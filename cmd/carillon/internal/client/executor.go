@@ -23,6 +23,7 @@ type Handler struct {
 	Name            string    `json:"name"`
 	Description     string    `json:"description"`
 	Idempotent      bool      `json:"idempotent"`
+	Weight          int       `json:"weight"` // slots that a run takes; 0: a server that does not say
 	InstancesOnline int       `json:"instancesOnline"`
 	LastSeenAt      time.Time `json:"lastSeenAt"`
 	// Versions are builds of the application that have it, the newest first.

@@ -83,6 +83,7 @@ var handlerColumns = []output.Column[client.Handler]{
 	{Title: "ONLINE", Value: func(h client.Handler) string { return strconv.Itoa(h.InstancesOnline) }, Right: true},
 	{Title: "VERSIONS", Value: versionsCell, Drop: 3},
 	{Title: "IDEMPOTENT", Value: func(h client.Handler) string { return strconv.FormatBool(h.Idempotent) }, Drop: 1},
+	{Title: "WEIGHT", Value: func(h client.Handler) string { return strconv.Itoa(max(1, h.Weight)) }, Wide: true, Right: true},
 	{Title: "DESCRIPTION", Value: func(h client.Handler) string { return h.Description }, Drop: 2},
 }
 

@@ -58,6 +58,8 @@ export const ops = {
     started: 'Started',
     labels: 'Labels',
     idempotent: 'idempotent',
+    weight: '{{count}} slots',
+    weightText: 'A run takes {{count}} slots of its instance.',
     inputSchema: 'Input schema',
     lastSeen: 'Last seen',
     versions: 'Versions',

@@ -60,6 +60,8 @@ export const ops: typeof en = {
     started: '启动时间',
     labels: '标签',
     idempotent: '幂等',
+    weight: '占 {{count}} 个槽位',
+    weightText: '每次运行占用实例的 {{count}} 个槽位。',
     inputSchema: '输入结构',
     lastSeen: '最近出现',
     versions: '版本',
