@@ -36,7 +36,7 @@ func (n *node) startProcess(name string) *process {
 	p := &process{name: name, begun: make(chan int, 10), goOn: make(chan struct{})}
 	handler := func(give func(ctx context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
-			slog.InfoContext(ctx, "begun by "+name)
+			executor.Logger(ctx).Info("begun by " + name)
 			p.begun <- executor.TaskFrom(ctx).Attempt
 			select {
 			case <-p.goOn:
@@ -118,6 +118,7 @@ func TestAStopCostsNoAttempt(t *testing.T) {
 				var more struct{ MaxAttempts int }
 				n.do(http.MethodGet, "/api/v1/runs/"+runs[name], nil, &more, 200)
 				require.Equal(t, 2, more.MaxAttempts, name)
+				n.logContains(runs[name], "begun by first", "begun by second")
 			}
 		})
 	}
