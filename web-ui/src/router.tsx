@@ -5,6 +5,7 @@ import { queryClient } from './api/queries'
 import { ensureSession, getSession, subscribeSession } from './api/session'
 import { NotFoundPage, RouteError } from './components/RouteStates'
 import { Shell } from './components/Shell'
+import { leavePage } from './lib/focus'
 import { safeNext } from './lib/next'
 import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/search'
 
@@ -259,6 +260,10 @@ export const router = createRouter({
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultErrorComponent: RouteError,
+})
+
+router.subscribe('onBeforeNavigate', ({ fromLocation, pathChanged }) => {
+  if (fromLocation && pathChanged) leavePage()
 })
 
 // A session that ends under an open page leads to the sign-in page, and back

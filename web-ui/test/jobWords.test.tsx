@@ -10,6 +10,7 @@ import { api } from '../src/api/endpoints'
 import { queryClient } from '../src/api/queries'
 import type { Proposal } from '../src/api/types'
 import { en } from '../src/i18n/en'
+import { zh } from '../src/i18n/zh'
 import { settingLabel, settingsOf, settingText } from '../src/lib/jobWords'
 import { newJob } from '../src/lib/jobForm'
 import { ProposalsPage } from '../src/pages/ProposalsPage'
@@ -92,6 +93,20 @@ const show = (items: Proposal[]) => {
   )
 }
 
+describe('a limit of nothing', () => {
+  const zeros = { parallelism: 0, 'sendRetry.maxSends': 0, 'sendRetry.delay': '0s' }
+  it.each([
+    ['en', en, ['no limit', 'as many as fit', 'as the instance suggests']],
+    ['zh', zh, ['不限', '派发时限内不限次数', '由实例的应答决定']],
+  ] as const)('is said in words: %s', (lng, resources, words) => {
+    i18next.addResourceBundle(lng, 'translation', resources)
+    const t = i18next.getFixedT(lng)
+    expect(Object.entries(zeros).map(([path, value]) => settingText(path, value, t))).toEqual(words)
+    expect(settingText('parallelism', 3, t)).toBe('3')
+    expect(settingText('priority', 0, t), 'that is a number').toBe('0')
+  })
+})
+
 describe('ProposalsPage', () => {
   it('shows a new job in words, with its next fires and what is unlike the default', async () => {
     show([proposal])
@@ -101,6 +116,7 @@ describe('ProposalsPage', () => {
     for (const text of ['Revenue at noon', 'report', 'books@shop.example', 'team=books']) expect(card.getByText(text)).toBeTruthy()
     expect(card.getByText('Attempts').nextElementSibling?.textContent).toBe('4 · default: 1')
     expect(card.getByText('Timeout').nextElementSibling?.textContent).toBe('10 m · default: none')
+    expect(card.getByText('At once, at most').nextElementSibling?.textContent).toBe('no limit')
     expect(card.queryByText(/"handler"/), 'no JSON').toBeNull()
     const accept = vi.spyOn(api, 'acceptProposal').mockResolvedValue(undefined as never)
     fireEvent.click(card.getByRole('button', { name: 'Accept, create the job: noon-report' }))

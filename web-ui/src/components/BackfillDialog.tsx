@@ -1,7 +1,7 @@
 // Asking for a backfill: a range on the clocks of the job's zone, and at once
 // what it would do. The server counts; nothing is written before the button.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { App, Form, Input, InputNumber, Modal, Radio } from 'antd'
+import { App, Form, Input, InputNumber, Radio } from 'antd'
 import type { Dayjs } from 'dayjs'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -10,6 +10,7 @@ import { isApiError } from '../api/problem'
 import { queryClient, refreshJobs } from '../api/queries'
 import type { Backfill, BackfillRequest, BackfillScope, Job } from '../api/types'
 import { wallToInstant } from '../lib/time'
+import { Dialog } from './Dialog'
 import { FireList } from './FireList'
 import { useDebounced, useErrorText, useShowError } from './hooks'
 import WallPicker from './WallPicker'
@@ -49,8 +50,7 @@ export default function BackfillDialog({ job, onClose }: { job: Job; onClose: ()
     }
   }
   return (
-    <Modal
-      open
+    <Dialog
       width={640}
       title={t('backfill.createTitle', { name: job.name })}
       okText={count > 0 ? t('backfill.submit', { count }) : t('backfill.submitNone')}
@@ -89,7 +89,7 @@ export default function BackfillDialog({ job, onClose }: { job: Job; onClose: ()
       <div aria-live="polite">
         <PreviewText asked={asked !== undefined} data={preview.data} error={preview.error} zone={zone} />
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

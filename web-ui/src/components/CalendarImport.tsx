@@ -1,13 +1,14 @@
 // Days or windows out of an iCalendar file, pasted or chosen. The server reads
 // it and refuses, with the line, what it does not understand whole.
 import { UploadOutlined } from '@ant-design/icons'
-import { App, Button, Checkbox, Form, Input, Modal, Select } from 'antd'
+import { App, Button, Checkbox, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
 import { queries, queryClient, refreshCalendars } from '../api/queries'
 import type { Calendar, ImportCalendar } from '../api/types'
+import { Dialog } from './Dialog'
 import { useErrorText } from './hooks'
 
 type As = NonNullable<ImportCalendar['as']>
@@ -40,8 +41,7 @@ export default function CalendarImport({ calendar, onClose }: { calendar: Calend
     }
   }
   return (
-    <Modal
-      open
+    <Dialog
       title={t('calendars.importTitle', { name: calendar.name })}
       okText={t('calendars.import')}
       cancelText={t('action.cancel')}
@@ -87,6 +87,6 @@ export default function CalendarImport({ calendar, onClose }: { calendar: Calend
           {t('calendars.importReplace')}
         </Checkbox>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

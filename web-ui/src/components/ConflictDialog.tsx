@@ -1,13 +1,14 @@
 // Two people edited one job: field by field, mine or theirs. Taking over only
 // fills the form on top of the stored revision; nothing is written until the
 // person saves again.
-import { Button, Modal, Radio } from 'antd'
+import { Button, Radio } from 'antd'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Job, JobWrite } from '../api/types'
 import { conflicts, merge, type Choice } from '../lib/diff'
 import { writeOf } from '../lib/jobForm'
 import { settingText } from '../lib/jobWords'
+import { Dialog } from './Dialog'
 import { SettingName } from './FieldDiffTable'
 import { RelativeTime } from './TimeText'
 
@@ -33,8 +34,7 @@ export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props
   }
   const undecided = list.filter((one) => !choices[one.path]).length
   return (
-    <Modal
-      open
+    <Dialog
       width={860}
       title={t('jobs.conflict.title')}
       onCancel={onCancel}
@@ -89,6 +89,6 @@ export function ConflictDialog({ base, mine, current, onApply, onCancel }: Props
           </table>
         </div>
       )}
-    </Modal>
+    </Dialog>
   )
 }

@@ -2,7 +2,7 @@
 // program, see the instance arrive.
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Alert, Button, Form, Input, InputNumber, Modal, Select } from 'antd'
+import { Alert, Button, Form, Input, InputNumber, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -10,6 +10,7 @@ import { queries, queryClient } from '../api/queries'
 import type { ExecutorDetail, JoinToken } from '../api/types'
 import { environmentSnippet, executorAddress, goSnippet } from '../lib/snippet'
 import { CopyBlock } from './CopyButton'
+import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 import { ResourceTable, type Column } from './ResourceTable'
 import { Blank } from './States'
@@ -135,7 +136,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   }
   if (secret) {
     return (
-      <Modal open width={720} title={t('tokens.secretTitle')} onCancel={onClose} footer={<Button onClick={onClose}>{t('action.close')}</Button>}>
+      <Dialog width={720} title={t('tokens.secretTitle')} onCancel={onClose} footer={<Button onClick={onClose}>{t('action.close')}</Button>}>
         <div className="stack">
           <Alert type="warning" showIcon title={t('tokens.secretHelp')} />
           <CopyBlock text={environmentSnippet(secret)} label={t('tokens.title')} />
@@ -144,11 +145,11 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
           <CopyBlock text={goSnippet(executor.name, executorAddress(version?.executorAddresses[0], location.hostname))} label={t('tokens.snippet')} />
           <Arrival executorId={executor.id} before={before} />
         </div>
-      </Modal>
+      </Dialog>
     )
   }
   return (
-    <Modal open title={t('tokens.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+    <Dialog title={t('tokens.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <Form form={form} layout="vertical" initialValues={{ days: 365 }} onFinish={submit}>
         <Form.Item name="name" label={t('tokens.name')}>
           <Input maxLength={64} autoComplete="off" />
@@ -160,7 +161,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
           <InputNumber min={1} precision={0} style={{ width: '100%' }} />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,11 +1,12 @@
 // How many runs of an executor, or of the tenant, go on at once: how full it
 // is, and setting it.
-import { App, Button, Form, InputNumber, Modal } from 'antd'
+import { App, Button, Form, InputNumber } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queryClient } from '../api/queries'
 import type { Limit } from '../api/types'
+import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 
 /** What is limited, and to how many; 0 = no limit. */
@@ -46,13 +47,13 @@ function LimitDialog({ limited, onClose }: { limited: Limited; onClose: () => vo
     }
   }
   return (
-    <Modal open title={t('limits.setTitle', { name })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={() => void submit()} onCancel={onClose}>
+    <Dialog title={t('limits.setTitle', { name })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={() => void submit()} onCancel={onClose}>
       <Form layout="vertical" onFinish={() => void submit()}>
         <Form.Item label={t('limits.max')} htmlFor="limit-max" extra={t('limits.setHelp')}>
-          <InputNumber id="limit-max" autoFocus min={1} max={100_000} precision={0} value={max} onChange={setMax} placeholder={t('limits.none')} style={{ width: '100%' }} />
+          <InputNumber id="limit-max" min={1} max={100_000} precision={0} value={max} onChange={setMax} placeholder={t('limits.none')} style={{ width: '100%' }} />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -17,7 +17,7 @@ export function MenuButton({ button, menu }: MenuButtonProps) {
   if (!asked) return closed
   return (
     <Suspense fallback={closed}>
-      <OpenMenu button={button} menu={menu} />
+      <OpenMenu button={button} menu={menu} asked />
     </Suspense>
   )
 }

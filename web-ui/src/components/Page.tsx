@@ -1,4 +1,5 @@
-import type { ReactNode } from 'react'
+import { useEffect, useRef, type ReactNode } from 'react'
+import { arriveAt } from '../lib/focus'
 import { useDocumentTitle } from './hooks'
 
 interface Props {
@@ -13,13 +14,18 @@ interface Props {
 
 /** One page: its title (also the tab's), what can be done, and its content. */
 export function Page({ title, heading, crumbs, sub, actions, children }: Props) {
+  const head = useRef<HTMLHeadingElement>(null)
   useDocumentTitle(title)
+  // One page may follow another of its kind: the same heading with a new title.
+  useEffect(() => {
+    if (title) arriveAt(head.current)
+  }, [title])
   return (
     <>
       <div className="page-head">
         <div className="grow">
           {crumbs && <div className="crumbs">{crumbs}</div>}
-          <h1>{heading ?? title}</h1>
+          <h1 ref={head} tabIndex={-1}>{heading ?? title}</h1>
           {sub && <div className="muted">{sub}</div>}
         </div>
         {actions && <div className="row">{actions}</div>}

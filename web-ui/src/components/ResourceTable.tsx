@@ -16,6 +16,8 @@ export interface Column<T> {
   /** "title" heads the card on narrow screens; "actions" has no label there. */
   kind?: 'title' | 'actions'
   align?: 'right'
+  /** The rows stand in the order of this column, the greatest first. */
+  sorted?: 'descending'
 }
 
 interface Props<T> {
@@ -56,8 +58,9 @@ export function ResourceTable<T>(props: Props<T>) {
           <thead role="rowgroup">
             <tr role="row">
               {columns.map((column) => (
-                <th key={column.key} role="columnheader" scope="col" className={column.align}>
+                <th key={column.key} role="columnheader" scope="col" className={column.align} aria-sort={column.sorted}>
                   {column.kind === 'actions' ? <span className="sr-only">{column.title}</span> : column.title}
+                  {column.sorted && <span aria-hidden="true"> ↓</span>}
                 </th>
               ))}
             </tr>
@@ -113,9 +116,11 @@ interface PagerProps {
   cursor: string | undefined
   nextCursor: string | null | undefined
   onGo: (cursor: string | undefined) => void
+  /** By what the pages follow each other, where that is not the order of their rows. */
+  note?: string
 }
 
-export function Pager({ cursor, nextCursor, onGo }: PagerProps) {
+export function Pager({ cursor, nextCursor, onGo, note }: PagerProps) {
   const { t } = useTranslation()
   if (!cursor && !nextCursor) return null
   const next = () => {
@@ -125,6 +130,7 @@ export function Pager({ cursor, nextCursor, onGo }: PagerProps) {
   }
   return (
     <div className="pager">
+      {note && <span className="muted small grow">{note}</span>}
       {cursor && <Button onClick={() => onGo(undefined)}>{t('list.first')}</Button>}
       <Button disabled={!cursor || !previousOf.has(cursor)} onClick={() => onGo(previousOf.get(cursor ?? ''))}>
         {t('list.previous')}

@@ -1,12 +1,13 @@
 // Running an ended run again, with its input or another one.
 import { useNavigate } from '@tanstack/react-router'
-import { App, Form, Modal } from 'antd'
+import { App, Form } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
 import { refreshJobs } from '../api/queries'
 import type { RunDetail } from '../api/types'
+import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 import { InputEditor, useHandler } from './InputEditor'
 import { inputText, parseInput, writtenInput } from './JsonEditor'
@@ -42,8 +43,7 @@ export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => v
     }
   }
   return (
-    <Modal
-      open
+    <Dialog
       title={t('runs.detail.retryTitle')}
       okText={t('runs.detail.retry')}
       cancelText={t('action.cancel')}
@@ -54,6 +54,6 @@ export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => v
       <Form layout="vertical" component="div">
         <InputEditor id="retry-input" label={t('jobs.run.input')} schema={handler?.inputSchema} value={text} onChange={setText} refused={refused} />
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -3,7 +3,7 @@
 // resent request creates one run.
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Alert, App, Checkbox, Form, Input, Modal, Select } from 'antd'
+import { Alert, App, Checkbox, Form, Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -13,6 +13,7 @@ import type { Job } from '../api/types'
 import { wireDuration } from '../lib/duration'
 import { randomKey } from '../lib/misc'
 import { loadFlag, saveFlag } from '../lib/prefs'
+import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 import { InputEditor, useHandler } from './InputEditor'
 import { inputText, parseInput, writtenInput } from './JsonEditor'
@@ -65,8 +66,7 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
     }
   }
   return (
-    <Modal
-      open
+    <Dialog
       title={t('jobs.run.title', { name: job.name })}
       okText={t('jobs.run.submit')}
       cancelText={t('action.cancel')}
@@ -96,6 +96,6 @@ export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }
           {t('jobs.run.follow')}
         </Checkbox>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,13 +1,14 @@
 // What agents may do for the tenant: everybody sees it, platform
 // administrators change it.
 import { useQuery } from '@tanstack/react-query'
-import { App, Button, Checkbox, Form, Input, Modal } from 'antd'
+import { App, Button, Checkbox, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, refreshScripts } from '../api/queries'
 import type { ScriptLanguage, ScriptPolicy } from '../api/types'
 import { languageOptions, SCRIPT_LANGUAGES } from '../lib/script'
+import { Dialog } from './Dialog'
 import { useSession, useShowError } from './hooks'
 import { ErrorState } from './States'
 import { RelativeTime } from './TimeText'
@@ -78,7 +79,7 @@ function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () =
     }
   }
   return (
-    <Modal open title={t('scripts.policy')} okText={t('action.save')} cancelText={t('action.cancel')} confirmLoading={busy} onOk={() => form.submit()} onCancel={onClose}>
+    <Dialog title={t('scripts.policy')} okText={t('action.save')} cancelText={t('action.cancel')} confirmLoading={busy} onOk={() => form.submit()} onCancel={onClose}>
       <Form form={form} layout="vertical" initialValues={{ languages: policy.languages, http: policy.http, note: '' }} onFinish={(fields) => void save(fields)}>
         <Form.Item name="languages" label={t('scripts.policyScripts')}>
           <Checkbox.Group options={languageOptions} />
@@ -90,6 +91,6 @@ function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () =
           <Input maxLength={1024} autoComplete="off" />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -9,13 +9,14 @@ import {
   PlayCircleOutlined,
 } from '@ant-design/icons'
 import { useNavigate } from '@tanstack/react-router'
-import { App, Button, Dropdown, Input } from 'antd'
+import { App, Button, Input } from 'antd'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queryClient, refreshJobs } from '../api/queries'
 import type { Job } from '../api/types'
 import { useCan, useShowError } from './hooks'
+import OpenMenu from './OpenMenu'
 
 const RunNowDialog = lazy(() => import('./RunNowDialog').then((module) => ({ default: module.RunNowDialog })))
 
@@ -103,8 +104,8 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
         {compact ? null : toggleText}
       </Button>
       {canEdit && (
-        <Dropdown
-          trigger={['click']}
+        <OpenMenu
+          button={{ type: 'default', size: compact ? 'small' : 'middle', icon: <EllipsisOutlined />, 'aria-label': t('action.more', { name: job.name }) }}
           menu={{
             items: [
               { key: 'edit', icon: <EditOutlined />, label: t('jobs.action.edit') },
@@ -115,9 +116,7 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
               else remove()
             },
           }}
-        >
-          <Button size={compact ? 'small' : 'middle'} icon={<EllipsisOutlined />} aria-label={t('action.more', { name: job.name })} />
-        </Dropdown>
+        />
       )}
       {running && (
         <Suspense fallback={null}>

@@ -91,12 +91,21 @@ export function settingLabel(path: string, t: TFunction): string | undefined {
   return path in LABELS ? t(LABELS[path as keyof typeof LABELS]) : undefined
 }
 
+/** What 0 and "0s" mean where it is neither a number nor "none". */
+const ZERO = {
+  parallelism: 'limits.none',
+  'sendRetry.maxSends': 'jobs.form.maxSendsAny',
+  'sendRetry.delay': 'jobs.form.sendDelayAny',
+} as const
+
 /** A setting's value as a person reads it. */
 export function settingText(path: string, value: unknown, t: TFunction): string {
   if (value === undefined || value === null || value === '') return t('field.none')
   if (typeof value === 'boolean') return t(value ? 'schemaForm.yes' : 'schemaForm.no')
   if (Array.isArray(value)) return value.map((one) => itemText(one)).join(', ') || t('field.none')
   if (path === 'labels') return labelsText(value as Record<string, string>) || t('field.none')
+  const zero = ZERO[path as keyof typeof ZERO]
+  if (zero && (value === 0 || parseDuration(String(value)) === 0)) return t(zero)
   if (typeof value !== 'string') return showValue(value)
   return choiceText(path, value, t) ?? plainText(path, value, t)
 }

@@ -142,6 +142,15 @@ export function runsQuery(search: RunsSearch, now: number): Record<string, strin
   return { ...rest, from: new Date(from).toISOString() }
 }
 
+/**
+ * The runs of a page by fire time. Pages follow each other by when their runs
+ * were written, which is what the server has an index for; a run planned for
+ * later or a backfill's stands elsewhere in that order.
+ */
+export function newestFirst<T extends { fireAt: string }>(page: T[]): T[] {
+  return page.toSorted((a, b) => Date.parse(b.fireAt) - Date.parse(a.fireAt))
+}
+
 /** True when anything beyond the page position narrows the list. */
 export function isFiltered(search: object): boolean {
   return Object.entries(search).some(([key, value]) => key !== 'cursor' && key !== 'sort' && value !== undefined)

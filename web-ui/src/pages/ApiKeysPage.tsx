@@ -1,11 +1,12 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Button, Form, Input, Modal, Select } from 'antd'
+import { Button, Form, Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { ApiKey } from '../api/types'
+import { Dialog } from '../components/Dialog'
 import { useShowError } from '../components/hooks'
 import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
 import { Page } from '../components/Page'
@@ -110,7 +111,7 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
     }
   }
   return (
-    <Modal open title={t('keys.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
+    <Dialog title={t('keys.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
       <Form form={form} layout="vertical" initialValues={{ role: 'operator', days: 365 }} onFinish={submit}>
         <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoFocus />
@@ -133,6 +134,6 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
           <Select options={expiry} />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

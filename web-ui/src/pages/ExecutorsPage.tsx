@@ -1,12 +1,13 @@
 import { AppstoreOutlined, PlusOutlined, TableOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Button, Form, Input, Modal, Segmented } from 'antd'
+import { Button, Form, Input, Segmented } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Executor } from '../api/types'
+import { Dialog } from '../components/Dialog'
 import { useCan, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
@@ -158,7 +159,7 @@ function CreateExecutor({ onClose }: { onClose: () => void }) {
     }
   }
   return (
-    <Modal open title={t('executors.createTitle')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+    <Dialog title={t('executors.createTitle')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <Form form={form} layout="vertical" onFinish={submit}>
         <Form.Item name="name" label={t('executors.name')} extra={t('executors.nameRule')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoFocus />
@@ -167,6 +168,6 @@ function CreateExecutor({ onClose }: { onClose: () => void }) {
           <Input maxLength={500} />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -280,7 +280,7 @@ function JobHow({ job }: { job: Job }) {
         )}
         <Fact label={t('jobs.form.blocking')}>
           {t(`jobs.form.blocking_${job.blocking}`)}
-          {job.blocking === 'parallel' && job.parallelism > 0 && <span className="muted"> (≤ {job.parallelism})</span>}
+          {job.blocking === 'parallel' && <span className="muted"> ({job.parallelism > 0 ? `≤ ${job.parallelism}` : t('limits.none')})</span>}
         </Fact>
         {job.sharding && (
           <Fact label={t('jobs.form.sharding')}>

@@ -14,7 +14,7 @@ import { RunStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
 import { reasonText } from '../lib/why'
-import { CAUSES, isFiltered, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
+import { CAUSES, isFiltered, newestFirst, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
 
 const RangePicker = lazy(() => import('../components/RangePicker'))
 
@@ -132,12 +132,14 @@ export function RunTable({ search, onChange, jobId }: Controlled) {
   const query = runsQuery(search, now)
   const runs = useQuery(queries.runs({ ...query, ...(jobId ? { jobId } : {}) }))
   const columns = useRunColumns(!jobId)
+  const items = runs.data?.items
+  const rows = useMemo(() => items && newestFirst(items), [items])
   return (
     <div className="card flush">
       <ResourceTable
         label={t('runs.list.title')}
         columns={columns}
-        rows={runs.data?.items}
+        rows={rows}
         rowKey={(run) => run.id}
         error={runs.error}
         onRetry={() => void runs.refetch()}
@@ -150,7 +152,7 @@ export function RunTable({ search, onChange, jobId }: Controlled) {
             help={jobId ? t('jobs.detail.noRunsHelp') : t('runs.list.emptyHelp')}
           />
         }
-        pager={<Pager cursor={search.cursor} nextCursor={runs.data?.nextCursor} onGo={(cursor) => onChange({ ...search, cursor })} />}
+        pager={<Pager cursor={search.cursor} nextCursor={runs.data?.nextCursor} onGo={(cursor) => onChange({ ...search, cursor })} note={(jobId ?? search.jobId) ? undefined : t('runs.list.pageOrder')} />}
       />
     </div>
   )
@@ -180,7 +182,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
           </Link>
         ),
       },
-      { key: 'fire', title: t('runs.list.fireAt'), render: (run) => <RelativeTime at={run.fireAt} /> },
+      { key: 'fire', title: t('runs.list.fireAt'), sorted: 'descending', render: (run) => <RelativeTime at={run.fireAt} /> },
       { key: 'cause', title: t('runs.list.cause'), render: (run) => t(`runs.cause.${run.cause}`) },
       { key: 'late', title: t('runs.list.lateness'), align: 'right', render: (run) => <DurationText ms={run.latenessMs} /> },
       { key: 'took', title: t('runs.list.duration'), align: 'right', render: (run) => <RunDuration run={run} /> },
@@ -197,11 +199,14 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
       {
         key: 'why',
         title: t('field.reason'),
-        render: (run) => (
-          <span className="muted clip" style={{ maxWidth: 260 }} title={run.error || run.message || undefined}>
-            {reasonText(run, t) || run.message || run.error}
-          </span>
-        ),
+        render: (run) => {
+          const why = reasonText(run, t) || run.message || run.error
+          return why ? (
+            <span className="muted clip" style={{ maxWidth: 260 }} title={run.error || run.message || undefined}>
+              {why}
+            </span>
+          ) : null
+        },
       },
     ]
     return columns.filter((column) => column !== false)

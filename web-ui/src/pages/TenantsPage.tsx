@@ -1,11 +1,12 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { App, Button, Form, Input, Modal } from 'antd'
+import { App, Button, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Tenant } from '../api/types'
+import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
@@ -97,12 +98,12 @@ function CreateTenant({ onClose }: { onClose: () => void }) {
     }
   }
   return (
-    <Modal open title={t('tenants.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+    <Dialog title={t('tenants.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <Form form={form} layout="vertical" onFinish={submit}>
         <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoFocus />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

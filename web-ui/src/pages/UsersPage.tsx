@@ -1,11 +1,12 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { App, Button, Form, Input, Modal } from 'antd'
+import { App, Button, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Role, User } from '../api/types'
+import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
@@ -171,10 +172,10 @@ function CreateUser({ onClose }: { onClose: (made?: Shown) => void }) {
     }
   }
   return (
-    <Modal open title={t('users.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
+    <Dialog title={t('users.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
       <Form form={form} layout="vertical" initialValues={{ role: 'viewer' }} onFinish={submit}>
         <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} autoFocus />
+          <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} />
         </Form.Item>
         <Form.Item name="role" label={t('field.role')}>
           <RoleSelect />
@@ -183,6 +184,6 @@ function CreateUser({ onClose }: { onClose: (made?: Shown) => void }) {
           <Input.Password autoComplete="new-password" />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -79,6 +79,7 @@ export const runs = {
     from: 'From',
     to: 'To',
     fireAt: 'Fire time',
+    pageOrder: 'Each page by fire time; the pages by when their runs were written.',
     lateness: 'Lateness',
     duration: 'Duration',
     attempt: 'Attempt',

@@ -81,6 +81,7 @@ export const runs: typeof en = {
     from: '从',
     to: '到',
     fireAt: '触发时间',
+    pageOrder: '页内按触发时间排序；各页按执行记录写入的先后排列。',
     lateness: '延迟',
     duration: '耗时',
     attempt: '尝试',

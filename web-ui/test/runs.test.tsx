@@ -1,0 +1,66 @@
+// @vitest-environment jsdom
+import { QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, render, screen } from '@testing-library/react'
+import { App } from 'antd'
+import i18next from 'i18next'
+import type { ReactNode } from 'react'
+import { I18nextProvider, initReactI18next } from 'react-i18next'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { api } from '../src/api/endpoints'
+import { queryClient } from '../src/api/queries'
+import type { Run } from '../src/api/types'
+import { en } from '../src/i18n/en'
+import { RunTable } from '../src/pages/RunsPage'
+
+vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))
+
+beforeAll(async () => {
+  vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))
+  await i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en } }, interpolation: { escapeValue: false } })
+})
+beforeEach(() => queryClient.clear())
+afterEach(() => {
+  cleanup()
+  vi.restoreAllMocks()
+})
+
+const run = (id: string, fireAt: string) => ({
+  id, jobId: id, jobName: `job-${id}`, state: 'succeeded', fireAt, cause: 'schedule', latenessMs: 1, durationMs: 1, attempt: 1, maxAttempts: 1, executor: { id: '1', name: 'x' },
+}) as unknown as Run
+
+function show(search: { jobId?: string }, items: Run[], nextCursor: string | null) {
+  vi.spyOn(api, 'runs').mockResolvedValue({ items, nextCursor } as never)
+  render(
+    <QueryClientProvider client={queryClient}>
+      <I18nextProvider i18n={i18next}>
+        <App>
+          <RunTable search={search} onChange={() => {}} />
+        </App>
+      </I18nextProvider>
+    </QueryClientProvider>,
+  )
+}
+
+describe('RunTable', () => {
+  const written = [run('4', '2026-11-22T10:00:00.000Z'), run('3', '2020-01-01T00:00:00.000Z'), run('2', '2026-11-22T11:00:00.000Z'), run('1', '2026-11-22T10:00:00Z')]
+
+  it('shows a page by fire time, newest first, equal times as the server has them, and says so', async () => {
+    show({}, written, 'next')
+    await screen.findByText('job-1')
+    const rows = screen.getAllByRole('row').slice(1)
+    expect(rows.map((row) => /job-\d/.exec(row.textContent ?? '')?.[0])).toEqual(['job-2', 'job-4', 'job-1', 'job-3'])
+    expect(screen.getByRole('columnheader', { name: 'Fire time' }).getAttribute('aria-sort')).toBe('descending')
+    expect(screen.getByText('Each page by fire time; the pages by when their runs were written.')).toBeTruthy()
+  })
+
+  it('says nothing of pages where there is one, and of one job, whose pages go by fire time too', async () => {
+    show({}, written, null)
+    await screen.findByText('job-1')
+    expect(screen.queryByText(/Each page by fire time/)).toBeNull()
+    cleanup()
+    queryClient.clear()
+    show({ jobId: '1' }, written, 'next')
+    await screen.findByText('job-1')
+    expect(screen.queryByText(/Each page by fire time/)).toBeNull()
+  })
+})
