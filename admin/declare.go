@@ -228,8 +228,10 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond
 	spec.Misfire.MaxRuns = int(decl.MisfireMaxRuns)
 	spec.Sharding = declaredSharding(decl.Sharding)
-	declaredSchedule(&spec.Schedule, decl, d.now())
-	var err error
+	err := declaredSchedule(&spec.Schedule, decl, d.now())
+	if err != nil {
+		return spec, err
+	}
 	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
 		return spec, err
 	}
@@ -240,9 +242,9 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		return spec, domain.Invalid("job.handler", "handlers of agents take no jobs that are declared in code")
 	}
 	if err := domain.CheckSpec(&spec); err != nil {
-		return spec, err
+		return spec, declarationFault(err)
 	}
-	return spec, d.check(spec.Schedule)
+	return spec, declarationFault(d.check(spec.Schedule))
 }
 
 // declaredRouting reads which instances get the runs, and how often they are sent.

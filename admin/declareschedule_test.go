@@ -39,7 +39,7 @@ func TestDeclaredSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := domain.ScheduleSpec{Kind: domain.ScheduleNone}
-			declaredSchedule(&got, c.decl, now)
+			require.NoError(t, declaredSchedule(&got, c.decl, now))
 			require.Equal(t, c.want, got)
 			require.NoError(t, checkSchedule(got))
 		})
