@@ -210,10 +210,7 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Misfire:  domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
 		Routing:  domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
 		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))), Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
-		Retry: domain.Retry{
-			MaxAttempts: max(1, int(decl.MaxAttempts)), Backoff: 1,
-			Delay: time.Duration(decl.RetryDelayMs) * time.Millisecond,
-		},
+		Retry:   declaredRetry(decl),
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
 		OnLost:  domain.OnLostAuto,
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
@@ -245,6 +242,15 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		return spec, declarationFault(err)
 	}
 	return spec, declarationFault(d.check(spec.Schedule))
+}
+
+func declaredRetry(decl *proto.JobDeclaration) domain.Retry {
+	out := domain.DefaultRetry
+	out.MaxAttempts = max(1, int(decl.MaxAttempts))
+	if decl.RetryDelayMs != 0 {
+		out.Delay = time.Duration(decl.RetryDelayMs) * time.Millisecond
+	}
+	return out.Bound()
 }
 
 // declaredRouting reads which instances get the runs, and how often they are sent.

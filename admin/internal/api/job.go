@@ -160,14 +160,8 @@ type Revision struct {
 	Spec      JobSpec `json:"spec"`
 }
 
-// maxRetryDelay is what Retry.MaxDelay 0 means.
-const defaultMaxDelay = time.Hour
-
 func specOf(s *domain.JobSpec) JobSpec {
-	maxDelay, dispatch := s.Retry.MaxDelay, s.DispatchTimeout
-	if maxDelay <= 0 {
-		maxDelay = defaultMaxDelay
-	}
+	dispatch := s.DispatchTimeout
 	if dispatch <= 0 {
 		dispatch = domain.DefaultDispatchTimeout
 	}
@@ -180,7 +174,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 		Blocking:  string(s.Blocking), Parallelism: s.Parallelism,
 		Retry: Retry{
 			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: domain.DurationText(s.Retry.Delay),
-			Backoff: max(1, s.Retry.Backoff), MaxDelay: domain.DurationText(maxDelay),
+			Backoff: max(1, s.Retry.Backoff), MaxDelay: domain.DurationText(s.Retry.Longest()),
 		},
 		Timeout: domain.DurationText(s.Timeout), DispatchTimeout: domain.DurationText(dispatch),
 		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
