@@ -47,7 +47,8 @@ func (r *reader) scheduleFault(location string, f *schedule.FieldError) {
 
 // textOf says the schedule in words, in both languages of the UI.
 func textOf(s *schedule.Schedule) Bilingual {
-	return Bilingual{En: s.Explain("en"), Zh: s.Explain("zh")}
+	en, zh := s.Texts()
+	return Bilingual{En: en, Zh: zh}
 }
 
 // warningsOf lists what is odd about a cron expression.
