@@ -21,8 +21,9 @@ const (
 	// what an instance began right after such a heartbeat is given up.
 	longestRest = 20 * time.Second
 	// restSlot is the grain of the moments at which instances are asked to
-	// beat: those of one slot wake a sleeping node once.
-	restSlot = 100 * time.Millisecond
+	// beat: those of one slot wake a sleeping node once. They are written down
+	// as often (renewEvery).
+	restSlot = 500 * time.Millisecond
 	// restLate is how much later than told a heartbeat may come: its
 	// acknowledgement may have waited for the database.
 	restLate = 2 * time.Second
