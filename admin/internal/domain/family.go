@@ -162,8 +162,12 @@ func (e *Execution) instanceGone(now, leaseUntil time.Time, p Policy) (ended boo
 		e.Bound = 0
 		return false, Effects{}, nil
 	}
-	fx, err = e.Miss(now, ReasonInstanceGone, "the instance that the shard was for has gone")
+	fx, err = e.missGone(now)
 	return true, fx, err
+}
+
+func (e *Execution) missGone(now time.Time) (Effects, error) {
+	return e.Miss(now, ReasonInstanceGone, "the instance that the shard was for has gone")
 }
 
 // retryOnlyThere reports whether a retry can run on the instance of the attempt

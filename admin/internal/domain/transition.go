@@ -249,7 +249,7 @@ func (e *Execution) Wake(now time.Time, patience time.Duration) error {
 }
 
 // Lose ends an attempt whose instance went silent or died (arrow 8): lost, or
-// a retry when the job allows to repeat an unknown outcome, and not only there.
+// a retry when the job allows to repeat an unknown outcome and another instance may.
 func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy) (Effects, error) {
 	if e.State == Cancelling {
 		e.FinishedAt = now
@@ -259,8 +259,14 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 		return Effects{}, e.illegal("declare it lost")
 	}
 	e.FinishedAt = now
-	if p.RetryLost && e.Attempt < e.MaxAttempts && !e.retryOnlyThere(p) {
-		return e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p), nil
+	if p.RetryLost && e.Attempt < e.MaxAttempts {
+		fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p)
+		if e.retryOnlyThere(p) {
+			over, err := e.missGone(now)
+			over.Archive, over.ReleaseSlot = fx.Archive, fx.ReleaseSlot
+			return over, err
+		}
+		return fx, nil
 	}
 	return e.end(now, Lost, reason, message), nil
 }
