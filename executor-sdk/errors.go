@@ -18,7 +18,11 @@ var (
 	// ErrLeaseLost: no admin node was heard for so long that the run may be
 	// given to somebody else. Stop all effects at once.
 	ErrLeaseLost = runner.ErrLeaseLost
-	// ErrStopping: the process stops and DrainTimeout has passed.
+	// ErrStopping: the process stops and DrainTimeout has passed. A handler that
+	// returns this cause, ctx.Err() or an error that wraps one of them uses up
+	// no attempt where the run may be repeated (an idempotent handler, or a job
+	// with onLost retry): it goes on in another process at once. Other errors
+	// count as ever.
 	ErrStopping = runner.ErrStopping
 )
 

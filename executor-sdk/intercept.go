@@ -70,8 +70,8 @@ func (e *PanicError) Unwrap() error {
 // Kind is what an attempt's end means to the admin.
 type Kind string
 
-// The kinds. An attempt that was killed or timed out is told by the cause of
-// its context: KindOf only knows the error.
+// The kinds. An attempt that was killed, timed out or was interrupted by the
+// process's stop is told by the cause of its context: KindOf only knows the error.
 const (
 	KindSucceeded Kind = "succeeded"
 	KindRetryable Kind = runner.KindRetryable // failed; another attempt may succeed
@@ -117,7 +117,7 @@ func asReturn(output []byte, err error) runner.Return {
 	if err == nil {
 		return runner.Return{Output: output}
 	}
-	back := runner.Return{Error: err.Error()}
+	back := runner.Return{Error: err.Error(), Interrupted: errors.Is(err, context.Canceled) || errors.Is(err, ErrStopping)}
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		back.Stack = p.Stack
 	}

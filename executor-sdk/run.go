@@ -14,8 +14,8 @@ const flushTimeout = 5 * time.Second
 
 // Run connects to the admin nodes and runs handlers until ctx ends. Then it
 // drains: it takes nothing new, lets running handlers finish for DrainTimeout,
-// cancels the rest with ErrStopping, waits KillGrace for them, hands results
-// and logs over, and returns nil. It waits for nothing longer than that.
+// cancels the rest with ErrStopping (what that costs is told there), waits
+// KillGrace for them, hands results and logs over, and returns nil. It waits for nothing longer than that.
 //
 // Values of ctx reach the handlers; its end and its deadline do not.
 //

@@ -317,6 +317,7 @@ func TestStopGivesUpOnAHandlerThatIgnoresIt(t *testing.T) {
 	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 1 })
 	require.NoError(t, a.stop(), "before the handler is released")
 	require.True(t, admin.Seen().Results[0].GetStillRunning())
+	require.Equal(t, "FAILED stopping", brief(admin.Seen().Results[0]))
 	require.Contains(t, a.log.String(), "handlers=1")
 	close(release)
 	<-returned
@@ -334,10 +335,18 @@ func TestDrainLetsHandlersFinishAndCancelsTheRest(t *testing.T) {
 			}
 			return errors.New("half done")
 		})
+		executor.HandleFunc(ex, "gives-up", func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("copy the shops: %w", ctx.Err())
+		})
+		executor.HandleFunc(ex, "says-why", func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
 	}, func(c *executor.Config) { c.DrainTimeout = 300 * time.Millisecond })
 	s := session(t, admin, 1)
-	require.NoError(t, s.Offer(offer(1, "finishes"), offer(2, "stays")))
-	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 2 })
+	require.NoError(t, s.Offer(offer(1, "finishes"), offer(2, "stays"), offer(3, "gives-up"), offer(4, "says-why")))
+	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 4 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- a.stop() }()
 	seen := saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Drains) == 1 })
@@ -348,6 +357,10 @@ func TestDrainLetsHandlersFinishAndCancelsTheRest(t *testing.T) {
 	require.Equal(t, "SUCCEEDED", brief(resultOf(seen, 1)))
 	require.Equal(t, "FAILED retryable", brief(resultOf(seen, 2)))
 	require.Equal(t, "executor is stopping: half done", resultOf(seen, 2).GetError())
+	for id, text := range map[int64]string{3: "executor is stopping: copy the shops: context canceled", 4: "executor is stopping"} {
+		require.Equal(t, "FAILED stopping", brief(resultOf(seen, id)))
+		require.Equal(t, text, resultOf(seen, id).GetError())
+	}
 	require.True(t, seen.Heartbeats[len(seen.Heartbeats)-1].GetDraining())
 }
 

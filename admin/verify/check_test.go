@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +26,40 @@ func TestAHealthyWorldIsClean(t *testing.T) {
 		require.Equal(t, r.Expected, r.Accounted)
 		require.Greater(t, r.Expected, 1000)
 		require.Greater(t, r.Repeats, 0)
+	}
+}
+
+// An attempt that the stop of its process interrupted does not count, where
+// lost ones may be repeated.
+func TestAnInterruptedAttemptDoesNotCount(t *testing.T) {
+	history := func(job string, stopped bool, attempts int) *verify.Report {
+		h := newWorld(1)
+		i := slices.IndexFunc(h.Rows, func(r verify.Row) bool { return r.Job == job && r.State == "succeeded" && r.Attempt == 1 })
+		row := &h.Rows[i]
+		last := slices.IndexFunc(h.Runs, func(r verify.Run) bool { return r.Key == row.Key })
+		row.Fence, row.Attempt = int64(attempts), attempts
+		begin := h.Runs[last].Start
+		for n := range attempts - 1 {
+			r := h.Runs[last]
+			r.Start = begin + verify.Span(time.Duration(n)*10*time.Millisecond)
+			r.Fence, r.Attempt, r.End, r.Cancelled, r.Failed = int64(n+1), n+1, r.Start+1000, true, true
+			r.Stopped = stopped && n == 0
+			h.Runs = append(h.Runs, r)
+		}
+		r := &h.Runs[last]
+		r.Fence, r.Attempt = row.Fence, row.Attempt
+		r.Start, r.End = r.Start+verify.Span(time.Second), r.End+verify.Span(time.Second)
+		row.StartedAt, row.FinishedAt = row.StartedAt+verify.Span(time.Second), row.FinishedAt+verify.Span(time.Second)
+		return check(t, h)
+	}
+	require.Empty(t, history("idempotent", true, 4).Examples, "3 are allowed, and one was interrupted")
+	for name, r := range map[string]*verify.Report{
+		"none was interrupted":        history("idempotent", false, 4),
+		"one was, and two too many":   history("idempotent", true, 5),
+		"this job must not repeat it": history("failing", true, 3),
+	} {
+		require.Len(t, r.Examples, 1, name)
+		require.Equal(t, verify.Double, r.Examples[0].Kind, name)
 	}
 }
 

@@ -193,6 +193,7 @@ func (c *checker) judgeTime(j *job, t *target, r *Run) {
 // fence growing, no repetition of what must not be repeated.
 func (c *checker) judgeAttempts(j *job, runs []int) {
 	last := map[string]int{}
+	free := map[string]int{} // attempts of the key that do not count
 	for _, i := range runs {
 		r := &c.runs[i]
 		before, seen := last[r.Key]
@@ -201,6 +202,9 @@ func (c *checker) judgeAttempts(j *job, runs []int) {
 			continue
 		}
 		b := &c.runs[before]
+		if b.Stopped && j.retriesLost(b.FireAt) {
+			free[r.Key]++
+		}
 		switch {
 		case r.Fence == b.Fence:
 			c.find(Double, j.id, r.Key, r.Start, "fence %d started a second time, %s after the first", r.Fence, (r.Start - b.Start).Duration())
@@ -210,7 +214,7 @@ func (c *checker) judgeAttempts(j *job, runs []int) {
 		case r.Attempt <= b.Attempt:
 			c.find(Double, j.id, r.Key, r.Start, "attempt %d started a second time, under fence %d after %d", r.Attempt, r.Fence, b.Fence)
 			j.extra++
-		case r.Attempt > j.maxAttempts(r.FireAt):
+		case r.Attempt > j.maxAttempts(r.FireAt)+free[r.Key]:
 			c.find(Double, j.id, r.Key, r.Start, "attempt %d of a job that allows %d", r.Attempt, j.maxAttempts(r.FireAt))
 		default:
 			c.judgeRepeat(j, b, r)

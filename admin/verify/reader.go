@@ -313,7 +313,8 @@ func (r *Reader) join(run Run) {
 	id := runID{run.Key, run.Boot, run.Fence, run.Shard, run.Start}
 	if open := r.open[id]; run.End != 0 && len(open) > 0 {
 		i := open[len(open)-1]
-		r.h.Runs[i].End, r.h.Runs[i].Cancelled, r.h.Runs[i].Failed = run.End, run.Cancelled, run.Failed
+		o := &r.h.Runs[i]
+		o.End, o.Cancelled, o.Failed, o.Stopped = run.End, run.Cancelled, run.Failed, run.Stopped
 		if len(open) == 1 {
 			delete(r.open, id)
 		} else {

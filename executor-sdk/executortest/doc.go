@@ -28,7 +28,7 @@
 //
 // It does what an admin does for one application: it fires declared jobs by their
 // schedules, queues runs by their blocking strategy, grants, times out, retries, snoozes,
-// stores steps, runs callbacks, and spreads fires over shards with their hooks (Run.Shards).
+// stores steps, hands over what an executor that stops has interrupted (StopOne), runs callbacks, and spreads fires over shards with their hooks (Run.Shards).
 // It keeps its state in memory.
 //
 // Schedules fire as with the admin: all dialects of cron with L, W, # and years, zones and

@@ -105,14 +105,36 @@ func (a *Admin) Stop() {
 		}
 	}
 	for _, i := range all {
-		if i.done == nil {
-			continue
-		}
-		if err := <-i.done; err != nil {
-			a.t.Error(err)
-		}
-		i.done <- nil // Stop may be called again
+		i.stopped()
 	}
+}
+
+// StopOne stops one executor as a SIGTERM does when an application is rolled
+// out, and returns when it has stopped: it drains, and what it interrupts goes
+// on with the others, if it may.
+func (a *Admin) StopOne(ex *executor.Executor) {
+	a.mu.Lock()
+	all := append([]*instance(nil), a.instances...)
+	a.mu.Unlock()
+	for _, i := range all {
+		if i.ex == ex && i.cancel != nil {
+			i.cancel()
+			i.stopped()
+			return
+		}
+	}
+	a.t.Fatal("executortest: StopOne: this executor was not started here")
+}
+
+// stopped waits until it has stopped.
+func (i *instance) stopped() {
+	if i.done == nil {
+		return
+	}
+	if err := <-i.done; err != nil {
+		i.admin.t.Error(err)
+	}
+	i.done <- nil // it may be asked again
 }
 
 // Call runs a job, or a handler, with input and returns when the run has

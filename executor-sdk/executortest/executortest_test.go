@@ -337,6 +337,42 @@ func TestStoppingLetsHandlersFinish(t *testing.T) {
 	})
 }
 
+// Beyond its time for draining, an executor interrupts what runs. That costs a
+// run that may be repeated no attempt; any other fails.
+func TestStoppingOneExecutorHandsItsRunsOver(t *testing.T) {
+	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+		var all []*executor.Executor
+		var seen []string // which executor and attempt
+		for n := range 2 {
+			ex := admin.Executor(func(c *executor.Config) { c.DrainTimeout = time.Minute })
+			work := func(ctx context.Context) error {
+				seen = append(seen, fmt.Sprint(n, " ", executor.TaskFrom(ctx).Attempt))
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(10 * time.Minute):
+					return nil
+				}
+			}
+			executor.HandleFunc(ex, "safe", work, executor.Idempotent())
+			executor.HandleFunc(ex, "once", work)
+			all = append(all, ex)
+		}
+		run := admin.Begin("safe", nil)
+		admin.Wait()
+		admin.StopOne(all[0])
+		require.Equal(t, executortest.Succeeded, run.Wait().State())
+		require.Equal(t, 2, run.Attempts())
+		require.Equal(t, []string{"0 1", "1 2"}, seen)
+
+		once := admin.Begin("once", nil)
+		admin.Wait()
+		admin.StopOne(all[1])
+		require.Equal(t, executortest.Failed, once.Wait().State())
+		require.Equal(t, "stopping", once.ErrKind())
+	})
+}
+
 func TestCancel(t *testing.T) {
 	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
 		ex := admin.Executor()

@@ -226,7 +226,7 @@ func (i *instance) offer(r *Run) {
 	r.attempt++
 	i.deliver(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{Offers: &proto.OfferBatch{Offers: []*proto.Offer{{
 		ExecutionId: r.id, Fence: r.fence, JobId: 1, JobName: r.job.name, Handler: r.job.handler,
-		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: d.GetMaxAttempts(), Input: r.input,
+		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: d.GetMaxAttempts() + int32(r.uncounted), Input: r.input,
 		TimeoutMs: d.GetTimeoutMs(), Granted: r.oneStep, Cause: r.cause, RequestedBy: r.who, TenantId: 1,
 		Part: r.part, ParentId: r.parentID(), ShardIndex: int32(r.index), ShardTotal: int32(r.total),
 	}}}}})
@@ -249,7 +249,7 @@ func (r *Run) finish(result *proto.Result) {
 	if ms := result.GetRetryAfterMs(); ms > 0 {
 		wait = time.Duration(ms) * time.Millisecond
 	}
-	left := r.attempt < int(r.job.decl.GetMaxAttempts())
+	left := r.attempt < int(r.job.decl.GetMaxAttempts())+r.uncounted
 	switch kind := result.GetErrorKind(); {
 	case result.GetOutcome() == proto.Outcome_OUTCOME_SUCCEEDED:
 		r.end(Succeeded)
@@ -261,6 +261,9 @@ func (r *Run) finish(result *proto.Result) {
 	case kind == string(executor.KindSnoozed):
 		r.attempt--
 		r.again(wait)
+	case kind == "stopping" && r.oneStep && !result.GetStillRunning():
+		r.uncounted++
+		r.again(time.Duration(result.GetRetryAfterMs()) * time.Millisecond)
 	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != string(executor.KindOutputTooLarge):
 		r.again(wait)
 	case result.GetOutcome() == proto.Outcome_OUTCOME_TIMED_OUT:

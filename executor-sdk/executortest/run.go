@@ -73,6 +73,7 @@ type Run struct {
 	state     State
 	fence     int64
 	attempt   int
+	uncounted int // attempts that were interrupted by the stop of their executor
 	oneStep   bool
 	notBefore time.Time
 	instance  *instance
@@ -143,7 +144,8 @@ func (r *Run) State() State {
 // FireTime is the instant that the run was planned for.
 func (r *Run) FireTime() time.Time { return r.fireAt }
 
-// Attempts is how many attempts were made, snoozed ones included.
+// Attempts is how many attempts were made, those included that do not count:
+// snoozed ones, and those that the stop of their executor interrupted.
 func (r *Run) Attempts() int {
 	r.admin.mu.Lock()
 	defer r.admin.mu.Unlock()

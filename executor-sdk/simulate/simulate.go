@@ -36,8 +36,12 @@ type (
 	Entry = journal.Entry
 )
 
-// KindRetryable is the Return.Kind of a handler that failed.
-const KindRetryable = runner.KindRetryable
+// KindRetryable is the Return.Kind of a handler that failed; KindStopping is what
+// becomes of it when the stop of the process interrupted the handler.
+const (
+	KindRetryable = runner.KindRetryable
+	KindStopping  = runner.KindStopping
+)
 
 // Done is the Kind of a Record with a result.
 const Done = journal.Done

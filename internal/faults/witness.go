@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -175,6 +176,7 @@ func (w *witnessed) record(ctx context.Context, do func() (cancelled bool)) erro
 	}
 	run.Cancelled = do()
 	run.Failed = run.Cancelled // it returns its cause
+	run.Stopped = run.Cancelled && errors.Is(context.Cause(ctx), executor.ErrStopping)
 	run.End = verify.At(time.Now())
 	if err := w.out.Append(run); err != nil {
 		return err

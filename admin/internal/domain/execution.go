@@ -99,7 +99,8 @@ const (
 	ReasonSendFailed     Reason = "send_failed" // sent as often as the job allows, and no instance took it
 	ReasonLeaseExpired   Reason = "lease_expired"
 	ReasonProcessDied    Reason = "process_died"
-	ReasonRollback       Reason = "db_rollback" // its end was lost with what the database had committed after it
+	ReasonStopped        Reason = "executor_stopped" // its process stopped, and the handler did not get done before that
+	ReasonRollback       Reason = "db_rollback"      // its end was lost with what the database had committed after it
 	ReasonKilled         Reason = "killed"
 	ReasonTimeout        Reason = "timeout"
 	ReasonCancelForced   Reason = "cancel_forced" // the handler did not answer the cancel
@@ -150,8 +151,9 @@ type Execution struct {
 
 	// Fence counts offers and only grows; writes with an older one are refused.
 	Fence int64
-	// Attempt is the number of the current attempt, 0 before the first grant;
-	// MaxAttempts is copied from the revision.
+	// Attempt is the number of the current attempt, 0 before the first grant.
+	// MaxAttempts is copied from the revision, and grows by one with each attempt
+	// that does not count because its process stopped.
 	Attempt     int
 	MaxAttempts int
 	// NotBefore is the earliest instant of the next offer.

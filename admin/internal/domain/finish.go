@@ -87,6 +87,8 @@ func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
 		return e.end(now, Cancelled, ReasonHandlerCancel, r.Error)
 	case r.Outcome == OutcomeFailed && r.ErrorKind == kindSnoozed && !r.StillRunning:
 		return e.snooze(now, r, p)
+	case r.Outcome == OutcomeFailed && r.ErrorKind == kindStopping && !r.StillRunning:
+		return e.interrupted(now, r, p)
 	}
 	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p)
 }
@@ -95,9 +97,11 @@ func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
 const (
 	kindCancelled = "cancelled"
 	kindSnoozed   = "snoozed"
+	kindStopping  = "stopping"
 )
 
-// minSnooze keeps a handler from running in circles.
+// minSnooze keeps a handler from running in circles: it starts once in that
+// time at most.
 const minSnooze = time.Second
 
 // snooze offers the run again later, without counting the attempt. The archive
@@ -109,6 +113,33 @@ func (e *Execution) snooze(now time.Time, r Report, p Policy) Effects {
 	fx := e.retry(now, Cancelled, ReasonSnoozed, r.Error, max(r.RetryAfter, minSnooze), p)
 	e.Attempt--
 	return fx
+}
+
+// interrupted follows an attempt whose handler gave up because its process
+// stops: nobody has failed, and its outcome is as unclear as that of a lost one.
+// Where that may be repeated, the run goes on elsewhere at once, and may make
+// one attempt more: the one that was interrupted keeps its number and does not
+// count. Elsewhere it is a failure, which counts, so that nothing starts more
+// often than its owner allows.
+func (e *Execution) interrupted(now time.Time, r Report, p Policy) Effects {
+	switch {
+	case e.State == Cancelling:
+		return e.end(now, Cancelled, e.Reason, e.Message)
+	case p.RetryLost && !e.mustEnd():
+		e.MaxAttempts++
+		delay := max(r.RetryAfter, minSnooze-now.Sub(e.GrantedAt), 0)
+		return e.retry(now, Cancelled, ReasonStopped, r.Error, delay, p)
+	case e.Attempt >= e.MaxAttempts && !p.RetryLost:
+		r.Error += "; the job does not allow to repeat what had begun (onLost)"
+	}
+	return e.endOrRetry(now, Failed, ReasonStopped, r, p)
+}
+
+// mustEnd reports whether no further attempt may follow: somebody wants the run
+// to stop, or it is a part that was lost and is told late: its parent counts on
+// its end.
+func (e *Execution) mustEnd() bool {
+	return e.State == Cancelling || e.State == Lost && e.IsPart()
 }
 
 // reported tells whether an executor's report of the current attempt was
@@ -147,6 +178,8 @@ func failureReason(kind string) Reason {
 		return ReasonBadInput
 	case "unknown_handler":
 		return ReasonUnknownHandler
+	case kindStopping:
+		return ReasonStopped
 	default:
 		return ReasonHandlerFailed
 	}
@@ -162,9 +195,7 @@ func retryable(kind string) bool {
 }
 
 func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report, p Policy) Effects {
-	// A shard that was lost is told late: its parent counts on its end.
-	over := e.State == Cancelling || e.State == Lost && e.IsPart()
-	if over || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
+	if e.mustEnd() || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
 		return e.end(now, end, reason, r.Error)
 	}
 	delay := p.Retry.DelayAfter(e.Attempt)

@@ -24,6 +24,7 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonLeaseExpired:   {"its instance went silent and its lease ran out", "所在实例失去联系且租约到期"},
 	domain.ReasonRollback:       {"the database was put back to an earlier state, and the end of the attempt was lost with that", "数据库被还原到较早的状态，该次尝试的结束记录随之丢失"},
 	domain.ReasonProcessDied:    {"the process of its instance died", "所在实例的进程已退出"},
+	domain.ReasonStopped:        {"the process of its instance stopped before the handler was done", "所在实例的进程在处理器完成之前停止"},
 	domain.ReasonKilled:         {"somebody cancelled it", "被人为取消"},
 	domain.ReasonTimeout:        {"it ran longer than the job's timeout", "运行时间超过任务的超时设置"},
 	domain.ReasonCancelForced:   {"the handler did not answer the cancel, and the wait for it was over", "处理器未响应取消请求，等待期已过"},

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -43,11 +44,13 @@ const (
 	faultEdit      = "edit"      // somebody edits a job
 	faultDelete    = "delete"    // somebody deletes a job
 	faultLimit     = "limit"     // somebody sets a limit
+	faultStop      = "stop"      // an executor is asked to stop
 )
 
 var faultKinds = []string{
 	faultDelay, faultDrop, faultDuplicate, faultReorder, faultReset, faultCut, faultCommit, faultTx, faultSlow, faultDown,
 	faultClock, faultNode, faultFreeze, faultExecutor, faultJournal, faultHandler, faultCancel, faultPause, faultEdit, faultDelete, faultLimit,
+	faultStop,
 }
 
 // faults decides what goes wrong. Every source of chance has a name and a
@@ -131,6 +134,15 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 }
 
 func oneOf[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+// mayPlan says whether a fault of this kind may come in this case at all.
+func (f *faults) mayPlan(kind string) bool {
+	named := f.only == nil
+	for name := range f.only {
+		named = named || strings.HasPrefix(name, kind+" ")
+	}
+	return f.on[kind] && named
+}
 
 // Kinds returns the kinds of faults that a seed has.
 func (f *faults) kinds() []string {

@@ -50,6 +50,9 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 	spec := w.db.jobs[row.JobID].of(row)
 	repeat := domain.PolicyOf(spec, spec.Handler == handlerSafe).RetryLost
 	w.checkStart(row)
+	if n := len(t.byRun[key.id]) + 1; !repeat && n > max(1, spec.Retry.MaxAttempts) {
+		w.fail("P3: execution %d started %d times, its owner allows %d", key.id, n, spec.Retry.MaxAttempts)
+	}
 	for _, o := range t.byRun[key.id] {
 		if o.fence >= key.fence && !repeat { // a one-step offer may come late
 			w.fail("P4: execution %d started with fence %d after fence %d", key.id, key.fence, o.fence)
@@ -137,12 +140,30 @@ func (w *world) checkMove(before, after *domain.Execution) {
 			}
 		}
 	}
+	w.checkInterrupted(j, before, after)
 	w.checkParent(before, after)
 	w.checkSlot(j, before, after)
 	w.checkPaused(j, before, after)
 	w.checkLimits(before, after)
 	w.checkDelay(j, before, after)
 	w.noteFailure(before, after)
+}
+
+// checkInterrupted: that its executor stops costs a run that may be repeated no
+// attempt, and gives one to no other.
+func (w *world) checkInterrupted(j *jobRow, before, after *domain.Execution) {
+	if before == nil || after.OnlyPartsMove() {
+		return
+	}
+	free := domain.PolicyOf(j.of(before), before.Idempotent).RetryLost
+	grew := after.MaxAttempts - before.MaxAttempts
+	stopped := after.Reason == domain.ReasonStopped && before.State == domain.Running && !after.Lingers
+	switch {
+	case grew != 0 && (grew != 1 || !free || after.Reason != domain.ReasonStopped || after.State != domain.RetryWait):
+		w.fail("P3: execution %d may make %d attempts instead of %d, and is %s (%s)", after.ID, after.MaxAttempts, before.MaxAttempts, after.State, after.Reason)
+	case stopped && free && grew != 1:
+		w.fail("stop: execution %d has used up attempt %d of %d because its executor stopped", after.ID, after.Attempt, after.MaxAttempts)
+	}
 }
 
 func (w *world) checkSlot(j *jobRow, before, after *domain.Execution) {

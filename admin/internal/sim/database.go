@@ -93,6 +93,7 @@ type rules struct {
 	skipSlot      bool // a slot is never full
 	ackUnstored   bool // a result is acknowledged before it is stored
 	retryLost     bool // what was lost is repeated, whoever forbade it
+	stopFree      bool // what a stop has interrupted goes on, whoever forbade it
 	skipLease     bool // nobody looks after leases of instances
 	skipTrigger   bool // a fire is passed over without a row
 	planTwice     bool // a trigger is not moved on at times

@@ -25,7 +25,10 @@ func weightOf(handler string) int {
 	return 1
 }
 
-const executorTick = 100 * time.Millisecond
+const (
+	executorTick = 100 * time.Millisecond
+	killGrace    = 10 * time.Second
+)
 
 // executor is one process with the SDK's machine, and its disk.
 type executor struct {
@@ -47,6 +50,8 @@ type executor struct {
 	syncing  bool
 	diskErr  error
 	handlers map[simulate.Key]*handling
+
+	stopping bool // it was asked to stop
 }
 
 // handling is a handler that runs.
@@ -68,14 +73,14 @@ func (e *executor) boots() {
 	e.w.trace(e.name, "boot", int64(e.life), 0)
 	found := simulate.Replay(e.lives)
 	e.lives = append(e.lives, simulate.Life{Boot: e.boot})
-	e.pending, e.waiters, e.syncing, e.diskErr = nil, nil, false, nil
+	e.pending, e.waiters, e.syncing, e.diskErr, e.stopping = nil, nil, false, nil, false
 	e.handlers = map[simulate.Key]*handling{}
 	margin := proto.LeaseTTL - proto.SelfFence
 	if e.w.db.rules.outlive {
 		margin = -time.Hour
 	}
 	e.machine = simulate.New(e.boot, simulate.Limits{
-		Slots: e.slots, Weight: weightOf, KillGrace: 10 * time.Second, AcceptTTL: proto.AcceptTTL,
+		Slots: e.slots, Weight: weightOf, KillGrace: killGrace, AcceptTTL: proto.AcceptTTL,
 		LeaseMargin: margin, ResendAfter: 10 * time.Second,
 	}, func(h string) bool { return h == handlerOnce || h == handlerSafe }, found)
 	e.links = make([]*session, len(e.w.nodes))
@@ -110,6 +115,30 @@ func (e *executor) crash() {
 		}
 	}
 	clear(e.links)
+}
+
+// stopFlush is how long a process that stops waits for admin nodes to take its
+// results.
+const stopFlush = 5 * time.Second
+
+// stops is what SIGTERM does: the executor takes nothing new, interrupts what
+// still runs after the grace, and ends when nothing is left, or the time for
+// that is over. then follows its end.
+func (e *executor) stops(grace time.Duration, then func()) {
+	if !e.alive || e.stopping {
+		return
+	}
+	e.w.trace(e.name, "drain", int64(e.life), int64(grace))
+	e.stopping = true
+	e.apply(e.machine.Drain())
+	last := e.w.now + grace + killGrace + stopFlush
+	e.w.after(&e.actor, grace, func() { e.apply(e.machine.Stop(e.wall())) })
+	e.every(executorTick, func() {
+		if e.alive && (len(e.handlers) == 0 && e.machine.Owed() == 0 || e.w.now >= last) {
+			e.crash() // there is nothing more to do for it than that
+			then()
+		}
+	})
 }
 
 // redial makes a session to a node, again and again.
@@ -362,7 +391,7 @@ func (e *executor) interrupt(h *handling) {
 	if !h.ignores {
 		soon := between(e.w.faults.chance("cancel "+e.name), 0, 50*time.Millisecond)
 		e.w.after(&e.actor, soon, func() {
-			e.returns(h, simulate.Return{Kind: simulate.KindRetryable, Error: "context canceled"})
+			e.returns(h, simulate.Return{Kind: simulate.KindRetryable, Error: "context canceled", Interrupted: true})
 		})
 	}
 }

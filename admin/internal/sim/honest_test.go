@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+	"github.com/carillon-sched/carillon/executor-sdk/simulate"
 )
 
 // TestTheDatabaseIsLikeTheRealOne lets random transactions happen on the
@@ -194,6 +195,9 @@ func (p *pair) step() string {
 	case 7, 8, 9:
 		r := []store.AttemptReport{p.Report(e, oneOf(p.r, domain.OutcomeSucceeded, domain.OutcomeSucceeded, domain.OutcomeFailed,
 			domain.OutcomeTimedOut, domain.OutcomeCancelled, domain.OutcomeNeverStarted, domain.OutcomeUnknown))}
+		if p.r.IntN(3) == 0 {
+			r[0].Report.ErrorKind = simulate.KindStopping
+		}
 		r[0].Report.Fence, r[0].Report.StillRunning = fence, p.r.IntN(3) == 0
 		real, err := p.S.FinishAttempts(ctx, r)
 		require.NoError(t, err)

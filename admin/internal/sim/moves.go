@@ -6,6 +6,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/executor-sdk/simulate"
 )
 
 // slotCheck is how long a run that waits for its slot is left alone (as in
@@ -311,7 +312,9 @@ func (d *database) finish(known *limitsKnown, reports []store.AttemptReport) []s
 			report.Fence = e.Fence
 		}
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			return e.Finish(now, report, d.policy(e))
+			p := d.policy(e)
+			p.RetryLost = p.RetryLost || d.rules.stopFree && report.ErrorKind == simulate.KindStopping
+			return e.Finish(now, report, p)
 		})
 		switch domain.CodeOf(err) {
 		case "":

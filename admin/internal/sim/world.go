@@ -129,7 +129,10 @@ func (w *world) makeJobs(r *rand.Rand, shards bool) {
 
 // planFaults spreads those that are no matter of a message or a statement.
 func (w *world) planFaults() {
-	for _, kind := range []string{faultCut, faultDown, faultClock, faultNode, faultFreeze, faultExecutor, faultCancel, faultPause, faultEdit, faultDelete, faultLimit} {
+	for _, kind := range []string{faultCut, faultDown, faultClock, faultNode, faultFreeze, faultExecutor, faultCancel, faultPause, faultEdit, faultDelete, faultLimit, faultStop} {
+		if kind == faultStop && !w.faults.mayPlan(kind) {
+			continue // cases that are older than it stay as they are, event by event
+		}
 		r := w.faults.chance("plan " + kind)
 		count := 1 + r.IntN(6)
 		if kind == faultDelete {
@@ -182,6 +185,10 @@ func (w *world) inject(kind string, long time.Duration, who, what int, size time
 	case faultExecutor:
 		e.crash()
 		w.after(nil, long, func() { w.restartExecutor(e) })
+	case faultStop:
+		e.stops(time.Duration(size.Milliseconds()%4000)*time.Millisecond, func() {
+			w.after(nil, long, func() { w.restartExecutor(e) })
+		})
 	default:
 		w.operate(n, kind, long, what)
 	}

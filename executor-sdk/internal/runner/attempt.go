@@ -60,6 +60,9 @@ func (a *attempt) timeout() time.Duration {
 type Return struct {
 	// Kind is empty when the handler succeeded, else one of the Kind constants.
 	Kind string
+	// Interrupted: what it returned says no more than that its context was
+	// cancelled.
+	Interrupted bool
 	// Output is JSON or empty; counts only for a success.
 	Output []byte
 	// Error and Stack tell what went wrong. They are cut to the wire's limit.

@@ -22,6 +22,7 @@ const (
 	KindPermanent      = "permanent"
 	KindRetryable      = "retryable"
 	KindSnoozed        = "snoozed"
+	KindStopping       = "stopping"
 	KindPanic          = "panic"
 	KindCancelled      = "cancelled"
 	KindTimeout        = "timeout"

@@ -127,6 +127,12 @@ func (c *Core) Tick(now time.Time) []Effect {
 	return c.step(func(m *machine) { m.tick(now) })
 }
 
+// Drain is the event that the process stops soon, Stop that it interrupts what
+// still runs.
+func (c *Core) Drain() []Effect { return c.step(func(m *machine) { m.drain() }) }
+
+func (c *Core) Stop(now time.Time) []Effect { return c.step(func(m *machine) { m.stop(now) }) }
+
 // Returned is the event that the handler of a Begin came back.
 func (c *Core) Returned(now time.Time, k Key, back Return) []Effect {
 	return c.step(func(m *machine) {

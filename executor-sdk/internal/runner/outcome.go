@@ -17,7 +17,9 @@ import (
 //
 // Only a kill makes an attempt cancelled. One that was interrupted because the
 // lease was lost or the process stops has failed, and may be retried: nobody
-// asked for its end.
+// asked for its end. If it gave up because the process stops, that is told by
+// its kind, and costs a run that may be repeated no attempt; what a handler says
+// of its own accord counts at that moment as at any other.
 func outcome(r Return, cause error) (proto.Outcome, Return) {
 	if r.Kind == "" && len(r.Output) > proto.MaxOutput {
 		r.Kind = KindOutputTooLarge
@@ -27,7 +29,8 @@ func outcome(r Return, cause error) (proto.Outcome, Return) {
 		return proto.Outcome_OUTCOME_SUCCEEDED, r
 	}
 	r.Output = nil
-	if cause == nil && r.Kind == KindCancelled {
+	stopping := errors.Is(cause, ErrStopping)
+	if (cause == nil || stopping) && r.Kind == KindCancelled {
 		return proto.Outcome_OUTCOME_CANCELLED, r // the handler itself ends the run so
 	}
 	if cause == nil || r.Kind == KindPanic || r.Kind == KindBadInput {
@@ -40,6 +43,9 @@ func outcome(r Return, cause error) (proto.Outcome, Return) {
 	case errors.Is(cause, ErrTimeout):
 		r.Kind, r.Error, r.RetryAfter = KindTimeout, withCause(cause, r.Error), 0
 		return proto.Outcome_OUTCOME_TIMED_OUT, r
+	}
+	if stopping && r.Interrupted && r.Kind == KindRetryable {
+		r.Kind = KindStopping
 	}
 	r.Error = withCause(cause, r.Error)
 	return proto.Outcome_OUTCOME_FAILED, r

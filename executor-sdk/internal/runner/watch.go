@@ -47,7 +47,7 @@ func (m *machine) watchHandler(now time.Time, a *attempt) {
 	}
 	a.abandoned = true
 	text := fmt.Sprintf("the handler still runs %s after its context was cancelled", a.stuck.Grace)
-	o, r := outcome(Return{Kind: KindRetryable, Error: text}, a.cause)
+	o, r := outcome(Return{Kind: KindRetryable, Error: text, Interrupted: true}, a.cause)
 	result := a.message(o, r, now)
 	result.StillRunning = true
 	m.writeNow(a, result)

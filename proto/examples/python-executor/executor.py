@@ -23,6 +23,7 @@ MAX_LISTED = 4096    # our own choice: attempts in a registration, which has to 
 TICK = 0.1           # seconds, our own choice: how often what depends on time is looked at
 REMEMBERED = 100000  # our own choice: how many executions are known when they are over, to refuse copies of their offers
 KILLS = ("killed", "superseded")
+STOPPING = "the executor stops"
 log = logging.getLogger("carillon")
 
 
@@ -237,7 +238,8 @@ class Executor:
             value = task.result()
             output = b"" if value is None else json.dumps(value, allow_nan=False).encode()
         except asyncio.CancelledError:
-            self.failed(attempt, "retryable", attempt.cause or "it cancelled itself")
+            kind = "stopping" if attempt.cause == STOPPING else "retryable"
+            self.failed(attempt, kind, attempt.cause or "it cancelled itself")
         except Exception as error:
             kind = "permanent" if isinstance(error, Permanent) else "retryable"
             after = int(error.args[0] * 1000) if isinstance(error, RetryAfter) else 0
@@ -325,7 +327,7 @@ class Executor:
             via.control(drain={"reason": "the executor stops", "grace_ms": int(self.grace * 1000)})
             via.heartbeat()
         await until(lambda: not self.attempts, self.grace)
-        self.cancel_all("the executor stops")
+        self.cancel_all(STOPPING)
         await until(lambda: all(a.reported for a in self.attempts.values()), KILL_GRACE + 1)
         await until(lambda: not self.results and not self.shipper.lines, 5)
 

@@ -36,6 +36,7 @@ export const runs = {
     send_failed: 'No instance took it, however often it was sent',
     lease_expired: 'The instance went silent',
     process_died: 'The process of the instance died',
+    executor_stopped: 'The executor stopped before the handler was done',
     db_rollback: 'The database was put back, and its end was lost with that',
     killed: 'It was cancelled',
     timeout: 'It ran longer than its timeout',

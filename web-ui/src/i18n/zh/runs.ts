@@ -38,6 +38,7 @@ export const runs: typeof en = {
     send_failed: '多次派发均无实例接收',
     lease_expired: '实例失去心跳',
     process_died: '实例进程已退出',
+    executor_stopped: '执行器在处理器完成之前停止',
     db_rollback: '数据库被还原，其结束记录已丢失',
     killed: '已被取消',
     timeout: '运行超过超时时间',
