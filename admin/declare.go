@@ -210,10 +210,7 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Misfire:  domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
 		Routing:  domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
 		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))), Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
-		Retry: domain.Retry{
-			MaxAttempts: max(1, int(decl.MaxAttempts)), Backoff: 1,
-			Delay: time.Duration(decl.RetryDelayMs) * time.Millisecond,
-		},
+		Retry:   declaredRetry(decl),
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
 		OnLost:  domain.OnLostAuto,
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
@@ -228,8 +225,10 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond
 	spec.Misfire.MaxRuns = int(decl.MisfireMaxRuns)
 	spec.Sharding = declaredSharding(decl.Sharding)
-	declaredSchedule(&spec.Schedule, decl, d.now())
-	var err error
+	err := declaredSchedule(&spec.Schedule, decl, d.now())
+	if err != nil {
+		return spec, err
+	}
 	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
 		return spec, err
 	}
@@ -240,9 +239,18 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		return spec, domain.Invalid("job.handler", "handlers of agents take no jobs that are declared in code")
 	}
 	if err := domain.CheckSpec(&spec); err != nil {
-		return spec, err
+		return spec, declarationFault(err)
 	}
-	return spec, d.check(spec.Schedule)
+	return spec, declarationFault(d.check(spec.Schedule))
+}
+
+func declaredRetry(decl *proto.JobDeclaration) domain.Retry {
+	out := domain.DefaultRetry
+	out.MaxAttempts = max(1, int(decl.MaxAttempts))
+	if decl.RetryDelayMs != 0 {
+		out.Delay = time.Duration(decl.RetryDelayMs) * time.Millisecond
+	}
+	return out.Bound()
 }
 
 // declaredRouting reads which instances get the runs, and how often they are sent.

@@ -39,7 +39,7 @@ func TestDeclaredSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := domain.ScheduleSpec{Kind: domain.ScheduleNone}
-			declaredSchedule(&got, c.decl, now)
+			require.NoError(t, declaredSchedule(&got, c.decl, now))
 			require.Equal(t, c.want, got)
 			require.NoError(t, checkSchedule(got))
 		})
@@ -61,4 +61,14 @@ func TestDeclaredRouting(t *testing.T) {
 	require.Zero(t, spec, "an older SDK says nothing of it")
 	require.ErrorContains(t, declaredRouting(&spec, &proto.JobDeclaration{RequireLabels: "a b"}), "job.requireLabels")
 	require.ErrorContains(t, declaredRouting(&spec, &proto.JobDeclaration{PreferLabels: ","}), "job.preferLabels")
+}
+
+// The defaults of a job are the same whoever makes it; a pause that was asked
+// for is not cut by the bound that was not.
+func TestDeclaredRetries(t *testing.T) {
+	require.Equal(t, domain.DefaultRetry, declaredRetry(&proto.JobDeclaration{}))
+	require.Equal(t, domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1, MaxDelay: 10 * time.Minute},
+		declaredRetry(&proto.JobDeclaration{MaxAttempts: 4, RetryDelayMs: 1000}))
+	slow := declaredRetry(&proto.JobDeclaration{MaxAttempts: 2, RetryDelayMs: (2 * time.Hour).Milliseconds()})
+	require.Equal(t, 2*time.Hour, slow.DelayAfter(1))
 }

@@ -348,6 +348,79 @@ func TestDeclarationsThatAreNotTaken(t *testing.T) {
 	})
 }
 
+// What the API refuses is refused of code too, and its author is told where:
+// before, the half that the kind does not use was ignored in silence.
+func TestDeclarationsThatContradictThemselves(t *testing.T) {
+	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
+	declare := func(d *proto.JobDeclaration) (own []*proto.Notice) {
+		d.Name = domain.JobID(s.ids.Next()).String()
+		_, notices := s.register(d.Name, d)
+		for _, n := range notices { // those before hear it again
+			if n.Subject == d.Name {
+				own = append(own, n)
+				s.gone(d.Name)
+			}
+		}
+		return own
+	}
+	for want, d := range map[string]*proto.JobDeclaration{
+		"job.schedule.jitter: is longer than every, so that runs would overtake each other; at most 1m": {EveryMs: 60_000, JitterMs: 60_001},
+		"job.misfire.maxRuns: needs the policy all; leave it out for once_now":                          {Cron: "0 2 * * *", Misfire: "once_now", MisfireMaxRuns: 3},
+		"job.misfire.window: needs the policy all; leave it out for skip":                               {Cron: "0 2 * * *", MisfireWindowMs: 1},
+		"job.parallelism: needs blocking parallel; leave it out for serial":                             {Parallelism: 2},
+		"job.schedule.every: is for schedules of kind fixed_rate, fixed_delay, daily_window; leave it out for cron": {
+			Cron: "0 2 * * *", DelayMs: 1000,
+		},
+		"job.schedule.windowFrom: is for schedules of kind daily_window; leave it out for cron":          {Cron: "0 2 * * *", WindowFrom: "08:00"},
+		"job.schedule.at: is for schedules of kind once; leave it out for fixed_rate":                    {EveryMs: 1000, AtMs: 1_800_000_000_000},
+		"job.schedule.every: every_ms and delay_ms exclude each other":                                   {EveryMs: 1000, DelayMs: 1000},
+		"job.schedule.every: is for schedules of kind fixed_rate, fixed_delay, daily_window; leave it o": {AtMs: 1_800_000_000_000, Cron: "0 2 * * *", EveryMs: 1},
+		"job.schedule.dstGap: is for schedules of kind cron, daily_window; leave it out for fixed_rate":  {EveryMs: 1000, DstGap: "skip"},
+		"job.schedule.dstOverlap: is for schedules of kind cron; leave it out for daily_window": {
+			EveryMs: 1000, WindowFrom: "08:00", WindowTo: "10:00", DstOverlap: "both",
+		},
+		"job.schedule.endAt: is before startAt":                       {EveryMs: 1000, StartAtMs: 1_800_000_000_000, EndAtMs: 1_700_000_000_000},
+		"job.schedule.endAt: must lie in the years from 1970 to 9998": {EveryMs: 1000, EndAtMs: domain.Never.UnixMilli()},
+	} {
+		notices := declare(d)
+		require.Len(t, notices, 1, want)
+		require.Equal(t, "validation_failed", notices[0].Code)
+		require.Contains(t, notices[0].Message, want)
+	}
+	both := declare(&proto.JobDeclaration{EveryMs: 1000, JitterMs: 2000, MisfireMaxRuns: 1})
+	require.Contains(t, both[0].Message, "at most 1s; job.misfire.maxRuns: needs", "all that is wrong at once")
+	for _, d := range []*proto.JobDeclaration{
+		{EveryMs: 1000, JitterMs: 1000}, {Cron: "0 2 * * *", Misfire: "all", MisfireMaxRuns: 3, MisfireWindowMs: 1000},
+		{EveryMs: 1000, DstGap: "run_at_gap_end", DstOverlap: "once"}, // executor.ClockChanges names both
+		{EveryMs: 1000, WindowFrom: "08:00", WindowTo: "10:00", DstGap: "skip", DstOverlap: "once"},
+	} {
+		require.Empty(t, declare(d))
+	}
+}
+
+// A job that was declared so before stays as it is until its declaration changes.
+func TestDeclaredContradictionsOfBeforeStay(t *testing.T) {
+	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
+	d := daily("close", "1", "code")
+	s.register("1", d)
+	d.MisfireMaxRuns = 3
+	hash, err := declarationHash("close-day", d)
+	require.NoError(t, err)
+	j := s.job("close")
+	j.Spec.Misfire.MaxRuns = 3
+	_, err = s.UpdateJob(t.Context(), store.UpdateJobParams{
+		Tenant: s.key.Tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, DeclarationHash: hash, Declared: &j.Declared, By: declaredBy, Next: nextFire(j.ID),
+	})
+	require.NoError(t, err)
+	_, notices := s.register("2", d)
+	require.Empty(t, notices)
+	require.EqualValues(t, 2, s.job("close").Revision)
+	d.MisfireMaxRuns = 4
+	_, notices = s.register("3", d)
+	require.Len(t, notices, 1)
+	require.Equal(t, 3, s.job("close").Spec.Misfire.MaxRuns)
+}
+
 // A fleet that connects at once asks the database once.
 func TestAppliedBuildsAreRemembered(t *testing.T) {
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))

@@ -28,7 +28,8 @@ func Between(start, end time.Time) JobOption {
 }
 
 // Jitter starts each run up to d after its fire time, so that many jobs of one
-// minute do not start at once. Default: none.
+// minute do not start at once. The admin refuses one that is longer than Every.
+// Default: none.
 func Jitter(d time.Duration) JobOption { return jobOption(func(j *job) { j.jitter = d }) }
 
 // GapPolicy is what happens to a time that the clock jumps over.
@@ -49,7 +50,9 @@ const (
 	OverlapBoth OverlapPolicy = "both"
 )
 
-// ClockChanges says what a change of the clock does to a Cron schedule.
+// ClockChanges says what a change of the clock does to a Cron schedule. With a
+// Window only gap has a meaning, and overlap is empty: its fires go by elapsed
+// time, so that an hour which comes twice is served twice.
 func ClockChanges(gap GapPolicy, overlap OverlapPolicy) JobOption {
 	return jobOption(func(j *job) { j.gap, j.overlap = gap, overlap })
 }
@@ -78,7 +81,8 @@ func Days(rule CalendarDays) JobOption { return jobOption(func(j *job) { j.days 
 func MisfireThreshold(d time.Duration) JobOption { return jobOption(func(j *job) { j.late = d }) }
 
 // MisfireLimit bounds what AllMisfires makes up: fire times not older than
-// window, and the newest maxRuns of them. 0 is the admin's default: 1 h, 100.
+// window, and the newest maxRuns of them. 0 is the admin's default: 1 h, 100. The
+// admin refuses it with another policy.
 func MisfireLimit(window time.Duration, maxRuns int) JobOption {
 	return jobOption(func(j *job) { j.window, j.maxRuns = window, maxRuns })
 }

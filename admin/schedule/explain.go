@@ -37,10 +37,18 @@ func (c *Cron) Explain(lang string) string {
 // Explain says in words when the schedule fires, with its zone, its policy for
 // clock changes where they meet a fire time, validity and jitter.
 func (s *Schedule) Explain(lang string) string {
+	m := s.dstMet()
 	if language(lang) == 1 {
-		return s.explainZH()
+		return s.explainZH(m)
 	}
-	return capital(s.explainEN())
+	return capital(s.explainEN(m))
+}
+
+// Texts are what Explain says in English and in Chinese. What takes longest of
+// both, which changes of the clock matter, is found out once.
+func (s *Schedule) Texts() (en, zh string) {
+	m := s.dstMet()
+	return capital(s.explainEN(m)), s.explainZH(m)
 }
 
 // capital begins a sentence.

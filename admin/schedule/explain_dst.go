@@ -10,9 +10,9 @@ import "time"
 // and in twelve of them a change falls on every date that its rule can name.
 const dstFrom, dstYears = 2040, 12
 
-// dstMatters reports whether some gap, and some overlap, of the zone changes
+// dstMet reports whether some gap, and some overlap, of the zone changes
 // when the rule fires, by the schedule's policy.
-func (s *Schedule) dstMatters() (gap, overlap bool) {
+func (s *Schedule) dstMet() (m dstMatters) {
 	at := time.Date(dstFrom, 1, 1, 0, 0, 0, 0, time.UTC).In(s.loc)
 	last := at.AddDate(dstYears, 0, 0)
 	for range 4 * dstYears {
@@ -21,12 +21,15 @@ func (s *Schedule) dstMatters() (gap, overlap bool) {
 			break
 		}
 		before := end.Add(-time.Millisecond)
-		gap = gap || differs(s.rule, before, DST{Gap: GapRunAtEnd}, DST{Gap: GapSkip})
-		overlap = overlap || differs(s.rule, before, DST{Overlap: OverlapOnce}, DST{Overlap: OverlapBoth})
+		m.gap = m.gap || differs(s.rule, before, DST{Gap: GapRunAtEnd}, DST{Gap: GapSkip})
+		m.overlap = m.overlap || differs(s.rule, before, DST{Overlap: OverlapOnce}, DST{Overlap: OverlapBoth})
 		at = end
 	}
-	return gap, overlap
+	return m
 }
+
+// dstMatters says which changes of the clock meet a fire time.
+type dstMatters struct{ gap, overlap bool }
 
 func differs(r rule, after time.Time, a, b DST) bool {
 	with := func(dst DST) rule {
@@ -60,18 +63,17 @@ var (
 )
 
 // dstText is what the schedule's policy says of the changes that matter to it.
-func (s *Schedule) dstText(w dstWords) (text string) {
-	gap, overlap := s.dstMatters()
+func (s *Schedule) dstText(w dstWords, m dstMatters) (text string) {
 	switch {
-	case gap && s.dst.Gap == GapSkip:
+	case m.gap && s.dst.Gap == GapSkip:
 		text = w.skip
-	case gap:
+	case m.gap:
 		text = w.runAtEnd
 	}
 	switch {
-	case overlap && s.dst.Overlap == OverlapBoth:
+	case m.overlap && s.dst.Overlap == OverlapBoth:
 		text += w.both
-	case overlap:
+	case m.overlap:
 		text += w.once
 	}
 	return text

@@ -329,7 +329,7 @@ func ordinalEN(n int) string {
 }
 
 // explainEN is the sentence for any kind of schedule.
-func (s *Schedule) explainEN() string {
+func (s *Schedule) explainEN(m dstMatters) string {
 	text, zone := "", " ("+s.loc.String()+")"
 	switch r := s.rule.(type) {
 	case nil:
@@ -352,7 +352,7 @@ func (s *Schedule) explainEN() string {
 	case cronRule:
 		text = cronEN(r.cron) + zone
 	}
-	text += s.dstText(dstEN)
+	text += s.dstText(dstEN, m)
 	if s.start >= 0 {
 		text += ", from " + s.local(s.start)
 	}

@@ -102,6 +102,35 @@ func TestScheduleExplain(t *testing.T) {
 	}
 }
 
+// lookups counts how often a rule is asked.
+type lookups struct {
+	rule
+	n *int
+}
+
+func (l lookups) next(after time.Time) (time.Time, bool) {
+	*l.n++
+	return l.rule.next(after)
+}
+
+// Both texts cost the clock changes once: they are nearly all of it.
+func TestTextsLookAtTheClockOnce(t *testing.T) {
+	s := mustCompile(t, Spec{Kind: KindCron, Expr: "30 2 * * *", Zone: "Europe/Berlin"})
+	wantEN, wantZH := s.Explain("en"), s.Explain("zh")
+	asked := func(do func(s *Schedule)) (n int) {
+		counted := *s
+		counted.rule = lookups{s.rule, &n}
+		do(&counted)
+		return n
+	}
+	one := asked(func(s *Schedule) { s.Explain("zh") })
+	both := asked(func(s *Schedule) { s.Texts() })
+	en, zh := s.Texts()
+	if en != wantEN || zh != wantZH || one == 0 || both != one {
+		t.Errorf("%q, %q after %d look-ups, want %q, %q after %d", en, zh, both, wantEN, wantZH, one)
+	}
+}
+
 // TestExplainAlways: every rule has a sentence in both languages, without
 // doubled spaces or signs.
 func TestExplainAlways(t *testing.T) {

@@ -334,7 +334,7 @@ func weekdayNamesZH(dow uint32) []string {
 }
 
 // explainZH is the sentence for any kind of schedule.
-func (s *Schedule) explainZH() string {
+func (s *Schedule) explainZH(m dstMatters) string {
 	text, zone := "", "（"+s.loc.String()+"）"
 	switch r := s.rule.(type) {
 	case nil:
@@ -357,7 +357,7 @@ func (s *Schedule) explainZH() string {
 	case cronRule:
 		text = cronZH(r.cron) + zone
 	}
-	text += s.dstText(dstZH)
+	text += s.dstText(dstZH, m)
 	if s.start >= 0 {
 		text += "，自 " + s.local(s.start) + " 起"
 	}

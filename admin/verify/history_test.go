@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,45 @@ func TestReaderIsStrict(t *testing.T) {
 			require.ErrorContains(t, err, "w.jsonl:")
 		})
 	}
+}
+
+// Many languages write a space after each colon and comma.
+func TestRecordsMayHaveSpaces(t *testing.T) {
+	narrow, wide := verify.NewReader(), verify.NewReader()
+	lines := []string{
+		`{"type":"plan","from":1795248000000000,"to":1795248000000000,"minRuns":1,"name":"a: b, \"c\":d"}`,
+		`{"type":"call","op":"create","tenant":"1","job":"7","invoke":1795248001000000,"spec":{"kind":"fixed_rate","every":1000000}}`,
+		runLine + `,"end":1795248002000000}`,
+		`{"type":"row","key":"1","tenant":"1","job":"7","revision":1,"cause":"schedule","fireAt":1795248000000000,"state":"due"}`,
+		`{"type":"fault","id":"F01","kind":"sigkill","start":1795248000000000}`,
+		`{"type":"node","node":"n1","role":"admin","at":1795248000000000}`,
+	}
+	spaces := strings.NewReplacer(`{"`, "{ \"", `":`, "\" : ", `,"`, " ,\t\"")
+	for _, line := range lines {
+		require.NoError(t, narrow.Read("w", strings.NewReader(line+"\n")))
+		if !strings.Contains(line, `\"`) { // a text keeps its own
+			line = spaces.Replace(line)
+		}
+		require.NoError(t, wide.Read("w", strings.NewReader(" "+strings.Replace(line, `{"type":`, `{"type": `, 1)+" \r\n")))
+	}
+	require.Equal(t, narrow.History(), wide.History())
+	require.Len(t, wide.History().Rows, 1)
+	require.ErrorContains(t, wide.Read("w", strings.NewReader(`{ "type": "run" }`+"\n")), "nothing but its type")
+}
+
+// The plan's bounds are both included.
+func TestAPlanIncludesItsBounds(t *testing.T) {
+	expected := func(from, to verify.Time) int {
+		h := clone(newWorld(1))
+		h.Plan.From, h.Plan.To = from, to
+		return check(t, h).Expected
+	}
+	h := newWorld(1)
+	fire := h.Rows[slices.IndexFunc(h.Rows, func(r verify.Row) bool {
+		return r.Cause == "schedule" && r.FireAt > h.Plan.From && r.FireAt < h.Plan.To
+	})].FireAt
+	require.Greater(t, expected(h.Plan.From, fire), expected(h.Plan.From, fire-1))
+	require.Greater(t, expected(fire, h.Plan.To), expected(fire+1, h.Plan.To))
 }
 
 func TestTornLastLineIsCounted(t *testing.T) {

@@ -83,8 +83,9 @@ type Reader struct {
 	words map[string]string // names that repeat in each record, kept once
 	open  map[runID][]int   // indexes of runs that have no end yet
 
-	flat *flatReader
-	body []byte // of the line
+	flat    *flatReader
+	body    []byte       // of the line
+	compact bytes.Buffer // the line without its spaces, where it has some
 
 	// takeRun and takeRow keep the lines of runs and the rows elsewhere; nil:
 	// they are collected here, the two lines of a run as one.
@@ -169,16 +170,24 @@ func readLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
 	}
 }
 
-// line reads {"type":"run",…}. The type comes first, so that the line is
-// decoded once.
+// head begins each record: the type comes first, so that the line is decoded once.
+const head = `{"type":"`
+
+// line reads {"type":"run",…}, with spaces between its parts or without.
 func (r *Reader) line(line []byte) error {
-	const head = `{"type":"`
-	if !bytes.HasPrefix(line, []byte(head)) {
-		return fmt.Errorf("a record begins with %s", head)
-	}
-	kind, body, ok := bytes.Cut(line[len(head):], []byte(`",`))
+	kind, body, ok := cutType(line)
 	if !ok {
+		r.compact.Reset()
+		if err := json.Compact(&r.compact, line); err != nil {
+			return fmt.Errorf("a record begins with %s: %w", head, err)
+		}
+		kind, body, ok = cutType(r.compact.Bytes())
+	}
+	switch {
+	case !ok && bytes.HasPrefix(r.compact.Bytes(), []byte(head)):
 		return errors.New("the record holds nothing but its type")
+	case !ok:
+		return fmt.Errorf("a record begins with %s", head)
 	}
 	r.body = append(append(r.body[:0], '{'), body...)
 	body = r.body
@@ -203,6 +212,17 @@ func (r *Reader) line(line []byte) error {
 		return decode(body, func(n *Node) error { return r.node(n) })
 	}
 	return fmt.Errorf("unknown type %q", kind)
+}
+
+// cutType cuts the type and its comma off; false: this is no record, or one
+// with spaces before its second member.
+func cutType(line []byte) (kind, body []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(head))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || end < 0 || end+1 == len(rest) || rest[end+1] != ',' {
+		return nil, nil, false
+	}
+	return rest[:end], rest[end+2:], true
 }
 
 // decode is strict: an unknown field is a writer's mistake.

@@ -232,6 +232,9 @@ func (i *instance) offer(r *Run) {
 	}}}}})
 }
 
+// defaultRetryDelay is the admin's for a job that says nothing else.
+const defaultRetryDelay = 10 * time.Second
+
 // finish takes the result of the newest attempt. mu is held.
 func (r *Run) finish(result *proto.Result) {
 	if r.state.Ended() {
@@ -239,7 +242,10 @@ func (r *Run) finish(result *proto.Result) {
 	}
 	r.result = result
 	r.attempts = append(r.attempts, result)
-	wait := time.Duration(r.job.decl.GetRetryDelayMs()) * time.Millisecond
+	wait := defaultRetryDelay
+	if ms := r.job.decl.GetRetryDelayMs(); ms > 0 {
+		wait = time.Duration(ms) * time.Millisecond
+	}
 	if ms := result.GetRetryAfterMs(); ms > 0 {
 		wait = time.Duration(ms) * time.Millisecond
 	}

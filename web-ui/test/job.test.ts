@@ -30,7 +30,7 @@ describe('job form', () => {
 
   it.each<JobWrite['schedule']>([
     { kind: 'fixed_delay', every: '10m', zone: 'UTC', jitter: '30s' },
-    { kind: 'daily_window', every: '15m', windowFrom: '08:00', windowTo: '18:00', zone: 'Europe/Berlin', dstGap: 'skip', dstOverlap: 'both' },
+    { kind: 'daily_window', every: '15m', windowFrom: '08:00', windowTo: '18:00', zone: 'Europe/Berlin', dstGap: 'skip' },
     { kind: 'instants', instants: ['2026-12-01T08:00:00+08:00', '2026-12-24T18:00:00+08:00'], zone: 'Asia/Shanghai' },
     { kind: 'fixed_rate', every: '30s', anchor: '2026-11-01T00:00:00.000Z', zone: 'UTC', calendars: [{ id: '7' }], calendarDays: 'workdays' },
   ])('keeps all of a $kind, also what it does not show', (schedule) => {
@@ -54,6 +54,8 @@ describe('job form', () => {
     expect(writeOfFields(fieldsOf(counts))).toEqual(counts)
     const once = { ...write, schedule: { ...write.schedule, kind: 'fixed_rate', every: '5s', at: '2026-12-01T00:00:00.000Z' } } as const
     expect(writeOfFields(fieldsOf(once)).schedule).toEqual({ kind: 'fixed_rate', every: '5s', zone: 'Asia/Shanghai', startAt: '2026-12-01T00:00:00.000Z' })
+    const window = { kind: 'daily_window', every: '15m', windowFrom: '08:00', windowTo: '18:00', zone: 'Europe/Berlin' } as const
+    expect(writeOfFields(fieldsOf({ ...write, schedule: { ...window, dstOverlap: 'both' } })).schedule).toEqual(window)
   })
 
   it('keeps how an instance is chosen', () => {

@@ -9,16 +9,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/schedule"
 )
 
-// specFields are the API's names of the engine's fields.
-var specFields = map[schedule.SpecField]string{
-	schedule.SpecKind: "kind", schedule.SpecExpr: "expr", schedule.SpecDialect: "dialect", schedule.SpecEvery: "every",
-	schedule.SpecAnchor: "anchor", schedule.SpecAt: "at", schedule.SpecInstants: "instants",
-	schedule.SpecWindowFrom: "windowFrom", schedule.SpecWindowTo: "windowTo", schedule.SpecZone: "zone",
-	schedule.SpecStartAt: "startAt", schedule.SpecEndAt: "endAt",
-	schedule.SpecGap: "dstGap", schedule.SpecOverlap: "dstOverlap", schedule.SpecJitterMax: "jitter",
-	schedule.SpecCalendars: "calendars", schedule.SpecDays: "calendarDays",
-}
-
 // compile asks the engine about a schedule; what is wrong is collected in r,
 // and then there is none. The dialect that was found replaces "auto", so that
 // later edits of the expression are read in the same one. seed is timing.Seed,
@@ -45,19 +35,20 @@ func compile(r *reader, location string, s *domain.ScheduleSpec, seed string) *s
 func (r *reader) scheduleFault(location string, f *schedule.FieldError) {
 	var parse *schedule.ParseError
 	if !errors.As(f.Err, &parse) {
-		r.fail(location+"."+specFields[f.Field], nil, "%s", f.Msg)
+		r.fail(location+"."+timing.FieldName(f.Field), nil, "%s", f.Msg)
 		return
 	}
 	r.wrongCron = true
 	r.fields = append(r.fields, domain.FieldError{
-		Location: location + "." + specFields[f.Field], Message: parse.Msg, Value: parse.Expr,
+		Location: location + "." + timing.FieldName(f.Field), Message: parse.Msg, Value: parse.Expr,
 		Position: parse.Pos, Length: parse.Len, Hint: parse.Hint,
 	})
 }
 
 // textOf says the schedule in words, in both languages of the UI.
 func textOf(s *schedule.Schedule) Bilingual {
-	return Bilingual{En: s.Explain("en"), Zh: s.Explain("zh")}
+	en, zh := s.Texts()
+	return Bilingual{En: en, Zh: zh}
 }
 
 // warningsOf lists what is odd about a cron expression.

@@ -29,6 +29,8 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"anchor with cron", "body.schedule.anchor", "is for schedules of kind fixed_rate, fixed_delay", []func(map[string]any){with("schedule.anchor", "2027-01-01T00:00:00Z")}},
 		{"instants with cron", "body.schedule.instants", "is for schedules of kind instants", []func(map[string]any){with("schedule.instants", []string{"2027-01-01T00:00:00Z"})}},
 		{"window with a rate", "body.schedule.windowFrom", "is for schedules of kind daily_window", []func(map[string]any){kind(map[string]any{"kind": "fixed_rate", "every": "5s", "windowFrom": "08:00"})}},
+		{"a gap of a rate", "body.schedule.dstGap", "is for schedules of kind cron, daily_window; leave it out for fixed_rate", []func(map[string]any){kind(map[string]any{"kind": "fixed_rate", "every": "5s", "dstGap": "skip"})}},
+		{"an overlap of a window", "body.schedule.dstOverlap", "is for schedules of kind cron; leave it out for daily_window", []func(map[string]any){kind(map[string]any{"kind": "daily_window", "every": "5m", "windowFrom": "08:00", "windowTo": "18:00", "dstOverlap": "both"})}},
 		{"maxRuns with skip", "body.misfire.maxRuns", "needs the policy all; leave it out for skip", []func(map[string]any){with("misfire", map[string]any{"maxRuns": 3})}},
 		{"window with once_now", "body.misfire.window", "needs the policy all; leave it out for once_now", []func(map[string]any){with("misfire", map[string]any{"policy": "once_now", "window": "1h"})}},
 		{"jitter beyond the rate", "body.schedule.jitter", "is longer than every, so that runs would overtake each other; at most 5s", []func(map[string]any){kind(map[string]any{"kind": "fixed_rate", "every": "5s", "jitter": "1h"})}},
@@ -49,10 +51,11 @@ func TestContradictionsAreRefused(t *testing.T) {
 		})
 	}
 	for name, change := range map[string]func(map[string]any){
-		"parallel":        func(b map[string]any) { b["blocking"], b["parallelism"] = "parallel", 3 },
-		"all":             with("misfire", map[string]any{"policy": "all", "maxRuns": 3, "window": "1h"}),
-		"jitter in rate":  kind(map[string]any{"kind": "fixed_rate", "every": "5s", "jitter": "5s"}),
-		"nulls are empty": func(b map[string]any) { with("schedule.at", nil)(b); with("schedule.anchor", nil)(b) },
+		"parallel":          func(b map[string]any) { b["blocking"], b["parallelism"] = "parallel", 3 },
+		"all":               with("misfire", map[string]any{"policy": "all", "maxRuns": 3, "window": "1h"}),
+		"jitter in rate":    kind(map[string]any{"kind": "fixed_rate", "every": "5s", "jitter": "5s"}),
+		"a gap of a window": kind(map[string]any{"kind": "daily_window", "every": "5m", "windowFrom": "08:00", "windowTo": "18:00", "dstGap": "skip"}),
+		"nulls are empty":   func(b map[string]any) { with("schedule.at", nil)(b); with("schedule.anchor", nil)(b) },
 	} {
 		w.job("acme", name, e, change)
 	}

@@ -160,14 +160,8 @@ type Revision struct {
 	Spec      JobSpec `json:"spec"`
 }
 
-// maxRetryDelay is what Retry.MaxDelay 0 means.
-const defaultMaxDelay = time.Hour
-
 func specOf(s *domain.JobSpec) JobSpec {
-	maxDelay, dispatch := s.Retry.MaxDelay, s.DispatchTimeout
-	if maxDelay <= 0 {
-		maxDelay = defaultMaxDelay
-	}
+	dispatch := s.DispatchTimeout
 	if dispatch <= 0 {
 		dispatch = domain.DefaultDispatchTimeout
 	}
@@ -179,10 +173,10 @@ func specOf(s *domain.JobSpec) JobSpec {
 		SendRetry: sendRetryOf(s.SendRetry),
 		Blocking:  string(s.Blocking), Parallelism: s.Parallelism,
 		Retry: Retry{
-			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: durationText(s.Retry.Delay),
-			Backoff: max(1, s.Retry.Backoff), MaxDelay: durationText(maxDelay),
+			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: domain.DurationText(s.Retry.Delay),
+			Backoff: max(1, s.Retry.Backoff), MaxDelay: domain.DurationText(s.Retry.Longest()),
 		},
-		Timeout: durationText(s.Timeout), DispatchTimeout: durationText(dispatch),
+		Timeout: domain.DurationText(s.Timeout), DispatchTimeout: domain.DurationText(dispatch),
 		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 		Alert: Alert{
 			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
@@ -196,7 +190,7 @@ func sendRetryOf(r domain.SendRetry) SendRetry {
 	if r.MaxDelay <= 0 {
 		r.MaxDelay = domain.DefaultMaxSendDelay
 	}
-	return SendRetry{MaxSends: r.MaxSends, Delay: durationText(r.Delay), Backoff: max(1, r.Backoff), MaxDelay: durationText(r.MaxDelay)}
+	return SendRetry{MaxSends: r.MaxSends, Delay: domain.DurationText(r.Delay), Backoff: max(1, r.Backoff), MaxDelay: domain.DurationText(r.MaxDelay)}
 }
 
 // defaultLevel stands for the level of the executor.

@@ -329,3 +329,15 @@ func TestListOfJobsThatNeverFire(t *testing.T) {
 	require.Equal(t, over.ID, list.Items[0].ID)
 	require.Len(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items, 3)
 }
+
+// TestRetryDefaults: a delay that was given is not cut by a bound that was not.
+func TestRetryDefaults(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	require.Equal(t, Retry{MaxAttempts: 1, Delay: "10s", Backoff: 1, MaxDelay: "10m"}, w.job("acme", "plain", e).Retry)
+	slow := w.job("acme", "slow", e, with("retry", map[string]any{"maxAttempts": 2, "delay": "30m"}))
+	require.Equal(t, Retry{MaxAttempts: 2, Delay: "30m", Backoff: 1, MaxDelay: "30m"}, slow.Retry)
+	bound := w.job("acme", "bound", e, with("retry", map[string]any{"delay": "30m", "maxDelay": "5m"}))
+	require.Equal(t, "5m", bound.Retry.MaxDelay, "what was given counts")
+	require.Equal(t, "1h", specOf(&domain.JobSpec{}).Retry.MaxDelay, "a row of before keeps what it had")
+}

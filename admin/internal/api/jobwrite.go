@@ -49,7 +49,7 @@ type ExecutorChoice struct {
 	Name string `json:"name,omitempty" doc:"Or this; ignored beside an id"`
 }
 
-// RetryWrite has defaults: one attempt, 10s, factor 1, at most 10m.
+// RetryWrite has defaults: one attempt, 10s, factor 1, at most 10m or the delay.
 type RetryWrite struct {
 	MaxAttempts int      `json:"maxAttempts,omitempty" minimum:"1" maximum:"100"`
 	Delay       string   `json:"delay,omitempty"`
@@ -81,12 +81,6 @@ type AlertWrite struct {
 	WebhookSecretSet  bool     `json:"webhookSecretSet,omitempty" readOnly:"true"`
 	IncludeNoExecutor *bool    `json:"includeNoExecutor,omitempty"`
 }
-
-// Defaults of a job made over the API.
-const (
-	defaultRetryDelay    = 10 * time.Second
-	defaultRetryMaxDelay = 10 * time.Minute
-)
 
 // spec reads a job's settings; what is wrong is collected in r. The webhook's
 // secret is left to the caller.
@@ -124,7 +118,7 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 }
 
 func (w *RetryWrite) read(r *reader) domain.Retry {
-	out := domain.Retry{MaxAttempts: 1, Delay: defaultRetryDelay, Backoff: 1, MaxDelay: defaultRetryMaxDelay}
+	out := domain.DefaultRetry
 	if w == nil {
 		return out
 	}
@@ -134,8 +128,8 @@ func (w *RetryWrite) read(r *reader) domain.Retry {
 	if w.Backoff != nil {
 		out.Backoff = *w.Backoff
 	}
-	out.Delay = r.duration("body.retry.delay", w.Delay, defaultRetryDelay)
-	out.MaxDelay = r.duration("body.retry.maxDelay", w.MaxDelay, defaultRetryMaxDelay)
+	out.Delay = r.duration("body.retry.delay", w.Delay, out.Delay)
+	out.MaxDelay = r.duration("body.retry.maxDelay", w.MaxDelay, out.Bound().MaxDelay)
 	return out
 }
 

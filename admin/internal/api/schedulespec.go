@@ -1,9 +1,8 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -48,20 +47,11 @@ func (w *MisfireWrite) read(r *reader) domain.Misfire {
 	}
 	out.Policy = orDefault(domain.MisfirePolicy(w.Policy), domain.MisfireSkip)
 	out.Threshold = r.duration("body.misfire.threshold", w.Threshold, domain.DefaultMisfireThreshold)
-	if out.Policy != domain.MisfireAll {
-		const advice = "needs the policy all; leave it out for %s"
-		if w.MaxRuns != 0 {
-			r.fail("body.misfire.maxRuns", w.MaxRuns, advice, out.Policy)
-		}
-		if w.Window != "" {
-			r.fail("body.misfire.window", w.Window, advice, out.Policy)
-		}
-	} else {
-		out.Window = r.duration("body.misfire.window", w.Window, domain.DefaultMisfireWindow)
-		if out.MaxRuns = w.MaxRuns; out.MaxRuns == 0 {
-			out.MaxRuns = domain.DefaultMisfireMaxRuns
-		}
+	window, runs := time.Duration(0), 0 // CheckSpec refuses them with another policy
+	if out.Policy == domain.MisfireAll {
+		window, runs = domain.DefaultMisfireWindow, domain.DefaultMisfireMaxRuns
 	}
+	out.Window, out.MaxRuns = r.duration("body.misfire.window", w.Window, window), cmp.Or(w.MaxRuns, runs)
 	return out
 }
 
@@ -71,7 +61,7 @@ func misfireOf(m domain.Misfire) Misfire {
 	if threshold <= 0 {
 		threshold = domain.DefaultMisfireThreshold
 	}
-	out := Misfire{Policy: string(m.Policy), Threshold: durationText(threshold)}
+	out := Misfire{Policy: string(m.Policy), Threshold: domain.DurationText(threshold)}
 	if m.Policy == domain.MisfireAll {
 		window := m.Window
 		if window <= 0 {
@@ -80,90 +70,56 @@ func misfireOf(m domain.Misfire) Misfire {
 		if out.MaxRuns = m.MaxRuns; out.MaxRuns <= 0 {
 			out.MaxRuns = domain.DefaultMisfireMaxRuns
 		}
-		out.Window = durationText(window)
+		out.Window = domain.DurationText(window)
 	}
 	return out
 }
 
-// read takes over the fields of the schedule's kind. now is where a fixed rate
-// counts from, unless an anchor or the beginning of its validity says else.
+// read takes over what is given, and refuses what contradicts itself. now is
+// where a fixed rate counts from, unless an anchor or the beginning of its
+// validity says else.
 func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.ScheduleSpec {
+	wrong := len(r.fields)
 	s := domain.ScheduleSpec{
-		Kind: domain.ScheduleKind(w.Kind), Zone: orDefault(w.Zone, "UTC"),
+		Kind: domain.ScheduleKind(w.Kind), Expr: w.Expr, Every: r.duration(location+".every", w.Every, 0),
+		Anchor: r.instant(location+".anchor", w.Anchor), At: w.once(r, location, now),
+		WindowFrom: w.WindowFrom, WindowTo: w.WindowTo, Zone: orDefault(w.Zone, "UTC"),
 		StartAt: r.instant(location+".startAt", w.StartAt), EndAt: r.instant(location+".endAt", w.EndAt),
-		JitterMax: r.duration(location+".jitter", w.Jitter, 0),
+		Gap: w.DSTGap, Overlap: w.DSTOverlap, JitterMax: r.duration(location+".jitter", w.Jitter, 0),
 	}
-	w.leftovers(r, location)
+	for i := range w.Instants {
+		s.Instants = append(s.Instants, r.instant(fmt.Sprintf("%s.instants[%d]", location, i), &w.Instants[i]))
+	}
 	if len(w.Calendars) > 0 {
 		s.Days = orDefault(w.CalendarDays, string(schedule.DaysNotHolidays))
 	}
 	switch s.Kind {
 	case domain.ScheduleCron:
-		s.Expr, s.Dialect = w.Expr, orDefault(w.Dialect, "auto")
-		s.Gap, s.Overlap = w.DSTGap, w.DSTOverlap
+		s.Dialect = orDefault(w.Dialect, "auto")
 	case domain.ScheduleFixedRate:
-		s.Every = r.duration(location+".every", w.Every, 0)
-		if s.Anchor = r.instant(location+".anchor", w.Anchor); s.Anchor.IsZero() {
+		if s.Anchor.IsZero() {
 			s.Anchor = s.StartAt
 		}
 		if s.Anchor.IsZero() {
 			s.Anchor = now.Truncate(time.Second).UTC()
 		}
-	case domain.ScheduleFixedDelay:
-		s.Every = r.duration(location+".every", w.Every, 0)
-		s.Anchor = r.instant(location+".anchor", w.Anchor)
-	case domain.ScheduleOnce:
-		s.At = w.once(r, location, now)
-	case domain.ScheduleInstants:
-		for i := range w.Instants {
-			s.Instants = append(s.Instants, r.instant(fmt.Sprintf("%s.instants[%d]", location, i), &w.Instants[i]))
-		}
-	case domain.ScheduleDailyWindow:
-		s.Every = r.duration(location+".every", w.Every, 0)
-		s.WindowFrom, s.WindowTo, s.Gap = w.WindowFrom, w.WindowTo, w.DSTGap
 	}
-	if paced := s.Kind == domain.ScheduleFixedRate || s.Kind == domain.ScheduleDailyWindow; paced && s.Every > 0 && s.JitterMax > s.Every {
-		r.fail(location+".jitter", w.Jitter, "is longer than every, so that runs would overtake each other; at most %s", durationText(s.Every))
+	if len(r.fields) == wrong { // the rules speak of values that could be read
+		r.fields = append(r.fields, domain.CheckSchedule(location, &s)...)
 	}
 	return s
 }
 
-// leftovers refuses what a schedule of another kind is made of: whoever sent it
-// meant it to count.
-func (w *ScheduleWrite) leftovers(r *reader, location string) {
-	for _, f := range []struct {
-		name  string
-		given bool
-		value any
-		kinds []domain.ScheduleKind
-	}{
-		{"expr", w.Expr != "", w.Expr, []domain.ScheduleKind{domain.ScheduleCron}},
-		{"every", w.Every != "", w.Every, []domain.ScheduleKind{domain.ScheduleFixedRate, domain.ScheduleFixedDelay, domain.ScheduleDailyWindow}},
-		{"anchor", w.Anchor != nil, nil, []domain.ScheduleKind{domain.ScheduleFixedRate, domain.ScheduleFixedDelay}},
-		{"at", w.At != nil, nil, []domain.ScheduleKind{domain.ScheduleOnce}},
-		{"after", w.After != "", w.After, []domain.ScheduleKind{domain.ScheduleOnce}},
-		{"instants", len(w.Instants) > 0, nil, []domain.ScheduleKind{domain.ScheduleInstants}},
-		{"windowFrom", w.WindowFrom != "", w.WindowFrom, []domain.ScheduleKind{domain.ScheduleDailyWindow}},
-		{"windowTo", w.WindowTo != "", w.WindowTo, []domain.ScheduleKind{domain.ScheduleDailyWindow}},
-	} {
-		if f.given && !slices.Contains(f.kinds, domain.ScheduleKind(w.Kind)) {
-			r.fail(location+"."+f.name, f.value, "is for schedules of kind %s; leave it out for %s", kindNames(f.kinds), w.Kind)
-		}
-	}
-}
-
-func kindNames(kinds []domain.ScheduleKind) string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = string(k)
-	}
-	return strings.Join(names, ", ")
-}
-
-// once reads at or after.
+// once reads at or, for a schedule of kind once, after.
 func (w *ScheduleWrite) once(r *reader, location string, now time.Time) time.Time {
 	wrong := len(r.fields)
 	at := r.instant(location+".at", w.At)
+	if w.Kind != string(domain.ScheduleOnce) {
+		if w.After != "" {
+			r.fail(location+".after", w.After, "is for schedules of kind once; leave it out for %s", w.Kind)
+		}
+		return at
+	}
 	after := r.duration(location+".after", w.After, 0)
 	switch {
 	case len(r.fields) > wrong:
@@ -192,14 +148,14 @@ func scheduleOf(s domain.ScheduleSpec) Schedule {
 	}
 	out.Calendars, out.CalendarDays = calendarRefs(s.Calendars), s.Days
 	if s.JitterMax > 0 {
-		out.Jitter = durationText(s.JitterMax)
+		out.Jitter = domain.DurationText(s.JitterMax)
 	}
 	switch s.Kind {
 	case domain.ScheduleCron:
 		out.Expr, out.Dialect = s.Expr, s.Dialect
 		out.DSTGap, out.DSTOverlap = s.Gap, s.Overlap
 	case domain.ScheduleFixedRate, domain.ScheduleFixedDelay:
-		out.Every, out.Anchor = durationText(s.Every), instantOrNull(s.Anchor)
+		out.Every, out.Anchor = domain.DurationText(s.Every), instantOrNull(s.Anchor)
 	case domain.ScheduleOnce:
 		out.At = instantOrNull(s.At)
 	case domain.ScheduleInstants:
@@ -207,7 +163,7 @@ func scheduleOf(s domain.ScheduleSpec) Schedule {
 			out.Instants = append(out.Instants, instant(at))
 		}
 	case domain.ScheduleDailyWindow:
-		out.Every, out.WindowFrom, out.WindowTo, out.DSTGap = durationText(s.Every), s.WindowFrom, s.WindowTo, s.Gap
+		out.Every, out.WindowFrom, out.WindowTo, out.DSTGap = domain.DurationText(s.Every), s.WindowFrom, s.WindowTo, s.Gap
 	}
 	return out
 }

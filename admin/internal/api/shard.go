@@ -46,7 +46,7 @@ func shardingOf(s domain.Sharding) *Sharding {
 	}
 	out := &Sharding{Mode: string(s.Mode), Shards: s.Shards, OnGone: string(s.OnGone), Before: s.Before, After: s.After}
 	if s.Timeout > 0 {
-		out.Timeout = durationText(s.Timeout)
+		out.Timeout = domain.DurationText(s.Timeout)
 	}
 	return out
 }

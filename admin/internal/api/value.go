@@ -27,18 +27,6 @@ func instantOrNull(t time.Time) *string {
 	return &s
 }
 
-// durationText writes a duration without zero parts: "1h30m", "5m", "0s".
-func durationText(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
 // reader collects what is wrong with a request, so that all of it is told at
 // once.
 type reader struct {
@@ -107,7 +95,7 @@ func (r *reader) instant(location string, text *string) time.Time {
 		r.fail(location, *text, "is not an instant such as 2026-11-21T04:00:00Z")
 		return time.Time{}
 	}
-	if t.Year() < 1970 || t.Year() > 9998 {
+	if t.Year() < 1970 || t.Year() > domain.LastYear {
 		r.fail(location, *text, "must lie in the years from 1970 to 9998")
 		return time.Time{}
 	}

@@ -14,7 +14,7 @@ func TestDurationText(t *testing.T) {
 		"0s": 0, "30s": 30 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "24h": 24 * time.Hour,
 		"1h0m5s": time.Hour + 5*time.Second, "1.5s": 1500 * time.Millisecond, "250ms": 250 * time.Millisecond, "10m": 10 * time.Minute, "20h": 20 * time.Hour,
 	} {
-		require.Equal(t, want, durationText(d))
+		require.Equal(t, want, domain.DurationText(d))
 		back, err := time.ParseDuration(want)
 		require.NoError(t, err)
 		require.Equal(t, d, back)

@@ -23,6 +23,7 @@ func CheckSpec(s *JobSpec) error {
 	c.check(s.Name != "" && len(s.Name) <= MaxNameLength, "body.name", s.Name, "must have 1 to 128 bytes")
 	c.check(s.Handler != "" && len(s.Handler) <= MaxNameLength, "body.handler", s.Handler, "must have 1 to 128 bytes")
 	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	c.schedule("body.schedule.", &s.Schedule)
 	c.misfire(s.Misfire)
 	c.script(s)
 	c.routing(s)
@@ -106,6 +107,9 @@ func (c *checker) misfire(m Misfire) {
 	c.check(m.Threshold >= 0 && m.Threshold <= 24*time.Hour, "body.misfire.threshold", m.Threshold.String(), "must be from 0s to 24h")
 	c.check(m.Window >= 0 && m.Window <= MaxMisfireWindow, "body.misfire.window", m.Window.String(), "must be from 0s (the default, 1h) to 8784h")
 	c.check(m.MaxRuns >= 0 && m.MaxRuns <= MaxMisfireRuns, "body.misfire.maxRuns", m.MaxRuns, "must be from 0 (the default, 100) to 10000")
+	advice := "needs the policy all; leave it out for " + string(m.Policy)
+	c.check(m.MaxRuns == 0 || m.Policy == MisfireAll, "body.misfire.maxRuns", m.MaxRuns, advice)
+	c.check(m.Window == 0 || m.Policy == MisfireAll, "body.misfire.window", DurationText(m.Window), advice)
 }
 
 type checker struct{ fields []FieldError }

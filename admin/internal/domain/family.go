@@ -162,8 +162,26 @@ func (e *Execution) instanceGone(now, leaseUntil time.Time, p Policy) (ended boo
 		e.Bound = 0
 		return false, Effects{}, nil
 	}
-	fx, err = e.Miss(now, ReasonInstanceGone, "the instance that the shard was for has gone")
+	fx, err = e.missGone(now)
 	return true, fx, err
+}
+
+func (e *Execution) missGone(now time.Time) (Effects, error) {
+	return e.Miss(now, ReasonInstanceGone, "the instance that the shard was for has gone")
+}
+
+// retryOnlyThere reports whether a retry can run on the instance of the attempt
+// before and on no other.
+func (e *Execution) retryOnlyThere(p Policy) bool { return e.Bound != 0 && !p.MoveGone }
+
+// retryCheck is when the sweep looks at what waits for its retry: when nobody
+// has taken it, and before that where it is given up with its instance.
+func (e *Execution) retryCheck(now time.Time, p Policy) time.Time {
+	taken := e.NotBefore.Add(PickupGrace)
+	if check := now.Add(FamilyCheck); e.retryOnlyThere(p) && check.Before(e.NotBefore) {
+		return check
+	}
+	return taken
 }
 
 // Add counts a part.

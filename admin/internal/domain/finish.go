@@ -233,7 +233,7 @@ func (e *Execution) retry(now time.Time, ended State, reason Reason, message str
 	e.State, e.Reason, e.Message = RetryWait, reason, message
 	e.HoldsSlot = false
 	e.NotBefore = now.Add(delay)
-	e.WakeAt = e.NotBefore.Add(PickupGrace)
+	e.WakeAt = e.retryCheck(now, p)
 	e.Deadline = time.Time{}
 	// The wait for an instance counts anew for each attempt.
 	if !e.ExpireAt.IsZero() {

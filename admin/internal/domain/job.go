@@ -205,17 +205,34 @@ type Retry struct {
 	MaxAttempts int
 	Delay       time.Duration
 	// Backoff multiplies the delay after each attempt; below 1 counts as 1.
-	Backoff  float64
-	MaxDelay time.Duration // 0 = one hour
+	Backoff float64
+	// MaxDelay bounds the wait. 0 = one hour, in rows of before jobs declared in
+	// code got DefaultRetry.
+	MaxDelay time.Duration
+}
+
+// DefaultRetry is what a job gets that says nothing else, whoever makes it.
+var DefaultRetry = Retry{MaxAttempts: 1, Delay: 10 * time.Second, Backoff: 1, MaxDelay: 10 * time.Minute}
+
+// Bound returns the retry with the default bound of its waits: never below the
+// delay, which was asked for.
+func (r Retry) Bound() Retry {
+	r.MaxDelay = max(DefaultRetry.MaxDelay, r.Delay)
+	return r
+}
+
+// Longest returns the bound of the waits.
+func (r Retry) Longest() time.Duration {
+	if r.MaxDelay > 0 {
+		return r.MaxDelay
+	}
+	return time.Hour
 }
 
 // DelayAfter returns the wait after the attempt with this number (from 1):
 // never negative, never above MaxDelay.
 func (r Retry) DelayAfter(attempt int) time.Duration {
-	limit := r.MaxDelay
-	if limit <= 0 {
-		limit = time.Hour
-	}
+	limit := r.Longest()
 	d := float64(r.Delay)
 	for i := 1; i < attempt && r.Backoff > 1 && d < float64(limit); i++ {
 		d *= r.Backoff

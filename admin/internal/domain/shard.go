@@ -62,7 +62,8 @@ const (
 // MaxShards bounds the shards of one fire.
 const MaxShards = 1000
 
-// FamilyCheck is how often the sweep looks after a parent with living parts.
+// FamilyCheck is how often the sweep looks after a parent with living parts, and
+// after the instance of a shard that waits for a retry there.
 const FamilyCheck = 10 * time.Second
 
 // Sharding is a job's setting. Zero: one fire is one run.

@@ -184,6 +184,28 @@ func TestALostShardIsNotRevived(t *testing.T) {
 	}
 }
 
+// TestARetryThatOnlyTheLostInstanceCouldRun is not waited for.
+func TestARetryThatOnlyTheLostInstanceCouldRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		bound InstanceID
+		move  bool
+		want  State
+	}{
+		"a shard that is missed with its instance": {9, false, Failed},
+		"a shard that another takes":               {9, true, RetryWait},
+		"a run":                                    {0, false, RetryWait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{RetryLost: true, MoveGone: c.move, Retry: Retry{Delay: time.Hour}}
+			e := Execution{ID: 8, Parent: 7, Bound: c.bound, Instance: 9, State: Running, Fence: 1, Attempt: 1, MaxAttempts: 3, LogLines: -1}
+			fx, err := e.Lose(shardsAt, ReasonLeaseExpired, "silent", p)
+			require.NoError(t, err)
+			require.Equal(t, Lost, fx.Archive.State, "the attempt")
+			require.Equal(t, c.want, e.State)
+		})
+	}
+}
+
 func TestCheckSharding(t *testing.T) {
 	for name, c := range map[string]struct {
 		s     Sharding

@@ -249,7 +249,7 @@ func (e *Execution) Wake(now time.Time, patience time.Duration) error {
 }
 
 // Lose ends an attempt whose instance went silent or died (arrow 8): lost, or
-// a retry when the job allows to repeat an unknown outcome.
+// a retry when the job allows to repeat an unknown outcome and another instance may.
 func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy) (Effects, error) {
 	if e.State == Cancelling {
 		e.FinishedAt = now
@@ -260,7 +260,13 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 	}
 	e.FinishedAt = now
 	if p.RetryLost && e.Attempt < e.MaxAttempts {
-		return e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p), nil
+		fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p)
+		if e.retryOnlyThere(p) {
+			over, err := e.missGone(now)
+			over.Archive, over.ReleaseSlot = fx.Archive, fx.ReleaseSlot
+			return over, err
+		}
+		return fx, nil
 	}
 	return e.end(now, Lost, reason, message), nil
 }
@@ -368,6 +374,10 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 	case Due, RetryWait:
 		if ended, fx, err := e.instanceGone(now, leaseUntil, p); ended || err != nil {
 			return SweepNothing, fx, err
+		}
+		if e.State == RetryWait && now.Before(e.NotBefore) && e.retryOnlyThere(p) {
+			e.WakeAt = e.retryCheck(now, p)
+			return SweepNothing, Effects{}, nil
 		}
 		if (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit) && !e.ExpireAt.IsZero() {
 			// Waiting for its turn is not waiting for an instance: that wait

@@ -28,6 +28,7 @@ type Timer struct {
 type entry struct {
 	handle    pending.Handle
 	notBefore time.Time
+	bound     bool // to one instance
 }
 
 // NewTimer returns a Timer. fire must return quickly.
@@ -56,7 +57,7 @@ func (t *Timer) Add(executions ...domain.Execution) {
 		} else {
 			t.tenants[e.TenantID]++
 		}
-		t.held[e.ID] = entry{t.pending.Add(e.NotBefore.UnixNano(), e), e.NotBefore}
+		t.held[e.ID] = entry{t.pending.Add(e.NotBefore.UnixNano(), e), e.NotBefore, e.Bound != 0}
 	}
 	after, has := t.pending.Next()
 	t.mu.Unlock()
@@ -85,12 +86,13 @@ func (t *Timer) Waiting(into map[domain.TenantID]int) {
 }
 
 // Unattended leaves out what is held here, and returns the rest in its order.
+// What is for one instance alone is held, and yet to be looked at: that may go.
 func (t *Timer) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
-		_, held := t.held[id]
-		return held
+		e, held := t.held[id]
+		return held && !e.bound
 	})
 }
 

@@ -86,6 +86,10 @@ func TestWhatTheTimerHoldsIsAttendedTo(t *testing.T) {
 		timer.Add(run(1, time.Now().Add(time.Second)), run(3, time.Now().Add(time.Minute)))
 		unattended := func() []domain.ExecutionID { return timer.Unattended([]domain.ExecutionID{1, 2, 3, 4}) }
 		require.Equal(t, []domain.ExecutionID{2, 4}, unattended())
+		shard := run(4, time.Now().Add(time.Minute))
+		shard.Bound = 9
+		timer.Add(shard)
+		require.Equal(t, []domain.ExecutionID{2, 4}, unattended(), "its instance may go")
 		time.Sleep(2 * time.Second)
 		require.Equal(t, []domain.ExecutionID{1, 2, 4}, unattended())
 	})

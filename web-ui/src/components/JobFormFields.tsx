@@ -196,24 +196,24 @@ export function WhenSection() {
           </Form.Item>
         )}
         {(kind === 'cron' || kind === 'daily_window') && (
-          <>
-            <Form.Item name={['schedule', 'dstGap']} label={t('jobs.form.dstGap')}>
-              <Select
-                options={[
-                  { value: 'run_at_gap_end', label: t('jobs.form.dstGapRun') },
-                  { value: 'skip', label: t('jobs.form.dstGapSkip') },
-                ]}
-              />
-            </Form.Item>
-            <Form.Item name={['schedule', 'dstOverlap']} label={t('jobs.form.dstOverlap')}>
-              <Select
-                options={[
-                  { value: 'once', label: t('jobs.form.dstOverlapOnce') },
-                  { value: 'both', label: t('jobs.form.dstOverlapBoth') },
-                ]}
-              />
-            </Form.Item>
-          </>
+          <Form.Item name={['schedule', 'dstGap']} label={t('jobs.form.dstGap')}>
+            <Select
+              options={[
+                { value: 'run_at_gap_end', label: t('jobs.form.dstGapRun') },
+                { value: 'skip', label: t('jobs.form.dstGapSkip') },
+              ]}
+            />
+          </Form.Item>
+        )}
+        {kind === 'cron' && (
+          <Form.Item name={['schedule', 'dstOverlap']} label={t('jobs.form.dstOverlap')}>
+            <Select
+              options={[
+                { value: 'once', label: t('jobs.form.dstOverlapOnce') },
+                { value: 'both', label: t('jobs.form.dstOverlapBoth') },
+              ]}
+            />
+          </Form.Item>
         )}
         {takesCalendars(kind) && <CalendarFields />}
         {(kind === 'cron' || kind === 'fixed_rate' || kind === 'fixed_delay' || kind === 'daily_window') &&

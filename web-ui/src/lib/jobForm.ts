@@ -155,7 +155,7 @@ const FIELDS_OF: Record<ScheduleKind, (keyof ScheduleSpec)[]> = {
   fixed_delay: ['every', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
   once: ['at', 'jitter'],
   instants: ['instants', 'jitter', 'calendars', 'calendarDays'],
-  daily_window: ['every', 'windowFrom', 'windowTo', 'dstGap', 'dstOverlap', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
+  daily_window: ['every', 'windowFrom', 'windowTo', 'dstGap', 'startAt', 'endAt', 'jitter', 'calendars', 'calendarDays'],
   none: [],
 }
 

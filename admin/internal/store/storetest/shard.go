@@ -344,6 +344,33 @@ func testShardsTimeout(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Cancelled, f.find(parts[1]).State)
 }
 
+// testShardRetryGone: what waits for a retry on an instance that goes is told
+// so before its retry would begin.
+func testShardRetryGone(t *testing.T, f *fixture) {
+	other := f.register("boot of the one", time.Minute).ID
+	j := f.job(func(s *domain.JobSpec) {
+		broadcast(domain.GoneMiss)(s)
+		s.Retry = domain.Retry{MaxAttempts: 2, Delay: time.Hour}
+	})
+	run := f.run(j)
+	tried := f.spread(run)[1]
+	f.finish(f.grant(f.offerTo(other, tried)[0].Execution), domain.OutcomeFailed)
+	f.age(tried, 2*domain.FamilyCheck)
+	require.Empty(t, f.sweep().Ended, "as long as it lives")
+	waiting := f.find(tried)
+	require.Equal(t, domain.RetryWait, waiting.State)
+	require.True(t, waiting.WakeAt.Before(waiting.NotBefore), "it is looked at again")
+	_, err := f.supersede(store.SupersedeBootsParams{
+		Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"boot of the one"}, OwedComplete: true,
+	})
+	f.ok(err)
+	f.tick()
+	f.age(tried, 2*domain.FamilyCheck)
+	require.Equal(t, []domain.ExecutionID{tried.ID}, identify(f.sweep().Ended))
+	ended := f.find(tried)
+	require.Equal(t, []any{domain.Failed, domain.ReasonInstanceGone}, []any{ended.State, ended.Reason})
+}
+
 func testShardInstanceGone(t *testing.T, f *fixture) {
 	for _, gone := range []domain.OnGone{domain.GoneMiss, domain.GoneMove} {
 		other := f.register("boot of "+string(gone), time.Minute).ID

@@ -72,7 +72,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"LingerKeepsTheSlot", testLingerKeepsTheSlot}, {"LingerCancelled", testLingerCancelled}, {"LingerOneBatch", testLingerOneBatch}, {"LingerLease", testLingerLease},
 		{"LingerDeadline", testLingerDeadline}, {"LingerSuperseded", testLingerSuperseded}, {"LingerLimit", testLingerLimit}, {"LingerLateLimit", testLingerLateLimit}, {"LingerRetention", testLingerRetention},
 		{"ShardsFixed", testShardsFixed}, {"ShardsBroadcast", testShardsBroadcast}, {"ShardsFail", testShardsFail}, {"ShardHooks", testShardHooks}, {"ShardsCancelled", testShardsCancelled},
-		{"ShardsTimeout", testShardsTimeout}, {"ShardInstanceGone", testShardInstanceGone}, {"ShardsRace", testShardsRace}, {"ShardsStopped", testShardsStopped}, {"ShardsCovered", testShardsCovered},
+		{"ShardsTimeout", testShardsTimeout}, {"ShardInstanceGone", testShardInstanceGone}, {"ShardRetryGone", testShardRetryGone}, {"ShardsRace", testShardsRace}, {"ShardsStopped", testShardsStopped}, {"ShardsCovered", testShardsCovered},
 		{"ShardsSwept", testShardsSwept}, {"ShardsLinger", testShardsLinger}, {"ShardsListed", testShardsListed}, {"ShardsLimited", testShardsLimited}, {"ShardsMany", testShardsMany},
 		{"SweepDeadline", testSweepDeadline}, {"SweepBlocked", testSweepBlocked}, {"SweepCancelling", testSweepCancelling}, {"SweepRace", testSweepRace},
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
