@@ -87,7 +87,9 @@ func TestHandlersTellAndAskWhileTheyRun(t *testing.T) {
 					}
 				})
 				executor.HandleFunc(ex, "snooze", func(ctx context.Context) error {
-					if snoozes.Add(1) < 3 {
+					try := snoozes.Add(1)
+					executor.Logger(ctx).Info(fmt.Sprintf("try %d", try))
+					if try < 3 {
 						return executor.Snooze(time.Second)
 					}
 					return nil
@@ -121,9 +123,10 @@ func TestHandlersTellAndAskWhileTheyRun(t *testing.T) {
 			})
 			t.Run("a snooze is no attempt", func(t *testing.T) {
 				r := n.until(n.runNow(n.newJob("shop", "snooze", nil), nil), "succeeded")
-				require.Equal(t, 1, r.Attempt)
+				require.Equal(t, 3, r.Attempt)
 				require.Len(t, r.Attempts, 3)
 				require.Equal(t, "cancelled", r.Attempts[0].State)
+				n.logContains(r.ID, "try 1", "try 2", "try 3")
 			})
 			t.Run("a handler may cancel its run", func(t *testing.T) {
 				r := n.until(n.runNow(n.newJob("shop", "withdraw", map[string]any{"retry": map[string]any{"maxAttempts": 5, "delay": "10ms"}}), nil), "cancelled")

@@ -30,9 +30,12 @@ func TestAHealthyWorldIsClean(t *testing.T) {
 }
 
 // An attempt that the stop of its process interrupted does not count, where
-// lost ones may be repeated.
-func TestAnInterruptedAttemptDoesNotCount(t *testing.T) {
-	history := func(job string, stopped bool, attempts int) *verify.Report {
+// lost ones may be repeated; one that was snoozed counts nowhere.
+func TestAttemptsThatDoNotCount(t *testing.T) {
+	stopped := func(r *verify.Run) { r.Stopped = true }
+	snoozed := func(r *verify.Run) { r.Snoozed, r.Cancelled = true, false }
+	neither := func(*verify.Run) {}
+	history := func(job string, first func(*verify.Run), attempts int) *verify.Report {
 		h := newWorld(1)
 		i := slices.IndexFunc(h.Rows, func(r verify.Row) bool { return r.Job == job && r.State == "succeeded" && r.Attempt == 1 })
 		row := &h.Rows[i]
@@ -43,7 +46,9 @@ func TestAnInterruptedAttemptDoesNotCount(t *testing.T) {
 			r := h.Runs[last]
 			r.Start = begin + verify.Span(time.Duration(n)*10*time.Millisecond)
 			r.Fence, r.Attempt, r.End, r.Cancelled, r.Failed = int64(n+1), n+1, r.Start+1000, true, true
-			r.Stopped = stopped && n == 0
+			if n == 0 {
+				first(&r)
+			}
 			h.Runs = append(h.Runs, r)
 		}
 		r := &h.Runs[last]
@@ -52,11 +57,13 @@ func TestAnInterruptedAttemptDoesNotCount(t *testing.T) {
 		row.StartedAt, row.FinishedAt = row.StartedAt+verify.Span(time.Second), row.FinishedAt+verify.Span(time.Second)
 		return check(t, h)
 	}
-	require.Empty(t, history("idempotent", true, 4).Examples, "3 are allowed, and one was interrupted")
+	require.Empty(t, history("idempotent", stopped, 4).Examples, "3 are allowed, and one was interrupted")
+	require.Empty(t, history("failing", snoozed, 3).Examples, "2 are allowed, and one was snoozed")
 	for name, r := range map[string]*verify.Report{
-		"none was interrupted":        history("idempotent", false, 4),
-		"one was, and two too many":   history("idempotent", true, 5),
-		"this job must not repeat it": history("failing", true, 3),
+		"none was interrupted":         history("idempotent", neither, 4),
+		"one was, and two too many":    history("idempotent", stopped, 5),
+		"this job must not repeat it":  history("failing", stopped, 3),
+		"one snooze, and two too many": history("failing", snoozed, 4),
 	} {
 		require.Len(t, r.Examples, 1, name)
 		require.Equal(t, verify.Double, r.Examples[0].Kind, name)

@@ -145,7 +145,7 @@ func newFlatReader() *flatReader {
 		times:   map[string]*Time{"start": &r.Start, "end": &r.End, "fireAt": &r.FireAt},
 		numbers: map[string]*int64{"fence": &r.Fence},
 		counts:  map[string]*int{"shard": &r.Shard, "attempt": &r.Attempt},
-		flags:   map[string]*bool{"cancelled": &r.Cancelled, "failed": &r.Failed, "stopped": &r.Stopped},
+		flags:   map[string]*bool{"cancelled": &r.Cancelled, "failed": &r.Failed, "stopped": &r.Stopped, "snoozed": &r.Snoozed},
 	}
 	f.rowFields = fields{
 		texts: map[string]*string{

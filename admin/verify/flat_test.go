@@ -43,7 +43,7 @@ func strict(body []byte, into any) error {
 // The shape that Writer writes is read the quick way: else it is of no use.
 func TestWrittenLinesAreFlat(t *testing.T) {
 	keep := func(b []byte) string { return string(b) }
-	run := Run{Job: "7", Key: "9", Fence: 2, Boot: "b", Tenant: "1", Shard: 3, Start: 5, End: 6, Attempt: 1, FireAt: 4, Node: "e1", Cancelled: true, Failed: true, Stopped: true}
+	run := Run{Job: "7", Key: "9", Fence: 2, Boot: "b", Tenant: "1", Shard: 3, Start: 5, End: 6, Attempt: 1, FireAt: 4, Node: "e1", Cancelled: true, Failed: true, Stopped: true, Snoozed: true}
 	body, err := json.Marshal(run)
 	if err != nil {
 		t.Fatal(err)

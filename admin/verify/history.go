@@ -176,12 +176,14 @@ type Run struct {
 	// Node records correct it by its offset. "" = the reference clock.
 	Node string `json:"node,omitempty"`
 	// Cancelled: the handler ended because its context was cancelled. Failed:
-	// it returned an error. These and Stopped belong to the second line.
+	// it returned an error. These and the next two belong to the second line.
 	Cancelled bool `json:"cancelled,omitempty"`
 	Failed    bool `json:"failed,omitempty"`
 	// Stopped: it was cancelled because its process stopped. Where a lost
 	// attempt may be repeated, this one does not count.
 	Stopped bool `json:"stopped,omitempty"`
+	// Snoozed: it asked for the run again later. It does not count.
+	Snoozed bool `json:"snoozed,omitempty"`
 }
 
 // Row is one execution as the admin's table has it at the end of the history.

@@ -202,7 +202,7 @@ func (c *checker) judgeAttempts(j *job, runs []int) {
 			continue
 		}
 		b := &c.runs[before]
-		if b.Stopped && j.retriesLost(b.FireAt) {
+		if b.Snoozed || b.Stopped && j.retriesLost(b.FireAt) {
 			free[r.Key]++
 		}
 		switch {

@@ -314,7 +314,7 @@ func (r *Reader) join(run Run) {
 	if open := r.open[id]; run.End != 0 && len(open) > 0 {
 		i := open[len(open)-1]
 		o := &r.h.Runs[i]
-		o.End, o.Cancelled, o.Failed, o.Stopped = run.End, run.Cancelled, run.Failed, run.Stopped
+		o.End, o.Cancelled, o.Failed, o.Stopped, o.Snoozed = run.End, run.Cancelled, run.Failed, run.Stopped, run.Snoozed
 		if len(open) == 1 {
 			delete(r.open, id)
 		} else {

@@ -144,7 +144,7 @@ func (s *spool) run(r *Run) error {
 	for _, w := range []string{r.Job, r.Boot, r.Tenant, r.Node} {
 		s.word(w)
 	}
-	s.numbers(r.Fence, int64(r.Shard), int64(r.Attempt), bit(r.Cancelled)+2*bit(r.Failed)+4*bit(r.Stopped))
+	s.numbers(r.Fence, int64(r.Shard), int64(r.Attempt), bit(r.Cancelled)+2*bit(r.Failed)+4*bit(r.Stopped)+8*bit(r.Snoozed))
 	s.times(r.FireAt, r.Start, r.End)
 	return s.append(r.Job, r.Key)
 }
@@ -313,7 +313,7 @@ func (d *spoolReader) time(base Time) Time {
 func (d *spoolReader) run() *Run {
 	r := &Run{Key: d.text(), Job: d.word(), Boot: d.word(), Tenant: d.word(), Node: d.word(), Fence: d.int(), Shard: int(d.int()), Attempt: int(d.int())}
 	flags := d.int()
-	r.Cancelled, r.Failed, r.Stopped = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	r.Cancelled, r.Failed, r.Stopped, r.Snoozed = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
 	r.FireAt = Time(d.int())
 	r.Start, r.End = d.time(r.FireAt), d.time(r.FireAt)
 	return r

@@ -259,7 +259,7 @@ func (r *Run) finish(result *proto.Result) {
 		r.attempt--
 		r.again(0)
 	case kind == string(executor.KindSnoozed):
-		r.attempt--
+		r.uncounted++
 		r.again(wait)
 	case kind == "stopping" && r.oneStep && !result.GetStillRunning():
 		r.uncounted++

@@ -73,7 +73,7 @@ type Run struct {
 	state     State
 	fence     int64
 	attempt   int
-	uncounted int // attempts that were interrupted by the stop of their executor
+	uncounted int // attempts that were snoozed or interrupted by the stop of their executor
 	oneStep   bool
 	notBefore time.Time
 	instance  *instance

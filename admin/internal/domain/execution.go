@@ -156,7 +156,7 @@ type Execution struct {
 	Fence int64
 	// Attempt is the number of the current attempt, 0 before the first grant.
 	// MaxAttempts is copied from the revision, and grows by one with each attempt
-	// that does not count because its process stopped.
+	// that does not count: it was snoozed, or its process stopped.
 	Attempt     int
 	MaxAttempts int
 	// NotBefore is the earliest instant of the next offer.

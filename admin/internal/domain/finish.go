@@ -104,15 +104,15 @@ const (
 // time at most.
 const minSnooze = time.Second
 
-// snooze offers the run again later, without counting the attempt. The archive
-// keeps it, as one that was cancelled: it has not failed.
+// snooze offers the run again later, without counting the attempt (as
+// interrupted does). The archive keeps it, as one that was cancelled: it has not
+// failed.
 func (e *Execution) snooze(now time.Time, r Report, p Policy) Effects {
 	if e.State == Cancelling {
 		return e.end(now, Cancelled, e.Reason, e.Message)
 	}
-	fx := e.retry(now, Cancelled, ReasonSnoozed, r.Error, max(r.RetryAfter, minSnooze), p)
-	e.Attempt--
-	return fx
+	e.MaxAttempts++
+	return e.retry(now, Cancelled, ReasonSnoozed, r.Error, max(r.RetryAfter, minSnooze), p)
 }
 
 // interrupted follows an attempt whose handler gave up because its process
@@ -133,6 +133,13 @@ func (e *Execution) interrupted(now time.Time, r Report, p Policy) Effects {
 		r.Error += "; the job does not allow to repeat what had begun (onLost)"
 	}
 	return e.endOrRetry(now, Failed, ReasonStopped, r, p)
+}
+
+// counted is how many of the attempts up to the current one count: retries go by
+// it.
+func (e *Execution) counted(p Policy) int {
+	free := e.MaxAttempts - max(1, p.Retry.MaxAttempts)
+	return e.Attempt - max(0, free)
 }
 
 // mustEnd reports whether no further attempt may follow: somebody wants the run
@@ -198,7 +205,7 @@ func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report
 	if e.mustEnd() || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
 		return e.end(now, end, reason, r.Error)
 	}
-	delay := p.Retry.DelayAfter(e.Attempt)
+	delay := p.Retry.DelayAfter(e.counted(p))
 	if r.RetryAfter > 0 {
 		delay = r.RetryAfter
 	}

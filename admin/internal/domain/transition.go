@@ -260,7 +260,7 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 	}
 	e.FinishedAt = now
 	if p.RetryLost && e.Attempt < e.MaxAttempts {
-		fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.Attempt), p)
+		fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.counted(p)), p)
 		if e.retryOnlyThere(p) {
 			over, err := e.missGone(now)
 			over.Archive, over.ReleaseSlot = fx.Archive, fx.ReleaseSlot
