@@ -126,3 +126,40 @@ func testLostAnswers(t *testing.T, s *Store, c cut) {
 	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err), "%v", err)
 	require.Equal(t, 9, cuts)
 }
+
+// A database that is away for longer than a transaction is repeated costs what
+// executors have accepted no more than that: their offers are not left to expire.
+func TestGrantsWaitForTheDatabase(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := newWorld(t, s, 3, domain.BlockSerial)
+			offered, err := s.OfferExecutions(t.Context(), w.offers(w.plan(1)))
+			require.NoError(t, err)
+			refused := 0
+			away := func() bool { refused++; return refused <= 2*txTries }
+			s.commit = func(tx *sql.Tx) error {
+				if !away() {
+					return tx.Commit()
+				}
+				if err := tx.Rollback(); err != nil {
+					return err
+				}
+				return driver.ErrBadConn
+			}
+			s.execAlone = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
+				if away() {
+					return nil, driver.ErrBadConn
+				}
+				return s.execUnwatched(ctx, query, args...)
+			}
+			granted, err := s.GrantOffers(t.Context(), w.grants(offered))
+			require.NoError(t, err)
+			require.Len(t, granted, 3)
+			for _, r := range granted {
+				require.True(t, r.Granted)
+			}
+			require.Greater(t, refused, 2*txTries)
+		})
+	}
+}

@@ -239,34 +239,45 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 		ids[i] = g.ID
 	}
 	results := make([]store.GrantResult, len(grants))
-	err := s.move(ctx, "grant offers", ids, func(b *batch) error {
-		clear(results)
-		for i, g := range grants {
-			m := b.find(g.Tenant, g.ID)
-			if m == nil {
-				continue
+	err := patiently(ctx, grantPatience, func() error {
+		return s.move(ctx, "grant offers", ids, func(b *batch) error {
+			clear(results)
+			return b.grant(grants, results)
+		}, func(b *batch) {
+			for i, g := range grants {
+				if m := b.find(g.Tenant, g.ID); m != nil {
+					results[i].Execution = m.e
+				}
 			}
-			if !m.e.Has(g.Fence, g.Instance) {
-				results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
-				continue
-			}
-			var err error
-			if results[i].Granted, err = b.grantAgain(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func(b *batch) {
-		for i, g := range grants {
-			if m := b.find(g.Tenant, g.ID); m != nil {
-				results[i].Execution = m.e
-			}
-		}
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	return results, nil
+}
+
+// grantPatience is how long grants are tried while the database is away. What
+// is not granted waits until its offer is taken back (domain.OfferTTL), while an
+// executor holds a slot for it.
+const grantPatience = 2 * time.Second
+
+func (b *batch) grant(grants []store.GrantRequest, results []store.GrantResult) error {
+	for i, g := range grants {
+		m := b.find(g.Tenant, g.ID)
+		if m == nil {
+			continue
+		}
+		if !m.e.Has(g.Fence, g.Instance) {
+			results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
+			continue
+		}
+		var err error
+		if results[i].Granted, err = b.grantAgain(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // move runs a batch that touches nothing but executions. decide may be called

@@ -122,10 +122,25 @@ func (s *Store) try(ctx context.Context, step string, landed func(context.Contex
 
 // ask calls landed until the database answers.
 func (s *Store) ask(ctx context.Context, landed func(context.Context) (bool, error)) (bool, error) {
-	for backoff := txBackoff; ; backoff *= 2 {
+	for backoff := txBackoff; ; backoff = min(2*backoff, awayPause) {
 		done, err := landed(ctx)
 		if err == nil || !isTransient(err) || !sleep(ctx, rand.N(2*backoff)) {
 			return done, err
+		}
+	}
+}
+
+// awayPause is the mean wait before a database that was away is asked again.
+const awayPause = 50 * time.Millisecond
+
+// patiently repeats a step while the database is away, but not longer than
+// that. The step has to be one that may be repeated after an unknown outcome.
+func patiently(ctx context.Context, patience time.Duration, step func() error) error {
+	until := time.Now().Add(patience)
+	for {
+		err := step()
+		if !domain.Is(err, domain.CodeUnavailable) || !time.Now().Before(until) || !sleep(ctx, rand.N(2*awayPause)) {
+			return err
 		}
 	}
 }
