@@ -248,7 +248,7 @@ func (e *Execution) CurrentAttempt() Attempt {
 }
 
 // Lateness is how long the current attempt's handler started after the run was
-// to start: after the fire time, or where jitter or a snooze had put it off to.
+// to start: after the fire time, or where jitter had put it off to.
 // ok is false when it has not started, or when the fire time is a logical date
 // only. Of a run with several attempts the row alone does not know the first.
 func (e *Execution) Lateness() (d time.Duration, ok bool) {

@@ -98,6 +98,9 @@ func attempts(n int) Text {
 func (r Run) waiting() Text {
 	e := &r.Execution
 	switch {
+	case r.Now.Before(e.NotBefore) && (e.Reason == domain.ReasonSnoozed || e.Reason == domain.ReasonStopped):
+		return Text{"An attempt ended that does not count, because " + because(e.Reason).En + "; the next one comes at " + clock(e.NotBefore) + ".",
+			"上一次尝试不计入次数：" + because(e.Reason).Zh + "；下一次尝试时间为 " + clock(e.NotBefore) + "。"}
 	case r.Now.Before(e.NotBefore) && e.State == domain.RetryWait:
 		return Text{"An attempt ended badly, because " + because(e.Reason).En + "; the next one comes at " + clock(e.NotBefore) + ".",
 			"上一次尝试未成功：" + because(e.Reason).Zh + "；下一次尝试时间为 " + clock(e.NotBefore) + "。"}

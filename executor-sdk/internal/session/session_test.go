@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/yamux"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -242,45 +240,6 @@ func TestSession(t *testing.T) {
 	require.Equal(t, 1, seen.Left)
 	require.Error(t, f.Health())
 	require.NotContains(t, f.logs.String(), "trying again")
-}
-
-// TestAPlannedEndIsNoWarning: the admin replaces an old session.
-func TestAPlannedEndIsNoWarning(t *testing.T) {
-	admin := startAdmin(t, &fakeadmin.Admin{})
-	f := startFleet(t, to(admin.Address()))
-	f.events.waitUp(t, 1)
-	saw(t, admin, func(s fakeadmin.Seen) bool { return s.Sessions == 1 })
-	_ = admin.Sessions()[0].Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
-		Error: &proto.Error{Code: "recycled", Message: "it is old"},
-	}}) // the session may end before the write returns
-	saw(t, admin, func(s fakeadmin.Seen) bool { return s.Ended == 1 && s.Sessions == 2 })
-	require.Contains(t, f.logs.String(), "admin node replaces the session, connecting again")
-	require.Contains(t, f.logs.String(), "it is old")
-	require.NotContains(t, f.logs.String(), "level=WARN")
-	require.NotContains(t, f.logs.String(), "trying again")
-}
-
-// TestTheAdminsReasonCounts also when another loop saw first that the session
-// was closed; what this side has decided stays.
-func TestTheAdminsReasonCounts(t *testing.T) {
-	given := &RefusedError{Code: "recycled"}
-	for name, c := range map[string]struct{ first, want error }{
-		"closed":          {nil, given},
-		"the stream ends": {readError("command", io.EOF), given},
-		"own decision":    {errStopped, errStopped},
-	} {
-		t.Run(name, func(t *testing.T) {
-			here, there := net.Pipe()
-			defer there.Close()
-			session, err := yamux.Client(here, yamuxConfig(slog.New(slog.DiscardHandler)))
-			require.NoError(t, err)
-			l := &Link{conn: here, session: session}
-			l.fail(c.first)
-			l.fail(given)
-			l.fail(errAdminLeft)
-			require.Equal(t, c.want, l.err)
-		})
-	}
 }
 
 func TestWrongToken(t *testing.T) {
