@@ -186,8 +186,10 @@ func TestACancelEndsAllShards(t *testing.T) {
 // TestAShardOfADeadInstance: one that never ran there is missed or moved, as the
 // job says; one that ran is lost, or retried.
 func TestAShardOfADeadInstance(t *testing.T) {
+	t.Parallel()
 	for name, gone := range map[string]string{"sqlite": "miss", "mariadb": "move"} {
 		t.Run(name+" "+gone, func(t *testing.T) {
+			t.Parallel()
 			a, _ := twoNodes(t, name)
 			w := newWorker(t, a, a.admin.ExecutorAddress()) // its first attempt waits for a word
 			a.registered()

@@ -56,7 +56,7 @@ func pieces(e domain.Execution, lines []domain.LogLine, most int) (out []domain.
 func testLogSearch(t *testing.T, f *fixture) {
 	random := rand.New(rand.NewPCG(11, 1))
 	e := f.run(f.job(nil))
-	all := spoken(random, 4000)
+	all := spoken(random, 1000)
 	chunks := pieces(e, all, 120)
 	for part := range slices.Chunk(chunks, 5) {
 		require.Zero(t, f.appendLogs(f.executor, part...))
