@@ -26,7 +26,9 @@ func declaredSchedule(s *domain.ScheduleSpec, decl *proto.JobDeclaration, now ti
 		s.Instants = append(s.Instants, declaredInstant(at))
 	}
 	s.JitterMax, s.Gap, s.Overlap = ms(decl.JitterMs), decl.DstGap, decl.DstOverlap
-	s.Days = decl.CalendarDays
+	if s.Days = decl.CalendarDays; s.Days != "" && len(decl.Calendars) == 0 {
+		return domain.Invalid("job.schedule.calendarDays", "needs calendars; leave it out where there are none")
+	}
 	switch {
 	case decl.Cron != "":
 		s.Kind = domain.ScheduleCron

@@ -19,7 +19,7 @@ func TestDeclaredSchedules(t *testing.T) {
 	}{
 		"none": {&proto.JobDeclaration{}, domain.ScheduleSpec{Kind: domain.ScheduleNone}},
 		"cron": {
-			&proto.JobDeclaration{Cron: "0 2 * * *", DstGap: "skip", DstOverlap: "both", JitterMs: 1000, CalendarDays: "workdays"},
+			&proto.JobDeclaration{Cron: "0 2 * * *", DstGap: "skip", DstOverlap: "both", JitterMs: 1000, Calendars: []string{"holidays"}, CalendarDays: "workdays"},
 			domain.ScheduleSpec{Kind: domain.ScheduleCron, Expr: "0 2 * * *", Gap: "skip", Overlap: "both", JitterMax: time.Second, Days: "workdays"},
 		},
 		"fixed rate": {

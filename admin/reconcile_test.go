@@ -379,6 +379,7 @@ func TestDeclarationsThatContradictThemselves(t *testing.T) {
 		"job.schedule.dstOverlap: is for schedules of kind cron; leave it out for daily_window": {
 			EveryMs: 1000, WindowFrom: "08:00", WindowTo: "10:00", DstOverlap: "both",
 		},
+		"job.schedule.calendarDays: needs calendars; leave it out":    {EveryMs: 1000, CalendarDays: "workdays"},
 		"job.schedule.endAt: is before startAt":                       {EveryMs: 1000, StartAtMs: 1_800_000_000_000, EndAtMs: 1_700_000_000_000},
 		"job.schedule.endAt: must lie in the years from 1970 to 9998": {EveryMs: 1000, EndAtMs: domain.Never.UnixMilli()},
 	} {

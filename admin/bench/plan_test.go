@@ -94,6 +94,9 @@ func TestGoals(t *testing.T) {
 	rows := func(perSecond float64) Result {
 		return Result{Scenario: "scale", Variant: "10000000 finished runs, throughput", Rows: 10_000_000, Throughput: &Throughput{PerSecond: perSecond}}
 	}
+	idleSessions := func(alone, used int64) Result {
+		return Result{Scenario: "sessions", Variant: "5000 idle instances", Processes: []Process{{Name: "admin-1", Core: 5, RSS: used, Alone: alone}}}
+	}
 	for _, c := range []struct {
 		name    string
 		result  Result
@@ -111,6 +114,8 @@ func TestGoals(t *testing.T) {
 		{"on time, all of them", steady(1, 10, 40), 2},
 		{"burst", Result{Scenario: "burst", Jobs: 5000, Lateness: &Spread{P99: 600}}, 1},
 		{"idle", Result{Scenario: "idle", Jobs: 1_000_000, Processes: []Process{{Name: "admin-1", Core: 15, RSS: 501 << 20}}}, 0},
+		{"idle sessions", idleSessions(93<<20, 331<<20), 1},
+		{"idle sessions, too much", idleSessions(93<<20, 332<<20), 0},
 		{"stopped in time", Result{Scenario: "cancel", Elapsed: &Spread{P99: 200, Max: 999}}, 1},
 		{"stopped late", Result{Scenario: "cancel", Elapsed: &Spread{P99: 20, Max: 1001}}, 0},
 		{"full table", rows(9000), 1},

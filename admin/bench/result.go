@@ -123,6 +123,9 @@ type Process struct {
 	CPU  Seconds `json:"cpuSeconds"`
 	Core float64 `json:"percentOfCore"`
 	RSS  int64   `json:"maxRSSBytes"`
+	// Alone is what it used before what is measured had begun; 0 where that is
+	// not compared.
+	Alone int64 `json:"aloneRSSBytes,omitempty"`
 	// PerFire is CPU microseconds per run that ended in the window; 0 where
 	// nothing is counted.
 	PerFire float64 `json:"cpuMicrosecondsPerFire,omitempty"`

@@ -61,6 +61,7 @@ func (f *fleet) sessions(ctx context.Context, n int, r *Result) (err error) {
 	if r.Processes, err = f.measure(ctx, time.Now().Add(window), r.profileName()); err != nil {
 		return err
 	}
+	r.Processes[0].Alone = alone
 	r.Notes = append(r.Notes, fmt.Sprintf("the node alone %d MiB; %.1f KiB a session", alone>>20, float64(r.admin().RSS-alone)/1024/float64(n)))
 
 	again := Result{Scenario: "sessions", Variant: fmt.Sprintf("%d instances after the node was killed", n), Database: r.Database, Admins: 1}

@@ -122,6 +122,7 @@ func replaceTable(file, text string) error {
 type words struct {
 	columns                               []string
 	quick, failed, missed, memory, timers string
+	more                                  string
 	variants                              *strings.Replacer
 }
 
@@ -129,12 +130,14 @@ var tableWords = map[string]words{
 	"en": {
 		columns: []string{"scenario", "database", "measured", "floor: the same SQL alone", "of the floor", "goal", "stretch"},
 		quick:   "a quick run: short windows", failed: "failed", missed: "%d of %d missed, %d doubled", memory: "admin %.0f %% of a core, %d MiB",
+		more:     ", %.0f MB more than without them",
 		timers:   "insert %.0f ns, fire %.0f ns",
 		variants: strings.NewReplacer(),
 	},
 	"zh": {
 		columns: []string{"场景", "数据库", "实测", "基线：仅执行相同 SQL", "占基线", "目标", "挑战目标"},
 		quick:   "快速运行：测量窗口较短", failed: "失败", missed: "%[2]d 次中遗漏 %[1]d、重复 %[3]d", memory: "管理节点占单核 %.0f %%、%d MiB",
+		more:   "（因此增加 %.0f MB）",
 		timers: "插入 %.0f ns、触发 %.0f ns",
 		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
 			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
@@ -238,7 +241,11 @@ func measuredOf(r *bench.Result, w words) string {
 	}
 	for _, p := range r.Processes {
 		if strings.HasPrefix(p.Name, "admin-1") && r.Throughput == nil {
-			all = append(all, fmt.Sprintf(w.memory, p.Core, p.RSS>>20))
+			used := fmt.Sprintf(w.memory, p.Core, p.RSS>>20)
+			if p.Alone > 0 {
+				used += fmt.Sprintf(w.more, float64(p.RSS-p.Alone)/1e6)
+			}
+			all = append(all, used)
 		}
 	}
 	return strings.Join(all, "; ")

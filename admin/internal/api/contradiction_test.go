@@ -35,6 +35,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"window with once_now", "body.misfire.window", "needs the policy all; leave it out for once_now", []func(map[string]any){with("misfire", map[string]any{"policy": "once_now", "window": "1h"})}},
 		{"jitter beyond the rate", "body.schedule.jitter", "is longer than every, so that runs would overtake each other; at most 5s", []func(map[string]any){kind(map[string]any{"kind": "fixed_rate", "every": "5s", "jitter": "1h"})}},
 		{"an instant", "body.schedule.every", "is less than a millisecond", []func(map[string]any){kind(map[string]any{"kind": "fixed_rate", "every": "1ns"})}},
+		{"days of no calendar", "body.schedule.calendarDays", "needs calendars; leave it out", []func(map[string]any){with("schedule.calendarDays", "workdays")}},
 		{"an end before the start", "body.schedule.endAt", "is before startAt", []func(map[string]any){with("schedule.startAt", "2027-01-02T00:00:00Z"), with("schedule.endAt", "2027-01-01T00:00:00Z")}},
 		{"the end of time", "body.schedule.endAt", "must lie in the years from 1970 to 9998", []func(map[string]any){with("schedule.endAt", "9999-12-31T00:00:00Z")}},
 	}

@@ -92,6 +92,8 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 	}
 	if len(w.Calendars) > 0 {
 		s.Days = orDefault(w.CalendarDays, string(schedule.DaysNotHolidays))
+	} else if w.CalendarDays != "" {
+		r.fail(location+".calendarDays", w.CalendarDays, "needs calendars; leave it out where there are none")
 	}
 	switch s.Kind {
 	case domain.ScheduleCron:
