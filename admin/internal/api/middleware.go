@@ -28,6 +28,19 @@ type request struct {
 	tls   bool
 	actor auth.Identity
 	trace domain.Trace // of the caller
+	// readUntil sets the deadline of what is read from the connection; nil
+	// outside of operations.
+	readUntil func(time.Time) error
+}
+
+// bodyIsRead takes back the deadline that huma has set for the reading of the
+// body, 5 s. The server goes on reading, to see when the client leaves: where
+// there is no body, it would take the deadline for that, and end the request's
+// context.
+func (r *request) bodyIsRead() {
+	if r.readUntil != nil {
+		_ = r.readUntil(time.Time{}) // refused by connections that have none
+	}
 }
 
 type requestCtxKey struct{}

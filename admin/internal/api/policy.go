@@ -114,6 +114,7 @@ func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
 		}}
 	}
 	huma.Register(a.huma, described, func(ctx context.Context, in *I) (*O, error) {
+		requestOf(ctx).bodyIsRead()
 		out, err := h(ctx, identityOf(ctx), in)
 		if err != nil {
 			return nil, a.problem(ctx, err)
@@ -185,6 +186,7 @@ func (a *API) authorize(p policy, cookies bool) func(huma.Context, func(huma.Con
 			a.writeProblem(c, a.problem(ctx.Context(), err))
 			return
 		}
+		requestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
 		next(huma.WithValue(ctx, identityKey{}, id))
 	}
 }
