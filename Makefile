@@ -6,7 +6,12 @@ SHELL := /bin/bash
 
 # gin can bind MessagePack, which nothing here uses; the codec for it alone
 # took a sixth of the time of a build without caches.
-export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack)
+#
+# Without cgo and with -trimpath, as it is shipped, in all that is compiled here
+# but tests with the race detector: compiling all libraries once more for
+# another setting took minutes of CI on a machine without caches.
+export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack -trimpath)
+export CGO_ENABLED := 0
 
 # One repository, four modules (docs/adr/0001, 0027).
 MODULES := . proto executor-sdk executor-sdk/tracing
@@ -30,11 +35,11 @@ UI_SOURCES := $(shell find web-ui -type f -not -path 'web-ui/node_modules/*' \
 .PHONY: build
 build: ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
 	@$(MAKE) --no-print-directory -j2 ui libraries
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
+	go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
 
 .PHONY: libraries
 libraries:
-	@CGO_ENABLED=0 go build -trimpath ./admin/... ./cmd/sample-shop
+	@go build ./admin/... ./cmd/sample-shop
 
 .PHONY: demo
 demo: build ## an admin on SQLite and a sample application, until Ctrl-C; ARGS="--http 127.0.0.1:9000"
@@ -65,7 +70,7 @@ BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
 .PHONY: bench
 bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick
 	@build/need.sh mariadb
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
+	go build -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
 	@.cache/bin/withparts -name CARILLON_MYSQL \
 		-mariadb --innodb-buffer-pool-size=2G -mariadb --innodb-log-file-size=1G -- \
 		.cache/bin/carillon bench --report $(BENCH_REPORT) $(ARGS)

@@ -47,7 +47,10 @@ test_packages() {
     shift
   done
   shift
-  run -as go -name "go-$name" -- "${parts[@]}" \
+  # The race detector needs cgo, which the Makefile turns off.
+  local cgo=0
+  [ "${flags[0]-}" != -race ] || cgo=1
+  run -as go -name "go-$name" -- "${parts[@]}" env CGO_ENABLED=$cgo \
     go -C "$module" test -json -shuffle=on -p 2 -timeout 10m "${flags[@]}" "$@"
 }
 

@@ -54,7 +54,9 @@ func TestReadmeShowsCodeThatRuns(t *testing.T) {
 // The README's program, started and stopped as the README says.
 func TestFirstExample(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "first")
-	out, err := exec.Command("go", "build", "-o", binary, "./examples/first").CombinedOutput()
+	build := exec.Command("go", "build", "-o", binary, "./examples/first")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 
 	admin := startAdmin(t, &fakeadmin.Admin{})

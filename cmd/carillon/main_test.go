@@ -25,8 +25,10 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "carillon-test-*")
 	if err == nil {
 		program = filepath.Join(dir, "carillon")
+		build := exec.Command("go", "build", "-o", program, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 		var output []byte
-		if output, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		if output, err = build.CombinedOutput(); err != nil {
 			err = fmt.Errorf("build the program: %w\n%s", err, output)
 		}
 	}

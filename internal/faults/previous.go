@@ -76,7 +76,7 @@ func checkOut(ctx context.Context, commit, dir string) error {
 
 func goBuild(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build the previous version: %w", err)
 	}

@@ -14,13 +14,13 @@ import (
 	"sync/atomic"
 )
 
-// Build makes the binary into dir, with build tags if there are any, and
-// returns its path. flags are further arguments of go build.
+// Build makes the binary into dir, without cgo as it is shipped, and returns
+// its path. flags are further arguments of go build.
 func Build(ctx context.Context, dir, name string, flags ...string) (string, error) {
 	path := filepath.Join(dir, name)
 	args := append([]string{"build", "-o", path}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/carillon")...)
-	cmd.Stderr = os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}

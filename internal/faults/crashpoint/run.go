@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -100,6 +101,7 @@ func build(ctx context.Context, dir string) (admin, worker string, err error) {
 	}
 	worker = filepath.Join(dir, "worker-failpoints")
 	cmd := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", worker, "github.com/carillon-sched/carillon/internal/faults/crashpoint/worker")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", "", fmt.Errorf("build the worker: %w: %s", err, out)
 	}
