@@ -164,8 +164,9 @@ func readOnly(ctx context.Context, db *sql.DB, d time.Duration) error {
 }
 
 // noConnections takes all connections, and ends those of the admin nodes. The
-// cut begins when they have none left: until then they and the thief race for
-// those that are free.
+// cut begins when they have none and nothing was left to take: until then they
+// and the thief race for those that are free. One that is told to end becomes
+// free a moment later.
 func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, c *cut) (err error) {
 	dsn, err := s.db.User(ctx, "greedy", "")
 	if err != nil {
@@ -189,14 +190,8 @@ func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, 
 		if err != nil {
 			return err
 		}
-		if ended == 0 && closed.IsZero() {
-			closed = time.Now()
-			c.from = verify.At(closed)
-		}
-		if closed.IsZero() && time.Since(began) > time.Minute {
-			return errors.New("the admin nodes still have connections after a minute")
-		}
-		for range 60 { // until they are refused
+		taken := 0
+		for ; taken < 60; taken++ { // until they are refused
 			conn, err := greedy.Conn(ctx)
 			if err != nil {
 				break
@@ -206,7 +201,17 @@ func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, 
 			}
 			// Kept by not being given back; greedy.Close ends it.
 		}
+		switch {
+		case ended > 0 || taken > 0:
+			closed = time.Time{}
+		case closed.IsZero():
+			closed = time.Now()
+			c.from = verify.At(closed)
+		}
 		if closed.IsZero() {
+			if time.Since(began) > time.Minute+d {
+				return errors.New("the admin nodes still have connections after a minute")
+			}
 			continue
 		}
 		if err := wait(ctx, 200*time.Millisecond); err != nil {
