@@ -48,6 +48,18 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	require.Equal(t, 0, count(t, second, "SELECT COUNT(*) FROM bell"))
 }
 
+// TestServersLeaveOthersTemporaryTables: a starting server removes those that
+// it finds, and one under installation beside it would fail for the lack of them.
+func TestServersLeaveOthersTemporaryTables(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	table := filepath.Join(os.TempDir(), "#sql-temptable-5a86-1-3.MAI")
+	require.NoError(t, os.WriteFile(table, nil, 0o600))
+	server, err := NewMariaDB()
+	require.NoError(t, err)
+	require.NoError(t, server.Close())
+	require.FileExists(t, table)
+}
+
 func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 	var dsn string
 	t.Run("inner", func(t *testing.T) {
