@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // previousCommit is the version before this one: nodes of both serve one
@@ -36,7 +38,7 @@ func (s *stage) previous(ctx context.Context) (old release, sameSource bool, err
 	flag := "-ldflags=-X main.version=" + oldVersion
 	if exec.CommandContext(ctx, "git", "cat-file", "-e", previousCommit+"^{commit}").Run() != nil {
 		old.carillon = filepath.Join(s.dir, "carillon-previous")
-		return old, true, goBuild(ctx, ".", flag, "-o", old.carillon, "./cmd/carillon")
+		return old, true, lab.GoBuild(ctx, "", flag, "-o", old.carillon, "./cmd/carillon")
 	}
 	// Always the same folder, so that Go's cache knows what was built there.
 	tree, err := filepath.Abs(filepath.Join(".cache", "previous", previousCommit[:12]))
@@ -51,7 +53,7 @@ func (s *stage) previous(ctx context.Context) (old release, sameSource bool, err
 		return old, false, err
 	}
 	old.carillon, old.witness = filepath.Join(bin, "carillon"), filepath.Join(bin, "faults")
-	return old, false, goBuild(ctx, tree, flag, "-buildvcs=false", "-o", bin+"/", "./cmd/carillon", "./internal/faults")
+	return old, false, lab.GoBuild(ctx, tree, flag, "-buildvcs=false", "-o", bin+"/", "./cmd/carillon", "./internal/faults")
 }
 
 // checkOut writes the files of a commit into dir.
@@ -70,15 +72,6 @@ func checkOut(ctx context.Context, commit, dir string) error {
 	// tar first: Wait closes the pipe that it reads.
 	if err := errors.Join(unpack.Wait(), archive.Wait()); err != nil {
 		return fmt.Errorf("unpack %s: %w: %s", commit, err, said.String())
-	}
-	return nil
-}
-
-func goBuild(ctx context.Context, dir string, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("build the previous version: %w", err)
 	}
 	return nil
 }

@@ -10,21 +10,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// Build makes the binary into dir, without cgo as it is shipped, and returns
-// its path. flags are further arguments of go build.
+// Build makes the binary into dir, and returns its path. flags are further
+// arguments of go build.
 func Build(ctx context.Context, dir, name string, flags ...string) (string, error) {
 	path := filepath.Join(dir, name)
-	args := append([]string{"build", "-o", path}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/carillon")...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	args := append([]string{"-o", path}, flags...)
+	return path, GoBuild(ctx, "", append(args, "./cmd/carillon")...)
+}
+
+// GoBuild is go build in a directory, empty = this one, without cgo as all is
+// shipped; what the compiler says goes to standard error.
+func GoBuild(ctx context.Context, dir string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build %s: %w", name, err)
+		return fmt.Errorf("go build %s: %w", strings.Join(args, " "), err)
 	}
-	return path, nil
+	return nil
 }
 
 // Options of a fleet.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -100,10 +98,8 @@ func build(ctx context.Context, dir string) (admin, worker string, err error) {
 		return "", "", err
 	}
 	worker = filepath.Join(dir, "worker-failpoints")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", worker, "github.com/carillon-sched/carillon/internal/faults/crashpoint/worker")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", "", fmt.Errorf("build the worker: %w: %s", err, out)
+	if err := lab.GoBuild(ctx, "", "-tags", tags, "-o", worker, "github.com/carillon-sched/carillon/internal/faults/crashpoint/worker"); err != nil {
+		return "", "", err
 	}
 	return admin, worker, nil
 }
