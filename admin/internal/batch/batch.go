@@ -22,7 +22,8 @@ type Queue[T any] struct {
 	workers int
 	max     int
 
-	pace time.Duration // fixed before Run
+	pace time.Duration                         // fixed before Run
+	soon func() (left time.Duration, all bool) // fixed before Run; may be nil
 
 	mu      sync.Mutex
 	items   line[T]       // guarded by mu
@@ -68,6 +69,12 @@ func (q *Queue[T]) Bound(floods *Floods) {
 // comes after a longer silence goes at once. Call it once, before Run.
 func (q *Queue[T]) Pace(d time.Duration) { q.pace = d }
 
+// Expects tells the queue of items that are about to come, so that what waits
+// goes with them. soon says for how long they are worth waiting for, and whether
+// all have come: then what waits is flushed at once, whatever the pace. It is
+// called under the queue's lock. Call it once, before Run.
+func (q *Queue[T]) Expects(soon func() (left time.Duration, all bool)) { q.soon = soon }
+
 // Singly makes the queue hand over one item at a time while at most n wait: as
 // many small flushes are cheaper then than one that needs a transaction. Call
 // it once, before Run, for queues made by NewFair or NewOrdered.
@@ -98,7 +105,7 @@ func (q *Queue[T]) Add(items ...T) {
 		q.items.push(items)
 	}
 	resting := q.resting != nil
-	if resting && q.pressing() {
+	if resting && q.patience() <= 0 {
 		close(q.resting)
 		q.resting = nil
 	}
@@ -108,8 +115,21 @@ func (q *Queue[T]) Add(items ...T) {
 	}
 }
 
-// pressing reports whether too much waits for more to be waited for; under mu.
-func (q *Queue[T]) pressing() bool { return q.items.len() >= max(q.max/4, 1) }
+// patience is how long what waits should wait for more; under mu.
+func (q *Queue[T]) patience() time.Duration {
+	if q.items.len() >= max(q.max/4, 1) {
+		return 0
+	}
+	left := q.pace - time.Since(q.began)
+	if q.soon == nil {
+		return left
+	}
+	soon, all := q.soon()
+	if all {
+		return 0
+	}
+	return max(left, soon)
+}
 
 func (q *Queue[T]) wake() {
 	select {
@@ -186,8 +206,8 @@ func (q *Queue[T]) rest(ctx context.Context) bool {
 		q.mu.Unlock()
 		return false
 	}
-	left := q.pace - time.Since(q.began)
-	if left <= 0 || q.pressing() {
+	left := q.patience()
+	if left <= 0 {
 		q.began = time.Now()
 		q.mu.Unlock()
 		return true

@@ -87,6 +87,56 @@ func TestThePaceDoesNotOutlastTheQueue(t *testing.T) {
 	}) // it ends at 2 ms: see there
 }
 
+// TestWhatIsExpectedIsWaitedFor, for as long as it is worth it; once all is
+// there, nothing waits for the pace.
+func TestWhatIsExpectedIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		start := time.Now()
+		at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+		var mu sync.Mutex
+		expected, until := 0, start
+		sizes := map[time.Duration]int{}
+		q := batch.New(2, 100, func(_ context.Context, items []int) {
+			mu.Lock()
+			defer mu.Unlock()
+			sizes[time.Since(start)] += len(items)
+		})
+		q.Pace(10 * time.Millisecond)
+		q.Expects(func() (time.Duration, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Until(until), expected == 0
+		})
+		expect := func(n int, end time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			expected, until = n, end
+		}
+		done := make(chan struct{})
+		go func() { q.Run(ctx); close(done) }()
+
+		expect(2, at(20))
+		q.Add(1)
+		time.Sleep(time.Until(at(12)))
+		expect(0, at(20))
+		q.Add(2) // the last one, at 12 ms
+		time.Sleep(time.Until(at(13)))
+		q.Add(3) // nothing is expected, at 13 ms
+		time.Sleep(time.Until(at(14)))
+		expect(2, at(30))
+		q.Add(4) // at 30 ms: the other does not come in time
+		time.Sleep(time.Until(at(35)))
+		q.Add(5) // it is late, at 40 ms: the pace
+		time.Sleep(time.Until(at(60)))
+		synctest.Wait()
+		cancel()
+		<-done
+		ms := time.Millisecond
+		require.Equal(t, map[time.Duration]int{12 * ms: 2, 13 * ms: 1, 30 * ms: 1, 40 * ms: 1}, sizes)
+	})
+}
+
 // TestFewItemsGoSingly while a batch of them would cost more.
 func TestFewItemsGoSingly(t *testing.T) {
 	var sizes []int

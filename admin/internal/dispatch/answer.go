@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
@@ -34,8 +35,45 @@ const (
 // rejectBusy is said of offers for which too few slots are free.
 const rejectBusy = "busy"
 
+// expected are the answers to offers that were sent. Those to one batch of
+// offers are granted in one batch too: it costs less than one for each instance
+// that answers, and the first to answer waits hardly longer than the last.
+type expected struct {
+	mu    sync.Mutex
+	count int       // guarded by mu
+	until time.Time // guarded by mu: waiting for them is worth it
+}
+
+// answerWait is how long after offers were sent those who have answered wait for
+// the others. On one machine all answers are there after 1 to 2 ms.
+const answerWait = 3 * time.Millisecond
+
+func (x *expected) sent(n int) {
+	if n == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.count += n
+	x.until = time.Now().Add(answerWait)
+}
+
+func (x *expected) came(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.count = max(0, x.count-n)
+}
+
+// soon is how long to wait for more, and whether all have come.
+func (x *expected) soon() (time.Duration, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return time.Until(x.until), x.count == 0
+}
+
 // Answered takes answers. It never blocks.
 func (d *Dispatcher) Answered(answers ...Answer) {
+	d.expected.came(len(answers))
 	accepted := make([]Answer, 0, len(answers))
 	for _, a := range answers {
 		if a.Accepted {
@@ -116,6 +154,7 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 // Left takes back what had been offered to a session that ended. Attempts
 // that are running already are not touched: their lease decides.
 func (d *Dispatcher) Left(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
+	d.expected.came(len(offered))
 	for _, id := range slices.Sorted(maps.Keys(offered)) {
 		d.backs.Add(store.GiveBack{
 			Tenant: tenant, ID: id, Fence: offered[id], Instance: instance,

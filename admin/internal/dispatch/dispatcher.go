@@ -89,18 +89,19 @@ type Dispatcher struct {
 	// fixed after construction
 	opt Options
 	log *slog.Logger
-	// due has a queue per worker, by job: runs of one job are offered in order.
-	due     [offerWorkers]*batch.Queue[domain.Execution]
-	queued  queued
-	answers *batch.Queue[Answer]
-	backs   *batch.Queue[store.GiveBack]
-	admits  *batch.Queue[domain.LimitKey]
-	cancels *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
-	uses    uses
-	waiting waitingRoom
-	saved   saved
-	owed    owed
-	outages outages
+	// due has a queue per worker.
+	due      [offerWorkers]*batch.Queue[domain.Execution]
+	queued   queued
+	answers  *batch.Queue[Answer]
+	backs    *batch.Queue[store.GiveBack]
+	admits   *batch.Queue[domain.LimitKey]
+	cancels  *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
+	uses     uses
+	expected expected
+	waiting  waitingRoom
+	saved    saved
+	owed     owed
+	outages  outages
 	// These keep the log short while the database is away.
 	noSpec, noOffer, noAdmit, noUses, noSpread trouble
 	stop                                       <-chan struct{} // set by Run before its workers begin
@@ -140,6 +141,7 @@ func New(opt Options) *Dispatcher {
 	d.cancels = batch.New(1, offerBatch, d.cancelParts)
 	d.answers.Singly(opt.Singly)
 	d.answers.Pace(answerPace)
+	d.answers.Expects(d.expected.soon)
 	for _, q := range d.due {
 		q.Singly(opt.Singly)
 		if opt.Backlog != nil {
@@ -181,12 +183,7 @@ func workers(queues []*batch.Queue[domain.Execution]) (out []batch.Worker) {
 
 // Fire takes executions that are due. It never blocks.
 func (d *Dispatcher) Fire(due []domain.Execution) {
-	var parts [offerWorkers][]domain.Execution
-	for _, e := range d.queued.enter(due) {
-		at := e.Partition % offerWorkers
-		parts[at] = append(parts[at], e)
-	}
-	for i, part := range parts {
+	for i, part := range d.queued.enter(due) {
 		d.due[i].Add(part...)
 	}
 }
@@ -313,6 +310,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		freed = map[domain.ExecutorID]int{}
 	}
 	var ended, stayed []domain.Execution
+	answers := 0
 	for i, r := range results {
 		ended = append(ended, d.stopCovered(r.Covered)...)
 		c := chosen[i]
@@ -337,7 +335,11 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence, c.weight) // a full instance refuses by itself
 		}
 		out.Add(c.target, r)
+		if !c.offer.Granted {
+			answers++
+		}
 	}
+	d.expected.sent(answers)
 	for _, g := range out {
 		g.Key.SendOffers(g.Items)
 	}

@@ -32,25 +32,55 @@ type queued struct {
 	tenants map[domain.TenantID]int // guarded by mu
 	// offering are in a batch that is under way.
 	offering map[domain.ExecutionID]struct{} // guarded by mu
+	// jobs are those of all of them, and load is how many each worker has.
+	jobs map[domain.JobID]lane // guarded by mu
+	load [offerWorkers]int     // guarded by mu
 }
 
-// enter returns those that were not there, and keeps them.
-func (q *queued) enter(due []domain.Execution) []domain.Execution {
+// lane is the worker that a job's runs wait for, while there are any.
+type lane struct{ worker, runs int }
+
+// offerFew is up to how many runs are left to one worker: two batches of them
+// would cost more than one.
+const offerFew = offerBatch / 4
+
+// enter keeps those that were not there, and returns them by worker. Runs of one
+// job are offered in order, so they go to the worker that has some of it; apart
+// from that, few go together to the one that has less to do, and many to both.
+func (q *queued) enter(due []domain.Execution) (parts [offerWorkers][]domain.Execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ids == nil {
 		q.ids, q.tenants = map[domain.ExecutionID]int64{}, map[domain.TenantID]int{}
-		q.offering = map[domain.ExecutionID]struct{}{}
+		q.offering, q.jobs = map[domain.ExecutionID]struct{}{}, map[domain.JobID]lane{}
 	}
-	fresh := make([]domain.Execution, 0, len(due))
-	for _, e := range due {
-		if _, there := q.ids[e.ID]; !there {
-			q.ids[e.ID] = waitEnd(&e)
-			q.tenants[e.TenantID]++
-			fresh = append(fresh, e)
+	idlest, all := 0, len(due)
+	for worker, runs := range q.load {
+		all += runs
+		if runs < q.load[idlest] {
+			idlest = worker
 		}
 	}
-	return fresh
+	for _, e := range due {
+		if _, there := q.ids[e.ID]; there {
+			continue
+		}
+		at, has := q.jobs[e.JobID]
+		switch {
+		case has:
+		case all <= offerFew:
+			at.worker = idlest
+		default:
+			at.worker = e.Partition % offerWorkers
+		}
+		at.runs++
+		q.jobs[e.JobID] = at
+		q.load[at.worker]++
+		q.ids[e.ID] = waitEnd(&e)
+		q.tenants[e.TenantID]++
+		parts[at.worker] = append(parts[at.worker], e)
+	}
+	return parts
 }
 
 // leave takes out what is in a batch now; it may enter again from then on.
@@ -58,9 +88,13 @@ func (q *queued) enter(due []domain.Execution) []domain.Execution {
 func (q *queued) leave(due []domain.Execution) (offered func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ids := make([]domain.ExecutionID, len(due))
+	type run struct {
+		id  domain.ExecutionID
+		job domain.JobID
+	}
+	batch := make([]run, len(due))
 	for i := range due {
-		ids[i] = due[i].ID
+		batch[i] = run{due[i].ID, due[i].JobID}
 		q.offering[due[i].ID] = struct{}{}
 		delete(q.ids, due[i].ID)
 		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {
@@ -70,8 +104,15 @@ func (q *queued) leave(due []domain.Execution) (offered func()) {
 	return func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		for _, id := range ids {
-			delete(q.offering, id)
+		for _, r := range batch {
+			delete(q.offering, r.id)
+			at := q.jobs[r.job]
+			q.load[at.worker]--
+			if at.runs--; at.runs == 0 {
+				delete(q.jobs, r.job)
+			} else {
+				q.jobs[r.job] = at
+			}
 		}
 	}
 }
