@@ -118,6 +118,8 @@ func TestGoals(t *testing.T) {
 		{"idle sessions, too much", idleSessions(93<<20, 332<<20), 0},
 		{"stopped in time", Result{Scenario: "cancel", Elapsed: &Spread{P99: 200, Max: 999}}, 1},
 		{"stopped late", Result{Scenario: "cancel", Elapsed: &Spread{P99: 20, Max: 1001}}, 0},
+		{"pages", Result{Scenario: "scale", Rows: 10_000_000, Elapsed: &Spread{P99: 50}}, 1},
+		{"slow pages", Result{Scenario: "scale", Rows: 10_000_000, Elapsed: &Spread{P99: 51}}, 0},
 		{"full table", rows(9000), 1},
 		{"full table, slow", rows(8900), 0},
 		{"full table, faster", rows(11_000), 2},

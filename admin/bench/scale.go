@@ -24,7 +24,12 @@ func (b *bench) scale() (parts []part) {
 		fill := func(ctx context.Context, f *fleet, r *Result) error { return f.loadIdle(ctx, n, r) }
 		parts = append(parts, b.scaleOf(fmt.Sprintf("%d enabled jobs", n), 1, time.Duration(n)*loadJob, fill))
 	}
-	fill := func(ctx context.Context, f *fleet, r *Result) error { return f.loadRows(ctx, rows, r) }
+	fill := func(ctx context.Context, f *fleet, r *Result) error {
+		if err := f.loadRows(ctx, rows, r); err != nil {
+			return err
+		}
+		return f.reads(ctx, r)
+	}
 	return append(parts, b.scaleOf(fmt.Sprintf("%d finished runs", rows), 1, time.Duration(rows)*loadRow, fill))
 }
 
@@ -102,8 +107,12 @@ func (f *fleet) loadIdle(ctx context.Context, n int, r *Result) error {
 	return err
 }
 
-// archiveJobs share the finished runs among themselves.
-const archiveJobs = 10_000
+const (
+	// archiveJobs share the finished runs among themselves.
+	archiveJobs = 10_000
+	// archiveSpan is the time in which they ran, until a day ago.
+	archiveSpan = 28 * 24 * time.Hour
+)
 
 // loadRows fills in finished runs, in the order in which a month of work would
 // have written them: all jobs of one fire time, then the next one. They belong
@@ -158,10 +167,9 @@ type archive struct {
 
 func newArchive(f *fleet, executor domain.ExecutorID, jobs []domain.JobID, total int) *archive {
 	fires := (total + len(jobs) - 1) / len(jobs)
-	const span = 28 * 24 * time.Hour
 	a := &archive{
-		f: f, executor: executor, jobs: jobs, total: total, every: (span / time.Duration(fires)).Truncate(time.Second),
-		first: time.Now().Add(-span - 24*time.Hour).Truncate(time.Second).UTC(),
+		f: f, executor: executor, jobs: jobs, total: total, every: (archiveSpan / time.Duration(fires)).Truncate(time.Second),
+		first: time.Now().Add(-archiveSpan - 24*time.Hour).Truncate(time.Second).UTC(),
 	}
 	a.ids = domain.NewIDSource(loaderNode, func() time.Time { return a.at })
 	return a
