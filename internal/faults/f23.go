@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"golang.org/x/sys/unix"
 
 	"github.com/carillon-sched/carillon/admin/verify"
@@ -163,16 +162,15 @@ func readOnly(ctx context.Context, db *sql.DB, d time.Duration) error {
 	return errors.Join(err, off)
 }
 
-// noConnections takes all connections, and ends those of the admin nodes. The
-// cut begins when they have none and nothing was left to take: until then they
-// and the thief race for those that are free. One that is told to end becomes
-// free a moment later.
+// fewestConnections is the least that MariaDB lets max_connections be.
+const fewestConnections = 10
+
+// noConnections leaves no connection to anybody. A stranger takes as many as
+// there may be before there may be no more: who is to lose his then cannot be
+// quicker than the stranger. The cut begins when the admin nodes have none.
 func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, c *cut) (err error) {
 	dsn, err := s.db.User(ctx, "greedy", "")
 	if err != nil {
-		return err
-	}
-	if _, err := db.ExecContext(ctx, "SET GLOBAL max_connections = 40"); err != nil {
 		return err
 	}
 	greedy, err := sql.Open("mysql", dsn)
@@ -183,42 +181,31 @@ func (s *stage) noConnections(ctx context.Context, db *sql.DB, d time.Duration, 
 		_, back := db.ExecContext(ctx, "SET GLOBAL max_connections = 500")
 		err = errors.Join(err, greedy.Close(), back)
 	}()
-	_ = mysql.SetLogger(&mysql.NopLogger{}) // refusals are what we ask for
-	began, closed := time.Now(), time.Time{}
-	for closed.IsZero() || time.Since(closed) < d {
+	for range fewestConnections + 1 { // a superuser may have one more
+		if _, err := greedy.Conn(ctx); err != nil { // greedy.Close gives it back
+			return err
+		}
+	}
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("SET GLOBAL max_connections = %d", fewestConnections)); err != nil {
+		return err
+	}
+	for began := time.Now(); ; {
 		ended, err := endAdminsConnections(ctx, db)
 		if err != nil {
 			return err
 		}
-		taken := 0
-		for ; taken < 60; taken++ { // until they are refused
-			conn, err := greedy.Conn(ctx)
-			if err != nil {
-				break
-			}
-			if err := conn.PingContext(ctx); err != nil {
-				break
-			}
-			// Kept by not being given back; greedy.Close ends it.
+		if ended == 0 {
+			break
 		}
-		switch {
-		case ended > 0 || taken > 0:
-			closed = time.Time{}
-		case closed.IsZero():
-			closed = time.Now()
-			c.from = verify.At(closed)
+		if time.Since(began) > time.Minute {
+			return fmt.Errorf("the admin nodes still have %d connections after a minute", ended)
 		}
-		if closed.IsZero() {
-			if time.Since(began) > time.Minute+d {
-				return errors.New("the admin nodes still have connections after a minute")
-			}
-			continue
-		}
-		if err := wait(ctx, 200*time.Millisecond); err != nil {
+		if err := wait(ctx, 50*time.Millisecond); err != nil { // one that is told to end is there for a moment
 			return err
 		}
 	}
-	return nil
+	c.from = verify.At(time.Now())
+	return wait(ctx, d)
 }
 
 // endAdminsConnections returns how many there were.
