@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what the tests and generators need is on this machine.
 #
-#   build/need.sh PART ...      parts: gcc node mariadb python chromium fonts protoc faketime ip
+#   build/need.sh PART ...      parts: gcc node mariadb python php chromium fonts protoc faketime ip
 #
 # A missing part is installed from Debian's packages where that is possible
 # (apt-get, as root or by sudo without a password). What could not be got is
@@ -32,6 +32,8 @@ have() {
     mariadb) program mariadbd && program mariadb-install-db && program my_print_defaults ;;
     # The example of an executor in another language, proto/examples.
     python) program python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' ;;
+    # Scripts of the agent's tests.
+    php) program php ;;
     chromium) program chromium || program chromium-browser || program google-chrome ;;
     # Without a Chinese font the browser shows boxes.
     fonts) [ -n "$(fc-list :lang=zh 2>/dev/null | head -n 1)" ] ;;
@@ -49,6 +51,7 @@ packages() {
     gcc) echo gcc libc6-dev ;;
     mariadb) echo mariadb-server-core mariadb-client-core ;;
     python) echo python3 ;;
+    php) echo php-cli ;;
     chromium) echo chromium ;;
     fonts) echo fontconfig fonts-noto-cjk ;;
     protoc) echo protobuf-compiler ;;

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 status=0
 for part in "$@"; do
   case "$part" in
-    go) build/need.sh gcc mariadb python node || status=1 ;;
+    go) build/need.sh gcc mariadb python node php || status=1 ;;
     ui) build/need.sh node chromium fonts || status=1 ;;
     *) echo "test.sh: go, ui or both, not $part" >&2; exit 2 ;;
   esac

@@ -78,7 +78,7 @@ func (b *bench) withFleet(ctx context.Context, kind string, admins int, do func(
 		return err
 	}
 	defer func() {
-		f.keep = f.keep || err != nil && ctx.Err() == nil
+		f.keep = f.keep || err != nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrBudget))
 		err = joinClose(err, f.close)
 	}()
 	return do(f)

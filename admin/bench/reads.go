@@ -21,7 +21,7 @@ const (
 
 // list is one way to ask for a list.
 type list struct {
-	path string
+	what, path string
 	// filter of the next question; nil: the pages are turned, from the first on.
 	filter func() url.Values
 }
@@ -30,7 +30,7 @@ type list struct {
 // while nothing else goes on: two results. r tells what was filled in before.
 func (f *fleet) reads(ctx context.Context, r *Result) error {
 	const jobs, runs = "/api/v1/jobs", "/api/v1/runs"
-	api, random := f.lab.Admins[0].API, rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same questions in each run
+	api, random := f.lab.Admins[0].API, rand.New(rand.NewPCG(1, 1)) // the same questions in each run
 	var ids []string
 	of := func(name string, value func() string) func() url.Values {
 		return func() url.Values { return url.Values{name: {value()}} }
@@ -40,15 +40,15 @@ func (f *fleet) reads(ctx context.Context, r *Result) error {
 		lists []list
 	}{
 		{fmt.Sprintf("%d of %d jobs", readSize, r.Jobs), []list{
-			{jobs, nil},
-			{jobs, of("q", func() string { return fmt.Sprintf("ive-%05d", random.IntN(max(1, r.Jobs/100))) })},
-			{jobs, of("sort", func() string { return []string{"nextFireAt", "updatedAt"}[random.IntN(2)] })},
+			{"page by page", jobs, nil},
+			{"by a part of the name", jobs, of("q", func() string { return fmt.Sprintf("ive-%05d", random.IntN(max(1, r.Jobs/100))) })},
+			{"in another order", jobs, of("sort", func() string { return []string{"nextFireAt", "updatedAt"}[random.IntN(2)] })},
 		}},
 		{fmt.Sprintf("%d of %d runs", readSize, r.Rows), []list{
-			{runs, nil},
-			{runs, of("jobId", func() string { return ids[random.IntN(len(ids))] })},
-			{runs, of("state", func() string { return []string{"failed", "succeeded", "failed,lost,timed_out"}[random.IntN(3)] })},
-			{runs, of("to", func() string {
+			{"page by page", runs, nil},
+			{"of a job", runs, of("jobId", func() string { return ids[random.IntN(len(ids))] })},
+			{"in a state", runs, of("state", func() string { return []string{"failed", "succeeded", "failed,lost,timed_out"}[random.IntN(3)] })},
+			{"before a time", runs, of("to", func() string {
 				return time.Now().Add(-time.Duration(random.Int64N(int64(archiveSpan)))).Format(time.RFC3339)
 			})},
 		}},
@@ -69,6 +69,7 @@ func (f *fleet) reads(ctx context.Context, r *Result) error {
 				ids = append(ids, seen...)
 			}
 			all = append(all, took...)
+			one.note(f.b, "%s: p99 %.1f ms", l.what, spreadOf(took).P99)
 		}
 		one.Elapsed, one.Took = spreadOf(all), seconds(time.Since(began))
 		f.b.add(one, nil)

@@ -85,7 +85,7 @@ func (b *bench) scaleOf(variant string, admins int, filling time.Duration, fill 
 	}
 	return part{
 		result: Result{Scenario: "scale", Variant: variant + ", throughput", Database: kind, Admins: admins},
-		usual:  filling + b.quickOr(45*time.Second, 95*time.Second),
+		usual:  filling + b.quickOr(60*time.Second, 95*time.Second),
 		run:    run,
 	}
 }

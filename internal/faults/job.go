@@ -162,8 +162,12 @@ func (s *stage) pauseAll(ctx context.Context) error {
 		n, t, jobID := i, of.(*tenant), id.(string)
 		group.Go(func() error {
 			call := &verify.Call{Op: verify.OpPause, Tenant: t.id, Job: jobID, Invoke: verify.At(time.Now())}
-			if err := t.api(n).Call(ctx, http.MethodPost, "/api/v1/jobs/"+jobID+"/pause", nil, nil); err != nil {
-				return fmt.Errorf("pause job %s: %w", jobID, err)
+			err := lab.Until(ctx, time.Minute, "pause job "+jobID, func(ctx context.Context) error {
+				// Under more load than can be carried a node says to try again.
+				return t.api(n).Call(ctx, http.MethodPost, "/api/v1/jobs/"+jobID+"/pause", nil, nil)
+			})
+			if err != nil {
+				return err
 			}
 			call.Ack = verify.At(time.Now())
 			return s.history.Append(call)

@@ -42,7 +42,7 @@ $in = [Console]::In.ReadToEnd() | ConvertFrom-Json
 
 // needed has to be where the tests run; of the others the log says whether
 // they were there.
-var needed = []string{"shell", "python", "node"}
+var needed = []string{"shell", "python", "node", "php"}
 
 func TestEveryLanguageGetsInputArgumentsAndShard(t *testing.T) {
 	found, missing, err := findInterpreters(t.Context(), Languages(), DefaultPath)
