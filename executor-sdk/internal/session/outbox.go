@@ -20,6 +20,10 @@ const maxQueued = 100_000
 // result of a short handler is.
 const laterBy = 10 * time.Millisecond
 
+// maxBulk is how many bytes of results and steps leave at once, or one of them
+// that is larger: what is urgent waits for no more than that.
+const maxBulk = 128 << 10
+
 var errNotReading = errors.New("the admin does not read: too many messages are waiting")
 
 // outbox collects messages from many goroutines for one that writes. What
@@ -106,15 +110,22 @@ func (o *outbox) close() {
 	o.mu.Unlock()
 }
 
-// drain appends all that waits to buf, as frames. For one attempt the answer
-// comes before the start and the start before the result, because each kind
-// is queued before the next can be.
+// drain appends what waits to buf, as frames, and signals again where that is
+// not all. For one attempt the answer comes before the start, the start before
+// the steps, and those before the result, because each kind is queued before the
+// next can be.
 func (o *outbox) drain(buf []byte) ([]byte, error) {
 	o.mu.Lock()
-	answers, started, results, full := o.answers, o.started, o.results, o.full
-	progress, steps := o.progress, o.steps
-	o.answers, o.started, o.results, o.progress, o.steps = nil, nil, nil, nil, nil
+	answers, started, progress, full := o.answers, o.started, o.progress, o.full
+	room := maxBulk
+	steps := takeBulk(&o.steps, &room)
+	results := takeBulk(&o.results, &room)
+	o.answers, o.started, o.progress = nil, nil, nil
+	more := len(o.steps)+len(o.results) > 0
 	o.mu.Unlock()
+	if more {
+		o.signal()
+	}
 	if full {
 		return nil, errNotReading
 	}
@@ -139,6 +150,20 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	return appendBatches(buf, results, func(b []*proto.Result) *proto.CommandToAdmin {
 		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{Results: b}}}
 	})
+}
+
+// takeBulk takes messages from the front of a list while there is room; the one
+// that does not fit any more is the last.
+func takeBulk[M gproto.Message](from *[]M, room *int) []M {
+	list, n := *from, 0
+	for ; n < len(list) && *room > 0; n++ {
+		*room -= gproto.Size(list[n])
+	}
+	*from = list[n:]
+	if n == len(list) {
+		*from = nil // the array is the taker's now
+	}
+	return list[:n:n]
 }
 
 // appendMidrun comes before the results: what a handler told before it

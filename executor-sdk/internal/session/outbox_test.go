@@ -1,6 +1,9 @@
 package session
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,4 +53,55 @@ func TestStartsWaitForCompany(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, buf)
 	})
+}
+
+// TestBulkDoesNotHoldUpAnswers: however much results wait, what is urgent goes
+// with the next part of them, and all of them go in their order, after the steps
+// of their attempts.
+func TestBulkDoesNotHoldUpAnswers(t *testing.T) {
+	o := newOutbox()
+	var results []*proto.Result
+	for id := range int64(30) {
+		results = append(results, &proto.Result{ExecutionId: id + 1, Output: make([]byte, 50<<10)})
+	}
+	o.putMidrun(nil, []*proto.Step{{ExecutionId: 1, Output: make([]byte, 200<<10)}, {ExecutionId: 2}})
+	o.put(nil, nil, results)
+	var got []string
+	said := func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
+	next := func() (size int) {
+		<-o.wake
+		buf, err := o.drain(nil)
+		require.NoError(t, err)
+		reader := proto.NewReader(bytes.NewReader(buf), proto.MaxFrame)
+		for {
+			var m proto.CommandToAdmin
+			if err := reader.Next(&m); err != nil {
+				require.ErrorIs(t, err, io.EOF)
+				return len(buf)
+			}
+			for _, a := range m.GetAnswers().GetAnswers() {
+				said("answer %d", a.ExecutionId)
+			}
+			for _, s := range m.GetSteps().GetSteps() {
+				said("step %d", s.ExecutionId)
+			}
+			for _, r := range m.GetResults().GetResults() {
+				said("result %d", r.ExecutionId)
+			}
+		}
+	}
+	next()
+	require.Equal(t, []string{"step 1"}, got, "no result overtakes a step")
+	next()
+	require.Equal(t, []string{"step 1", "step 2", "result 1", "result 2", "result 3"}, got)
+	o.put([]*proto.Answer{{ExecutionId: 77}}, nil, nil)
+	got = nil
+	require.Less(t, next(), maxBulk+64<<10)
+	require.Equal(t, []string{"answer 77", "result 4", "result 5", "result 6"}, got)
+	for len(o.results) > 0 {
+		next()
+	}
+	require.Len(t, got, 28)
+	require.Equal(t, "result 30", got[27])
+	require.Empty(t, o.wake)
 }
