@@ -46,6 +46,10 @@ Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.
 		},
 	}
 	serverFlags(cmd.Flags())
+	// What is asked of the API would push the password off the screen.
+	level := cmd.Flags().Lookup("log-level")
+	level.DefValue = "warn"
+	_ = level.Value.Set(level.DefValue)
 	cmd.Flags().StringVar(&shop, "shop", "", "the sample shop's program (default: sample-shop beside this program)")
 	return cmd
 }
@@ -90,6 +94,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
   The sample shop registers now; its jobs begin to fire within seconds.
   Your own first handler, in five minutes: docs/executors.md
   Ctrl-C stops everything; the next start goes on with the same data.
+  The log tells of trouble only: --log-level info tells of what is done, too.
 
 `, node.URL(), state.Password, node.ExecutorAddress(), config.DataDir)
 
