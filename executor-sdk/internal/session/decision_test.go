@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +75,12 @@ func TestOutboxCutsFrames(t *testing.T) {
 	for i := range int64(3) {
 		o.put(nil, nil, []*proto.Result{{ExecutionId: i, Output: make([]byte, proto.MaxOutput)}})
 	}
-	var kinds [][3]int
+	var long []*proto.Progress
+	for range 3 {
+		long = append(long, &proto.Progress{Message: strings.Repeat("x", 400<<10)})
+	}
+	o.putMidrun(long, nil) // two fit into a frame
+	var kinds [][4]int
 	for range 4 {
 		buf, err := o.drain(nil)
 		require.NoError(t, err)
@@ -84,11 +90,14 @@ func TestOutboxCutsFrames(t *testing.T) {
 			if r.Next(&m) != nil {
 				break
 			}
-			kinds = append(kinds, [3]int{len(m.GetAnswers().GetAnswers()), len(m.GetStarted().GetStarted()), len(m.GetResults().GetResults())})
+			kinds = append(kinds, [4]int{
+				len(m.GetAnswers().GetAnswers()), len(m.GetStarted().GetStarted()),
+				len(m.GetProgress().GetProgress()), len(m.GetResults().GetResults()),
+			})
 		}
 	}
-	require.Equal(t, [][3]int{
-		{500}, {500}, {201}, {0, 500}, {0, 500}, {0, 201}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1},
+	require.Equal(t, [][4]int{
+		{500}, {500}, {201}, {0, 500}, {0, 500}, {0, 201}, {0, 0, 2}, {0, 0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1},
 	}, kinds)
 }
 

@@ -119,7 +119,10 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	answers, started, progress, full := o.answers, o.started, o.progress, o.full
 	room := maxBulk
 	steps := takeBulk(&o.steps, &room)
-	results := takeBulk(&o.results, &room)
+	var results []*proto.Result
+	if len(o.steps) == 0 {
+		results = takeBulk(&o.results, &room)
+	}
 	o.answers, o.started, o.progress = nil, nil, nil
 	more := len(o.steps)+len(o.results) > 0
 	o.mu.Unlock()
@@ -152,12 +155,16 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	})
 }
 
-// takeBulk takes messages from the front of a list while there is room; the one
-// that does not fit any more is the last.
+// takeBulk takes messages from the front of a list while there is room, and one
+// in any case if nothing was taken before.
 func takeBulk[M gproto.Message](from *[]M, room *int) []M {
 	list, n := *from, 0
-	for ; n < len(list) && *room > 0; n++ {
-		*room -= gproto.Size(list[n])
+	for ; n < len(list); n++ {
+		size := gproto.Size(list[n])
+		if size > *room && *room < maxBulk {
+			break
+		}
+		*room -= size
 	}
 	*from = list[n:]
 	if n == len(list) {
