@@ -126,6 +126,10 @@ generate: $(PROTOC_GEN_GO) $(NPM_STAMP) ## writes all generated files: what go:g
 fmt: ## gofmt on all Go files
 	@find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -w {} +
 
+.PHONY: hooks
+hooks: ## has git refuse commits in this clone that gofmt would change
+	git config core.hooksPath .githooks
+
 .PHONY: clean
 clean: ## removes what was built; keeps downloaded tools and packages
 	rm -rf bin .cache/bin .cache/tally .cache/tally-ci $(UI_STAMP)

@@ -194,7 +194,9 @@ func (r *reader) leave(command, ready string) {
 	}
 	if m := regexp.MustCompile(`password +(\S+)\n`).FindStringSubmatch(said.String()); m != nil {
 		r.password = m[1]
-		r.t.Cleanup(func() { require.NotContains(r.t, said.String(), "msg=request", "the log pushes the password off the screen") })
+		r.t.Cleanup(func() {
+			require.NotContains(r.t, said.String(), "msg=request", "the log pushes the password off the screen")
+		})
 	}
 }
 
