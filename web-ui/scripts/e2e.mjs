@@ -15,7 +15,7 @@ const STOP_MS = 30_000
 async function startDemo() {
   const data = mkdtempSync(join(tmpdir(), 'carillon-e2e-'))
   const bin = process.env.CARILLON_BIN ?? join(root, '../bin/carillon')
-  const child = spawn(bin, ['demo', '--data', data, '--http', '127.0.0.1:0', '--executors', '127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(bin, ['demo', '--data', data, '--http', '127.0.0.1:0', '--executors', '127.0.0.1:0', '--log-level', 'info'], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const ended = new Promise((resolve) => child.once('close', resolve))
   const demo = {
