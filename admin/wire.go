@@ -38,8 +38,10 @@ func (t target) Idempotent(handler string) bool {
 }
 func (t target) Closed() bool              { return t.s.Closed() }
 func (t target) Weight(handler string) int { return t.s.Weight(handler) }
-func (t target) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
-	return t.s.Reserve(int64(id), fence, weight)
+func (t target) Crowded() bool             { return t.s.Crowded() }
+func (t target) Spare() int                { return t.s.Spare() }
+func (t target) Reserve(id domain.ExecutionID, fence int64, weight, input int) bool {
+	return t.s.Reserve(int64(id), fence, weight, input)
 }
 func (t target) Holds(id domain.ExecutionID, fence int64) bool { return t.s.Holds(int64(id), fence) }
 func (t target) Release(id domain.ExecutionID, fence int64)    { t.s.Release(int64(id), fence) }
@@ -84,14 +86,10 @@ func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
 	if !granted {
 		attempt++ // a grant counts it
 	}
-	input := e.Input
-	if input == nil {
-		input = spec.Input
-	}
 	return &proto.Offer{
 		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
 		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
-		Input: input, TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted, Cause: string(e.Cause),
+		Input: spec.InputOf(e), TimeoutMs: spec.Timeout.Milliseconds(), Granted: granted, Cause: string(e.Cause),
 		TenantId: int64(e.TenantID), Note: e.Note, RequestedBy: e.RequestedBy, LogLevel: spec.LogLevel,
 		ShardIndex: int32(e.Shard), ShardTotal: int32(e.Shards), Part: partName(e.Part), ParentId: int64(e.Parent),
 	}

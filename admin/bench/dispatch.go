@@ -172,7 +172,7 @@ func (w *wire) send(first, n int) error {
 	offers := make([]*proto.Offer, n)
 	for i := range offers {
 		offers[i] = offerOf(first + i)
-		if !w.session.Reserve(offers[i].ExecutionId, offers[i].Fence, 1) {
+		if !w.session.Reserve(offers[i].ExecutionId, offers[i].Fence, 1, len(offers[i].Input)) {
 			return fmt.Errorf("the executor has no slot for run %d", first+i)
 		}
 	}

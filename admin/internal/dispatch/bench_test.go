@@ -47,18 +47,20 @@ type benchTarget struct {
 	traits Traits
 }
 
-func (t *benchTarget) InstanceID() domain.InstanceID               { return t.id }
-func (t *benchTarget) Traits() Traits                              { return t.traits }
-func (t *benchTarget) Load() Load                                  { return Load{Slots: int(t.id) % 7 * 100, CPU: 30} }
-func (t *benchTarget) Free() int                                   { return 1 }
-func (t *benchTarget) Idempotent(string) bool                      { return false }
-func (t *benchTarget) Weight(string) int                           { return 1 }
-func (t *benchTarget) Reserve(domain.ExecutionID, int64, int) bool { return true }
-func (t *benchTarget) Holds(domain.ExecutionID, int64) bool        { return false }
-func (t *benchTarget) Release(domain.ExecutionID, int64)           {}
-func (t *benchTarget) SendOffers([]store.OfferResult)              {}
-func (t *benchTarget) SendGrants([]Grant)                          {}
-func (t *benchTarget) SendCancel(domain.Execution)                 {}
+func (t *benchTarget) InstanceID() domain.InstanceID                    { return t.id }
+func (t *benchTarget) Traits() Traits                                   { return t.traits }
+func (t *benchTarget) Load() Load                                       { return Load{Slots: int(t.id) % 7 * 100, CPU: 30} }
+func (t *benchTarget) Free() int                                        { return 1 }
+func (t *benchTarget) Idempotent(string) bool                           { return false }
+func (t *benchTarget) Weight(string) int                                { return 1 }
+func (t *benchTarget) Crowded() bool                                    { return false }
+func (t *benchTarget) Spare() int                                       { return 1 << 30 }
+func (t *benchTarget) Reserve(domain.ExecutionID, int64, int, int) bool { return true }
+func (t *benchTarget) Holds(domain.ExecutionID, int64) bool             { return false }
+func (t *benchTarget) Release(domain.ExecutionID, int64)                {}
+func (t *benchTarget) SendOffers([]store.OfferResult)                   {}
+func (t *benchTarget) SendGrants([]Grant)                               {}
+func (t *benchTarget) SendCancel(domain.Execution)                      {}
 
 type benchFleet []Target
 

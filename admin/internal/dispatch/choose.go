@@ -31,7 +31,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 			t = targets[all[at].at]
 		}
 		weight := t.Weight(spec.Handler)
-		if !t.Reserve(e.ID, e.Fence+1, weight) {
+		if !t.Reserve(e.ID, e.Fence+1, weight, len(spec.InputOf(&e))) {
 			full(all, t.InstanceID()) // somebody else was quicker
 			continue
 		}
@@ -100,13 +100,16 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 	if len(all) == 0 {
 		return "no connected instance that serves the handler has the labels " + spec.Require.Text
 	}
-	weight, kept := 1, false
+	weight, kept, crowded := 1, false, false
 	for i := range all {
 		t := targets[all[i].at]
 		weight = max(weight, t.Weight(spec.Handler))
+		crowded = crowded || t.Crowded()
 		kept = kept || t.Free() >= t.Weight(spec.Handler) && d.keptFrom(e, all[i].id)
 	}
 	switch {
+	case crowded:
+		return "inputs of other runs are still on their way to the instances that serve the handler"
 	case kept:
 		return "the free slots are kept for a run before this one that takes more of them"
 	case weight > 1:

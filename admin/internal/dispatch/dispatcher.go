@@ -23,9 +23,14 @@ type Target interface {
 	// Weight is how many slots a run of the handler takes, from 1 to all.
 	Weight(handler string) int
 	Idempotent(handler string) bool
-	// Reserve takes so many slots for the attempt with this fence; false: fewer
-	// are free, or it is leaving.
-	Reserve(id domain.ExecutionID, fence int64, weight int) bool
+	// Reserve takes so many slots for the attempt with this fence, whose offer has
+	// so many bytes of input; false: fewer are free, it is leaving, or too much is
+	// still on its way to it.
+	Reserve(id domain.ExecutionID, fence int64, weight, input int) bool
+	// Crowded reports whether it is the last of these that leaves nothing free.
+	Crowded() bool
+	// Spare is how many more bytes of inputs may be on their way to it.
+	Spare() int
 	// Holds reports whether the attempt with this fence has room there.
 	Holds(id domain.ExecutionID, fence int64) bool
 	Release(id domain.ExecutionID, fence int64)
@@ -332,7 +337,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		}
 		if r.Execution.Fence != reserved { // what we held was an older copy
 			c.target.Release(c.execution.ID, reserved)
-			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence, c.weight) // a full instance refuses by itself
+			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence, c.weight, len(r.Spec.InputOf(&r.Execution))) // a full instance refuses by itself
 		}
 		out.Add(c.target, r)
 		if !c.offer.Granted {
@@ -391,7 +396,7 @@ func (d *Dispatcher) Resend(offers []store.OfferResult) {
 	for _, o := range offers {
 		if t := d.opt.Fleet.TargetOf(o.Execution.Instance); t != nil {
 			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
-				_ = t.Reserve(o.Execution.ID, o.Execution.Fence, t.Weight(o.Spec.Handler)) // a full instance refuses by itself
+				_ = t.Reserve(o.Execution.ID, o.Execution.Fence, t.Weight(o.Spec.Handler), len(o.Spec.InputOf(&o.Execution))) // a full instance refuses by itself
 			}
 			out.Add(t, o)
 		}

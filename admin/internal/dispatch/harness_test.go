@@ -133,6 +133,9 @@ type instance struct {
 
 	mu      sync.Mutex
 	taken   map[attempt]int     // guarded by mu
+	line    int                 // guarded by mu: how many bytes of inputs are taken until relieve; 0 = any
+	loading int                 // guarded by mu: bytes of inputs that were taken since
+	crowded bool                // guarded by mu
 	offers  []store.OfferResult // guarded by mu
 	grants  []Grant             // guarded by mu
 	cancels []domain.Execution  // guarded by mu
@@ -151,7 +154,32 @@ func (i *instance) Idempotent(string) bool        { return i.idempotent }
 func (i *instance) Free() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.crowded {
+		return 0
+	}
 	return i.slots - i.used()
+}
+
+func (i *instance) Crowded() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.crowded
+}
+
+func (i *instance) Spare() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.line == 0 {
+		return 1 << 30
+	}
+	return max(0, i.line-i.loading)
+}
+
+// relieve is the event that everything has been sent.
+func (i *instance) relieve() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.crowded, i.loading = false, 0
 }
 
 // used is called with mu held.
@@ -164,12 +192,17 @@ func (i *instance) used() (n int) {
 
 func (i *instance) Weight(handler string) int { return max(1, min(i.weights[handler], i.slots)) }
 
-func (i *instance) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
+func (i *instance) Reserve(id domain.ExecutionID, fence int64, weight, input int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.used()+weight > i.slots {
 		return false
 	}
+	if i.line > 0 && i.loading+input > i.line {
+		i.crowded = true
+		return false
+	}
+	i.loading += input
 	if i.taken == nil {
 		i.taken = map[attempt]int{}
 	}

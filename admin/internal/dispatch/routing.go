@@ -198,18 +198,11 @@ func rankByUse(all []candidate, in rankInput) {
 // the job names, or else the job.
 func hashKey(e *domain.Execution, spec *domain.JobSpec) uint64 {
 	if spec.RoutingKey != "" {
-		if v, ok := domain.PointerValue(inputOf(e, spec), spec.RoutingKey); ok {
+		if v, ok := domain.PointerValue(spec.InputOf(e), spec.RoutingKey); ok {
 			return hashOf(v)
 		}
 	}
 	return mix(uint64(e.JobID))
-}
-
-func inputOf(e *domain.Execution, spec *domain.JobSpec) []byte {
-	if e.Input != nil {
-		return e.Input
-	}
-	return spec.Input
 }
 
 // hashOf is the same on all nodes and in all versions: keys must not move with

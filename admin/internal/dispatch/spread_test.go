@@ -38,7 +38,7 @@ func TestABroadcastGivesEachInstanceItsShard(t *testing.T) {
 func TestABoundShardWaitsForItsInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		a, b := r.join(5, nil), r.join(1, nil)
-		b.Reserve(1, 1, 1) // it is full
+		b.Reserve(1, 1, 1, 0) // it is full
 		waits := 0
 		r.store.fail(func(method string) error {
 			if method == "RecordWaits" {

@@ -88,9 +88,17 @@ func weightOf(handler string, targets []Target) int {
 // waitingRoom keeps waiters by line, by precedence, each once.
 type waitingRoom struct {
 	mu      sync.Mutex
-	lines   map[domain.ExecutorID]map[line][]*domain.Execution // guarded by mu
-	present map[domain.ExecutionID]time.Time                   // guarded by mu: when it was last known to wait
+	lines   map[domain.ExecutorID]map[line][]*waiting // guarded by mu
+	present map[domain.ExecutionID]time.Time          // guarded by mu: when it was last known to wait
 }
+
+// waiting is what is kept of a waiter.
+type waiting struct {
+	execution domain.Execution
+	input     int // bytes of the input that its offer will have
+}
+
+func compare(a, b *waiting) int { return domain.ComparePrecedence(&a.execution, &b.execution) }
 
 // maxWaiting bounds one line; the last ones beyond it wait in the database alone
 // and are swept.
@@ -100,30 +108,30 @@ func (r *waitingRoom) add(w waiter, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lines == nil {
-		r.lines = map[domain.ExecutorID]map[line][]*domain.Execution{}
+		r.lines = map[domain.ExecutorID]map[line][]*waiting{}
 		r.present = map[domain.ExecutionID]time.Time{}
 	}
-	e, to := w.execution, w.line()
-	lines := r.lines[e.Executor]
-	if _, ok := r.present[e.ID]; ok {
-		r.present[e.ID] = now
+	e, to := waiting{w.execution, len(w.spec.InputOf(&w.execution))}, w.line()
+	lines := r.lines[to.executor]
+	if _, ok := r.present[w.execution.ID]; ok {
+		r.present[w.execution.ID] = now
 		return
 	}
 	if last := len(lines[to]) - 1; last+1 >= maxWaiting {
-		if domain.ComparePrecedence(&e, lines[to][last]) > 0 {
+		if compare(&e, lines[to][last]) > 0 {
 			return
 		}
-		delete(r.present, lines[to][last].ID)
+		delete(r.present, lines[to][last].execution.ID)
 		lines[to] = slices.Delete(lines[to], last, last+1)
 	}
 	if lines == nil {
-		lines = map[line][]*domain.Execution{}
-		r.lines[e.Executor] = lines
+		lines = map[line][]*waiting{}
+		r.lines[to.executor] = lines
 	}
-	r.present[e.ID] = now
+	r.present[w.execution.ID] = now
 	at := len(lines[to]) // most come in order
-	if at > 0 && domain.ComparePrecedence(&e, lines[to][at-1]) < 0 {
-		at, _ = slices.BinarySearchFunc(lines[to], &e, domain.ComparePrecedence)
+	if at > 0 && compare(&e, lines[to][at-1]) < 0 {
+		at, _ = slices.BinarySearchFunc(lines[to], &e, compare)
 	}
 	lines[to] = slices.Insert(lines[to], at, &e)
 }
@@ -135,7 +143,7 @@ func (r *waitingRoom) of(executor domain.ExecutorID) []line {
 	defer r.mu.Unlock()
 	lines := r.lines[executor]
 	return slices.SortedFunc(maps.Keys(lines), func(a, b line) int {
-		return domain.ComparePrecedence(lines[a][0], lines[b][0])
+		return compare(lines[a][0], lines[b][0])
 	})
 }
 
@@ -148,11 +156,14 @@ func (r *waitingRoom) first(of line) (*domain.Execution, time.Time) {
 	if len(list) == 0 {
 		return nil, time.Time{}
 	}
-	return list[0], r.present[list[0].ID]
+	e := &list[0].execution
+	return e, r.present[e.ID]
 }
 
-// take removes up to n waiters of a line, the first ones.
-func (r *waitingRoom) take(from line, n int) []domain.Execution {
+// take removes up to n waiters of a line, the first ones: those whose inputs have
+// that many bytes together, and one more, which will find no room and thereby
+// have its instance tell when there is some.
+func (r *waitingRoom) take(from line, n, bytes int) []domain.Execution {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lines := r.lines[from.executor]
@@ -160,12 +171,15 @@ func (r *waitingRoom) take(from line, n int) []domain.Execution {
 	if n <= 0 {
 		return nil
 	}
-	out := make([]domain.Execution, n)
-	for i, e := range lines[from][:n] {
-		out[i] = *e
-		delete(r.present, e.ID)
+	out := make([]domain.Execution, 0, n)
+	for _, w := range lines[from][:n] {
+		out = append(out, w.execution)
+		delete(r.present, w.execution.ID)
+		if bytes -= w.input; bytes < 0 {
+			break
+		}
 	}
-	lines[from] = slices.Delete(lines[from], 0, n)
+	lines[from] = slices.Delete(lines[from], 0, len(out))
 	if len(lines[from]) == 0 {
 		delete(lines, from)
 	}
@@ -267,16 +281,24 @@ func (d *Dispatcher) release(l line, n, let int) (slots int) {
 	weight := weightOf(l.handler, targets)
 	head, seen := d.waiting.first(l)
 	for weight > 1 && head != nil && !d.opt.Now().Before(seen.Add(savedFor)) {
-		d.waiting.take(l, 1) // it runs elsewhere or has ended; who still waits is swept
+		d.waiting.take(l, 1, 0) // it runs elsewhere or has ended; who still waits is swept
 		head, seen = d.waiting.first(l)
 	}
 	if head == nil {
 		return 0
 	}
 	free := d.room(l, head, seen.Add(savedFor), targets, let)
-	due := d.waiting.take(l, min((n+weight-1)/weight, free))
+	due := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets))
 	d.Fire(due)
 	return len(due) * weight
+}
+
+// spare is how many bytes of inputs can be sent to the targets now.
+func spare(targets []Target) (bytes int) {
+	for _, t := range targets {
+		bytes += t.Spare()
+	}
+	return bytes
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told

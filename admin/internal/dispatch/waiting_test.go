@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -263,9 +264,44 @@ func TestTheWaitingRoomIsBounded(t *testing.T) {
 		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec}, time.Now())
 	}
 	l := room.of(1)[0]
-	require.Len(t, room.take(l, 2*maxWaiting), maxWaiting)
+	require.Len(t, room.take(l, 2*maxWaiting, 0), maxWaiting)
 	require.Empty(t, room.of(1))
 	require.Empty(t, room.present)
 	room.add(waiter{execution: domain.Execution{ID: maxWaiting + 1, Executor: 1}, spec: spec}, time.Now())
-	require.Len(t, room.take(l, 1), 1, "one that was not taken is not known")
+	require.Len(t, room.take(l, 1, 0), 1, "one that was not taken is not known")
+
+	spec.Input = []byte("1234567890")
+	for i := range domain.ExecutionID(6) {
+		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec}, time.Now())
+	}
+	require.Len(t, room.take(l, 5, 25), 3, "two that fit, and one more")
+	require.Len(t, room.take(l, 5, 0), 1)
+	require.Len(t, room.take(l, 5, 1000), 2)
+}
+
+// TestRunsWaitForALineThatIsBusy: slots are free, but inputs of other runs are
+// still on their way.
+func TestRunsWaitForALineThatIsBusy(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(10, func(i *instance) { i.line = 1000 })
+		job := r.Job(func(s *domain.JobSpec) { s.Input = []byte(strings.Repeat("7", 600)) })
+		base := time.Now().Truncate(time.Millisecond).Add(-time.Second)
+		var runs []domain.Execution
+		for i := range 3 {
+			runs = append(runs, r.Run(job, base.Add(time.Duration(i)*time.Millisecond)))
+		}
+		r.fire(runs...)
+		for i, e := range runs {
+			require.Equal(t, e.ID, one(t, to.sent()).Execution.ID)
+			for _, behind := range runs[i+1:] {
+				waits := r.Find(behind.ID)
+				require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
+				require.Equal(t, "inputs of other runs are still on their way to the instances that serve the handler", waits.Message)
+			}
+			to.relieve()
+			r.d.Room(r.Executor, to.Free())
+			synctest.Wait()
+		}
+		require.Empty(t, to.sent())
+	})
 }

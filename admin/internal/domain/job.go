@@ -199,6 +199,14 @@ func (s *JobSpec) SlotLimit() int {
 	return 1
 }
 
+// InputOf returns a run's own input, or else the job's.
+func (s *JobSpec) InputOf(e *Execution) []byte {
+	if e.Input != nil {
+		return e.Input
+	}
+	return s.Input
+}
+
 // Retry says whether and when a failed attempt is tried again.
 type Retry struct {
 	// MaxAttempts counts the first one too; 0 and 1 mean no retry.

@@ -53,7 +53,8 @@ func taken(i *domain.Instance, n int) Text {
 }
 
 // noRoom is for an instance of which the node that sent the run knew that it had
-// no room. Rows count runs, and a run may take several slots (docs/adr/0036).
+// no room. Rows count runs, and a run may take several slots (docs/adr/0036), or a
+// large input (docs/adr/0042).
 func noRoom(i *domain.Instance, running int) Text {
 	if running >= i.Slots {
 		return taken(i, running)

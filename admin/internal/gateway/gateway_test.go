@@ -80,11 +80,11 @@ func TestSessionCarriesOffersAnswersAndResults(t *testing.T) {
 	require.True(t, s.Idempotent("sync"))
 	require.False(t, s.Idempotent("close-day"))
 
-	require.True(t, s.Reserve(100, 1, 1))
-	require.True(t, s.Reserve(101, 1, 1))
+	require.True(t, s.Reserve(100, 1, 1, 0))
+	require.True(t, s.Reserve(101, 1, 1, 0))
 	require.True(t, s.Holds(100, 1))
 	require.False(t, s.Holds(100, 2))
-	require.False(t, s.Reserve(102, 1, 1), "two slots")
+	require.False(t, s.Reserve(102, 1, 1, 0), "two slots")
 	s.SendOffers([]*proto.Offer{{ExecutionId: 100, Fence: 1, Handler: "close-day"}})
 	require.Equal(t, int64(100), p.nextCommand().GetOffers().Offers[0].ExecutionId)
 
@@ -128,10 +128,10 @@ func TestAnInstanceThatTakesNothingHasNoRoom(t *testing.T) {
 	}
 	beat(&proto.Heartbeat{Seq: 1, Slots: 2, Refusing: true})
 	require.Zero(t, s.Free())
-	require.False(t, s.Reserve(100, 1, 1))
+	require.False(t, s.Reserve(100, 1, 1, 0))
 	beat(&proto.Heartbeat{Seq: 2, Slots: 2})
 	require.Equal(t, room{s, 2}, get(t, b.rec.freed))
-	require.True(t, s.Reserve(100, 1, 1))
+	require.True(t, s.Reserve(100, 1, 1, 0))
 	b.fleet.mu.Lock()
 	defer b.fleet.mu.Unlock()
 	require.Len(t, b.fleet.renewals, 2)
@@ -234,7 +234,7 @@ func TestDrainingInstancesGetNoOffers(t *testing.T) {
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Drain{Drain: &proto.Drain{Reason: "deploy"}}})
 	require.Equal(t, s, get(t, b.rec.draining))
 	require.Empty(t, b.gate.Sessions(1, 2, "sync"))
-	require.False(t, s.Reserve(1, 1, 1))
+	require.False(t, s.Reserve(1, 1, 1, 0))
 	require.False(t, s.Closed(), "it may still report results")
 }
 

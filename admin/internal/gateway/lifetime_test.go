@@ -46,7 +46,7 @@ func TestAnOldSessionIsReplaced(t *testing.T) {
 	b := start(t)
 	p := b.join(bootA, 5)
 	s := get(t, b.rec.joined)
-	require.True(t, s.Reserve(7, 1, 1))
+	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
 	require.NotNil(t, p.nextCommand().GetOffers())
 
@@ -55,7 +55,7 @@ func TestAnOldSessionIsReplaced(t *testing.T) {
 	require.False(t, s.isDraining())
 	require.Equal(t, retireEvery, b.gate.age(s, now))
 	require.Empty(t, b.gate.Sessions(1, 2, "close-day"))
-	require.False(t, s.Reserve(8, 1, 1))
+	require.False(t, s.Reserve(8, 1, 1, 0))
 	require.Equal(t, retireEvery, b.gate.age(s, now.Add(retireEvery)), "an offer is open")
 	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{
 		Answers: []*proto.Answer{{ExecutionId: 7, Fence: 1, Accepted: true}},
@@ -80,7 +80,7 @@ func TestAnOldSessionDoesNotWaitForEver(t *testing.T) {
 	b := start(t)
 	p := b.join(bootA, 5)
 	s := get(t, b.rec.joined)
-	require.True(t, s.Reserve(7, 1, 1))
+	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
 	b.gate.age(s, s.retires)
 	b.gate.age(s, s.retires.Add(retirement))
@@ -95,7 +95,7 @@ func TestANodeThatStopsWaitsForWhatIsUnderWay(t *testing.T) {
 	p := b.join(bootA, 5)
 	s := get(t, b.rec.joined)
 	b.gate.Settle(t.Context()) // nothing is under way
-	require.True(t, s.Reserve(7, 1, 1))
+	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

@@ -109,7 +109,7 @@ func TestWhoRests(t *testing.T) {
 		require.Zero(t, every, name)
 	}
 	rests("idle again")
-	require.True(t, s.Reserve(7, 1, 1))
+	require.True(t, s.Reserve(7, 1, 1, 0))
 	next, quiet, _ := told(func(*proto.Heartbeat) {})
 	require.Zero(t, next, "something is being offered")
 	require.Zero(t, quiet)

@@ -18,9 +18,9 @@ func TestSlotsOfAttemptsThatEndedElsewhereAreFree(t *testing.T) {
 	p := b.join(bootA, 3)
 	s := get(t, b.rec.joined)
 	for id := range int64(3) {
-		require.True(t, s.Reserve(id, 1, 1))
+		require.True(t, s.Reserve(id, 1, 1, 0))
 	}
-	require.False(t, s.Reserve(9, 1, 1), "it is full")
+	require.False(t, s.Reserve(9, 1, 1, 0), "it is full")
 	s.mu.Lock() // 0 and 1 were offered long ago, 2 just now
 	for id := range int64(2) {
 		f := s.inflight[attemptKey{id, 1}]
@@ -56,24 +56,24 @@ func TestRoomIsKnownFromTwoSides(t *testing.T) {
 	}
 	s.counted(4)
 	free(6, "other nodes' attempts run there")
-	require.True(t, s.Reserve(1, 1, 1))
-	require.True(t, s.Reserve(2, 1, 1))
+	require.True(t, s.Reserve(1, 1, 1, 0))
+	require.True(t, s.Reserve(2, 1, 1, 0))
 	free(6, "the two may be among the four")
 	s.counted(6)
 	free(4, "now they are beside them")
 	require.Equal(t, 1, s.ended(attemptKey{1, 1}))
 	free(5, "the heartbeat had counted it")
-	require.True(t, s.Reserve(3, 1, 1))
+	require.True(t, s.Reserve(3, 1, 1, 0))
 	require.Equal(t, 1, s.ended(attemptKey{3, 1}))
 	free(5, "no heartbeat has counted it")
 	for id := range int64(4) {
-		require.True(t, s.Reserve(10+id, 1, 1))
+		require.True(t, s.Reserve(10+id, 1, 1, 0))
 	}
 	s.counted(0)
 	free(6, "the four may be on their way; the other is in what was reported, or over")
 	s.counted(0)
 	free(10, "they have ended elsewhere")
-	require.True(t, s.Reserve(10, 1, 1), "reserved again")
+	require.True(t, s.Reserve(10, 1, 1, 0), "reserved again")
 	require.Equal(t, 5, s.forget(attemptKey{2, 1}, attemptKey{10, 1}, attemptKey{11, 1}, attemptKey{12, 1}, attemptKey{13, 1}, attemptKey{14, 1}))
 	free(10, "none is left")
 	require.Equal(t, [2]int{}, s.young)

@@ -20,11 +20,11 @@ func TestRoomCountsWeights(t *testing.T) {
 	require.Equal(t, 1, s.Weight("strange"))
 	require.Equal(t, 8, s.Weight("huge"), "all that there are, as the SDK counts it")
 
-	require.True(t, s.Reserve(1, 1, 3))
-	require.True(t, s.Reserve(2, 1, 3))
+	require.True(t, s.Reserve(1, 1, 3, 0))
+	require.True(t, s.Reserve(2, 1, 3, 0))
 	require.Equal(t, 2, s.Free())
-	require.False(t, s.Reserve(3, 1, 3))
-	require.True(t, s.Reserve(3, 1, 2))
+	require.False(t, s.Reserve(3, 1, 3, 0))
+	require.True(t, s.Reserve(3, 1, 2, 0))
 	slots, _, _ := s.Load()
 	require.Equal(t, 1000, slots)
 	s.counted(6)
@@ -41,4 +41,37 @@ func TestRoomCountsWeights(t *testing.T) {
 	require.Equal(t, 5, s.forget(attemptKey{2, 1}, attemptKey{3, 1}))
 	require.Zero(t, s.taken)
 	require.Equal(t, [2]int{}, s.young)
+}
+
+// An instance gets no more than its line takes: what is on its way counts until
+// it was written, or is given back.
+func TestRoomCountsBytes(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s.slots = 10
+	const half = maxLoading / 2
+	require.True(t, s.Reserve(1, 1, 1, 3*maxLoading), "one goes in any case")
+	require.Equal(t, 9, s.Free())
+	require.False(t, s.Reserve(2, 1, 1, 1))
+	require.True(t, s.Crowded())
+	require.Zero(t, s.Free())
+	s.Release(1, 1)
+	require.False(t, s.Crowded())
+	require.Equal(t, 10, s.Free())
+
+	for id := range int64(2) {
+		require.True(t, s.Reserve(id, 1, 1, half))
+	}
+	require.False(t, s.Crowded(), "it is full, and nobody has asked for more")
+	require.False(t, s.Reserve(2, 1, 1, 1))
+	offer := func(id int64, input int) bulk {
+		return bulk{offer: &proto.Offer{ExecutionId: id, Fence: 1, Input: make([]byte, input)}}
+	}
+	require.False(t, s.loaded([]bulk{offer(7, half), {step: &proto.StepAck{}}}), "not one of these")
+	require.True(t, s.loaded([]bulk{offer(0, half)}))
+	require.False(t, s.loaded([]bulk{offer(0, half)}), "once")
+	require.Equal(t, 8, s.Free())
+	require.Equal(t, half, s.loading)
+	s.ended(attemptKey{0, 1}, attemptKey{1, 1})
+	require.Zero(t, s.loading)
+	require.Zero(t, s.taken)
 }

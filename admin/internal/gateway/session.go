@@ -59,6 +59,8 @@ type Session struct {
 	memory   int                   // guarded by mu: likewise
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
 	taken    int                   // guarded by mu: slots that inflight has
+	loading  int                   // guarded by mu: bytes of offers that have not been written
+	crowded  bool                  // guarded by mu: an offer found no room beside loading
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
 	draining bool                  // guarded by mu
 	drainsAt time.Time             // guarded by mu: when that was heard
@@ -84,6 +86,7 @@ type flight struct {
 	since   time.Time
 	beat    int64 // Session.beats then
 	weight  int   // slots
+	loading int   // bytes of its offer that have not been written
 }
 
 // The first byte of each stream says what it is for.
@@ -284,6 +287,11 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, unheld *store.EndUnheldParams) error {
 	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.calmer)
 	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.calmer)
+	s.command.sent = func(part []bulk) {
+		if s.loaded(part) {
+			g.opt.Sink.Freed(s, s.Free())
+		}
+	}
 	s.watch.start(func() time.Duration { return g.look(s) })
 	g.tally.opened.Add(1)
 	defer g.tally.ended.Add(1)
@@ -385,7 +393,7 @@ func (s *Session) isDraining() bool {
 func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refusing {
+	if s.refusing || s.crowded {
 		return 0
 	}
 	return s.slots - s.occupied()

@@ -25,7 +25,7 @@ func TestStats(t *testing.T) {
 
 	p := b.join(bootA, 2)
 	s := get(t, b.rec.joined)
-	require.True(t, s.Reserve(100, 1, 1))
+	require.True(t, s.Reserve(100, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 100, Fence: 1, Handler: "close-day"}})
 	p.nextCommand()
 	now := b.gate.Stats()

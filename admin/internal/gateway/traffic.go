@@ -39,18 +39,22 @@ func (s *Session) Granted(execution, fence int64) bool {
 	return s.inflight[attemptKey{execution, fence}].granted
 }
 
-// SendOffers sends offers in frames of bounded size. Their slots have been
-// reserved under the fences they carry.
+// SendOffers sends offers in frames of bounded size, behind everything that is
+// small. Their slots have been reserved under the fences they carry.
 func (s *Session) SendOffers(offers []*proto.Offer) {
+	items := make([]bulk, len(offers))
 	s.mu.Lock()
 	first := s.pulse.offered(time.Now(), len(offers))
-	for _, o := range offers {
+	for i, o := range offers {
+		items[i].offer = o
 		k := attemptKey{o.ExecutionId, o.Fence}
 		f, reserved := s.inflight[k]
 		if !reserved { // a full instance refuses by itself
 			f.lease = s.leased
-		} else if o.Granted {
-			f.granted = true
+		} else {
+			f.granted = f.granted || o.Granted
+			s.loading += offerSize(o) - f.loading
+			f.loading = offerSize(o) // with its script
 			s.inflight[k] = f
 		}
 		o.LeaseSeq = f.lease
@@ -59,16 +63,8 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 	if first {
 		s.watch.within(answerAfter)
 	}
-	for len(offers) > 0 {
-		n, size := 0, 0
-		for n < len(offers) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
-			size += len(offers[n].Input) + len(offers[n].GetScript().GetContent()) + 512
-			n++
-		}
-		s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{
-			Offers: &proto.OfferBatch{Offers: offers[:n]},
-		}})
-		offers = offers[n:]
+	if err := s.command.putBulk(items); err != nil {
+		s.close(err)
 	}
 }
 
@@ -93,16 +89,15 @@ func (s *Session) SendAcks(acks []*proto.ResultAck) {
 	}
 }
 
-// SendStepAcks answers steps, in frames of bounded size: a result may be large.
+// SendStepAcks answers steps, behind everything that is small: a result may be
+// large.
 func (s *Session) SendStepAcks(acks []*proto.StepAck) {
-	for len(acks) > 0 {
-		n, size := 0, 0
-		for n < len(acks) && n < proto.MaxBatch && size < proto.MaxFrame/2 {
-			size += len(acks[n].Output) + len(acks[n].Message) + 64
-			n++
-		}
-		s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_StepAcks{StepAcks: &proto.StepAckBatch{Acks: acks[:n]}}})
-		acks = acks[n:]
+	items := make([]bulk, len(acks))
+	for i, a := range acks {
+		items[i].step = a
+	}
+	if err := s.command.putBulk(items); err != nil {
+		s.close(err)
 	}
 }
 
@@ -127,7 +122,9 @@ func (s *Session) calmDown(change func()) {
 
 // SendCancel asks the instance to stop an attempt.
 func (s *Session) SendCancel(c *proto.Cancel) {
-	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Cancels{Cancels: &proto.CancelBatch{Cancels: []*proto.Cancel{c}}}})
+	if err := s.command.putCancel(c); err != nil {
+		s.close(err)
+	}
 }
 
 // maxControl bounds the frames on the control stream, in a second. An honest

@@ -35,7 +35,7 @@ func TestWhoDoesNotAnswerGetsNoOffers(t *testing.T) {
 	require.Equal(t, []*Session{s}, b.gate.Sessions(1, 2, "close-day"))
 
 	deaf.deaf.Lock()
-	require.True(t, s.Reserve(7, 1, 1))
+	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
 	require.Equal(t, s, <-b.rec.doubted)
 	require.Empty(t, b.gate.Sessions(1, 2, "close-day"))

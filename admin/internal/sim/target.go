@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/completer"
@@ -19,8 +20,10 @@ func (s *session) Traits() dispatch.Traits        { return dispatch.Traits{Name:
 func (s *session) Load() dispatch.Load {
 	return dispatch.Load{Slots: 1000 * max(s.taken(), s.reported) / s.ex.slots}
 }
-func (s *session) Closed() bool { return !s.nodeUp }
-func (s *session) Free() int    { return s.ex.slots - max(s.taken(), s.reported) }
+func (s *session) Closed() bool  { return !s.nodeUp }
+func (s *session) Spare() int    { return math.MaxInt32 }
+func (s *session) Crowded() bool { return false }
+func (s *session) Free() int     { return s.ex.slots - max(s.taken(), s.reported) }
 
 // taken is how many slots its attempts in flight have.
 func (s *session) taken() (n int) {
@@ -36,7 +39,7 @@ func (s *session) Holds(id domain.ExecutionID, fence int64) bool {
 	return slices.Contains(s.inflight, attemptKey{id, fence})
 }
 
-func (s *session) Reserve(id domain.ExecutionID, fence int64, weight int) bool {
+func (s *session) Reserve(id domain.ExecutionID, fence int64, weight, _ int) bool {
 	if !s.nodeUp || s.Free() < weight {
 		return false
 	}
