@@ -177,6 +177,7 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		return nil, fmt.Errorf("define handlers: %w", err)
 	}
 	var notices []*proto.Notice
+	var refused []domain.RefusedDeclaration
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		w := jobs[name]
 		err := d.declare(ctx, k.Tenant, k.Executor, w, known)
@@ -184,13 +185,15 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
 			return nil, err
 		case err != nil:
-			notices = append(notices, &proto.Notice{Code: string(domain.CodeOf(err)), Subject: name, Message: err.Error()})
+			r := domain.RefusedDeclaration{Name: name, Code: domain.CodeOf(err), Message: err.Error(), Version: w.terms.Version}
+			notices = append(notices, &proto.Notice{Code: string(r.Code), Subject: r.Name, Message: r.Message})
+			refused = append(refused, r)
 		}
 	}
 	if err := d.release(ctx, k, jobs, &present[len(present)-1]); err != nil {
 		return nil, err
 	}
-	err = d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Contested: len(notices) > 0})
+	err = d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Refused: refused})
 	return notices, err
 }
 

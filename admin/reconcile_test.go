@@ -345,7 +345,27 @@ func TestDeclarationsThatAreNotTaken(t *testing.T) {
 		require.Contains(t, notices[0].Message, "code, console, propose")
 		require.NotNil(t, s.job("fine"))
 		s.gone("an hour")
+		refused := s.refused()
+		require.Len(t, refused, 3)
+		for i, r := range refused {
+			require.Equal(t, notices[i].Subject, r.Name)
+			require.Equal(t, notices[i].Message, r.Message)
+			require.Equal(t, notices[i].Code, string(r.Code))
+			require.Equal(t, "1", r.Version)
+		}
+
+		s.register("2", daily("fine", "1", "code"), daily("a word", "1", "code"), daily("another", "1", "mine"))
+		refused = s.refused()
+		require.Len(t, refused, 2)
+		require.Equal(t, []string{"an hour", "1", "another", "2"}, []string{refused[0].Name, refused[0].Version, refused[1].Name, refused[1].Version})
 	})
+}
+
+// refused is what an operator sees of the jobs that were not taken.
+func (s *shop) refused() []domain.RefusedDeclaration {
+	list, err := s.ListRefusedDeclarations(s.t.Context(), s.key.Tenant, s.key.Executor)
+	require.NoError(s.t, err)
+	return list
 }
 
 // What the API refuses is refused of code too, and its author is told where:

@@ -309,7 +309,8 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, item)
 	})
 	s.route(mux, "GET /executors/{id}", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
-		fmt.Fprint(w, "{"+shop+`,"handlers":[{"name":"close-day","description":"","idempotent":true,"instancesOnline":1,"lastSeenAt":"2026-11-01T00:00:00.000Z"}]}`)
+		fmt.Fprint(w, "{"+shop+`,"handlers":[{"name":"close-day","description":"","idempotent":true,"instancesOnline":1,"lastSeenAt":"2026-11-01T00:00:00.000Z"}],
+			"refusedDeclarations":[{"job":"nightly","code":"conflict","message":"the job is another executor's","version":"1.4.0","refusedAt":"2026-11-01T00:00:00.000Z"}]}`)
 	})
 	s.route(mux, "POST /executors", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
 		if body["name"] == "secret" {

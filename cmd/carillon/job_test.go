@@ -204,6 +204,7 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stdout, "pod-1")
 	require.Contains(t, r.stdout, "close-day")
+	require.Regexp(t, `nightly +1\.4\.0 +the job is another executor's`, r.stdout)
 
 	r = term.run("executor", "token", "create", "shop", "--expires", "24h", "--max-uses", "3")
 	require.Equal(t, 0, r.code, r.stderr)

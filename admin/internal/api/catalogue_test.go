@@ -68,6 +68,17 @@ func TestListHandlers(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{list[0].Versions[0].InstancesOnline, list[0].Versions[1].InstancesOnline})
 	detail := into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+e.ID.String(), nil).is(200))
 	require.Equal(t, list, detail.Handlers)
+	require.Equal(t, []RefusedDeclaration{}, detail.RefusedDeclarations)
+	require.NoError(t, w.store.SettleBuilds(t.Context(), store.SettleBuildsParams{
+		ExecutorKey: store.ExecutorKey{Tenant: e.TenantID, Executor: e.ID}, Digests: []string{"b3"},
+		Refused: []domain.RefusedDeclaration{{Name: "nightly", Code: domain.CodeConflict, Message: "the job is another executor's", Version: "1.10.0"}},
+	}))
+	detail = into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+e.ID.String(), nil).is(200))
+	require.Len(t, detail.RefusedDeclarations, 1)
+	refused := detail.RefusedDeclarations[0]
+	require.NotEmpty(t, refused.RefusedAt)
+	refused.RefusedAt = ""
+	require.Equal(t, RefusedDeclaration{Job: "nightly", Code: "conflict", Message: "the job is another executor's", Version: "1.10.0"}, refused)
 
 	// All leave: what is known stays known.
 	instances, err := w.store.ListInstances(t.Context(), store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID})

@@ -24,14 +24,24 @@ type Executor struct {
 
 // ExecutorDetail has the catalogue instead of its size.
 type ExecutorDetail struct {
-	ID              string    `json:"id"`
-	Name            string    `json:"name"`
-	Description     string    `json:"description"`
-	InstancesOnline int       `json:"instancesOnline"`
-	InstancesTotal  int       `json:"instancesTotal"`
-	CreatedAt       string    `json:"createdAt" format:"date-time"`
-	MaxRunning      int       `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
-	Handlers        []Handler `json:"handlers"`
+	ID                  string               `json:"id"`
+	Name                string               `json:"name"`
+	Description         string               `json:"description"`
+	InstancesOnline     int                  `json:"instancesOnline"`
+	InstancesTotal      int                  `json:"instancesTotal"`
+	CreatedAt           string               `json:"createdAt" format:"date-time"`
+	MaxRunning          int                  `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
+	Handlers            []Handler            `json:"handlers"`
+	RefusedDeclarations []RefusedDeclaration `json:"refusedDeclarations" doc:"Jobs that the application declares in code and that were not taken, by name; the first 200"`
+}
+
+// RefusedDeclaration is a job that stands in the application's code only.
+type RefusedDeclaration struct {
+	Job       string `json:"job" doc:"Name of the job"`
+	Code      string `json:"code" doc:"As errors have it"`
+	Message   string `json:"message" doc:"Why; it names each field that is wrong"`
+	Version   string `json:"version" doc:"Of the application; may be empty"`
+	RefusedAt string `json:"refusedAt" format:"date-time" doc:"When it was looked at last"`
 }
 
 // Instance is one process of an executor.
@@ -192,6 +202,16 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesTotal: len(instances),
 		CreatedAt: instant(e.CreatedAt), Handlers: handlers,
+	}
+	refused, err := a.deps.Store.ListRefusedDeclarations(ctx, id.Tenant, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	out.RefusedDeclarations = make([]RefusedDeclaration, len(refused))
+	for i, r := range refused {
+		out.RefusedDeclarations[i] = RefusedDeclaration{
+			Job: r.Name, Code: string(r.Code), Message: r.Message, Version: r.Version, RefusedAt: instant(r.At),
+		}
 	}
 	limits, err := a.deps.Store.ListLimits(ctx, id.Tenant)
 	if err != nil {

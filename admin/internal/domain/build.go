@@ -35,6 +35,19 @@ type Build struct {
 	FirstSeenAt, LastSeenAt time.Time
 }
 
+// RefusedDeclaration is a job that the present builds of an executor declare,
+// and that was not taken.
+type RefusedDeclaration struct {
+	// Name of the job.
+	Name string
+	// Code and Message say why; the message names each field that is wrong.
+	Code    Code
+	Message string
+	// Version of the application that declares it; may be empty.
+	Version string
+	At      time.Time
+}
+
 // BuildGrace is how long a build whose last instance has left still counts: one
 // that restarts, or crashes and comes again, does not hand its jobs over.
 const BuildGrace = time.Minute

@@ -18,8 +18,11 @@ type Catalogue interface {
 	// DefineHandlers sets the definitions of handlers, and adds new ones.
 	DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error
 	// SettleBuilds notes that the catalogues of exactly these builds are in
-	// force.
+	// force, and which of the jobs that they declare were not taken: they
+	// replace all that were known.
 	SettleBuilds(ctx context.Context, p SettleBuildsParams) error
+	// ListRefusedDeclarations returns what SettleBuilds was told last, by name.
+	ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.RefusedDeclaration, error)
 	// ListUnsettled returns executors of which other builds are present than
 	// those in force.
 	ListUnsettled(ctx context.Context, limit int) ([]ExecutorKey, error)
@@ -55,9 +58,14 @@ type ExecutorKey struct {
 
 type SettleBuildsParams struct {
 	ExecutorKey
-	Digests   []string
-	Contested bool
+	Digests []string
+	// Refused: the builds are contested if there is any. Only the first
+	// MaxRefusedDeclarations are kept, without their At, which is the database's.
+	Refused []domain.RefusedDeclaration
 }
+
+// MaxRefusedDeclarations bounds what is kept of an executor.
+const MaxRefusedDeclarations = 200
 
 // DeclaredMark replaces what a job notes about its declaration.
 type DeclaredMark struct {

@@ -68,7 +68,7 @@ const byId = (list, id) => list.find((one) => one.id === id) ?? (() => { throw n
 const listed = ({ input: _, ...job }) => job
 const executorView = (e) => {
   const own = d.instances.filter((i) => i.executorId === e.id && i.state !== 'gone')
-  return { ...e, instancesOnline: own.filter((i) => i.state === 'online').length, instancesTotal: own.length }
+  return { refusedDeclarations: [], ...e, instancesOnline: own.filter((i) => i.state === 'online').length, instancesTotal: own.length }
 }
 const runView = ({ attempts: _a, input: _i, output: _o, ...run }) => run
 

@@ -2081,6 +2081,8 @@ export interface components {
              */
             maxRunning: number;
             name: string;
+            /** @description Jobs that the application declares in code and that were not taken, by name; the first 200 */
+            refusedDeclarations: components["schemas"]["RefusedDeclaration"][];
         };
         Explanation: {
             /**
@@ -2903,6 +2905,21 @@ export interface components {
              * @description Connections closed before they said anything, because there were too many
              */
             unheard: number;
+        };
+        RefusedDeclaration: {
+            /** @description As errors have it */
+            code: string;
+            /** @description Name of the job */
+            job: string;
+            /** @description Why; it names each field that is wrong */
+            message: string;
+            /**
+             * Format: date-time
+             * @description When it was looked at last
+             */
+            refusedAt: string;
+            /** @description Of the application; may be empty */
+            version: string;
         };
         Retry: {
             /**

@@ -28,6 +28,7 @@ export type Tenant = S['Tenant']
 
 export type Executor = S['Executor']
 export type ExecutorDetail = S['ExecutorDetail']
+export type RefusedDeclaration = S['RefusedDeclaration']
 export type Handler = S['Handler']
 export type HandlerVersion = S['HandlerVersion']
 export type Instance = S['Instance']

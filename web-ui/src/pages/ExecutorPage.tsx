@@ -5,7 +5,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Checkbox } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
-import type { ExecutorDetail, Handler, HandlerVersion, Instance } from '../api/types'
+import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration } from '../api/types'
 import { Denials, DenyButton } from '../components/Denials'
 import { useCan } from '../components/hooks'
 import { JoinTokens } from '../components/JoinTokens'
@@ -58,6 +58,7 @@ export function ExecutorPage() {
     >
       <div className="stack">
         <ExecutorLimit executor={data} />
+        {data.refusedDeclarations.length > 0 && <Refused list={data.refusedDeclarations} />}
         <Instances executor={data} />
         <Handlers executor={data} />
         {canAdmin && <JoinTokens executor={data} />}
@@ -85,6 +86,30 @@ function ExecutorLimit({ executor }: { executor: ExecutorDetail }) {
         <span className="muted">{t('limits.none')}</span>
       )}
       {canEdit && <LimitButton limited={limit} />}
+    </section>
+  )
+}
+
+/** Jobs that stand in the application's code only; their owner may look here first. */
+function Refused({ list }: { list: RefusedDeclaration[] }) {
+  const { t } = useTranslation()
+  const columns: Column<RefusedDeclaration>[] = [
+    { key: 'job', title: t('runs.list.job'), kind: 'title', render: (one) => <strong style={{ overflowWrap: 'anywhere' }}>{one.job}</strong> },
+    { key: 'why', title: t('field.reason'), render: (one) => <span style={{ overflowWrap: 'anywhere' }}>{one.message}</span> },
+    { key: 'version', title: t('field.version'), render: (one) => one.version || <span className="muted">—</span> },
+    { key: 'seen', title: t('executors.lastSeen'), render: (one) => <RelativeTime at={one.refusedAt} /> },
+  ]
+  return (
+    <section className="card flush" aria-label={t('executors.refusedTitle')}>
+      <div className="card-head">
+        <div>
+          <h2>{t('executors.refusedTitle')}</h2>
+          <p className="muted small" style={{ margin: 0 }}>
+            {t('executors.refusedHelp')}
+          </p>
+        </div>
+      </div>
+      <ResourceTable label={t('executors.refusedTitle')} columns={columns} rows={list} rowKey={(one) => one.job} empty={null} />
     </section>
   )
 }

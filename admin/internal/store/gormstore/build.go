@@ -212,8 +212,56 @@ func (s *Store) SettleBuilds(ctx context.Context, p store.SettleBuildsParams) er
 		if err != nil {
 			return err
 		}
-		return of.Where("digest IN ?", p.Digests).Updates(map[string]any{"applied": true, "contested": p.Contested}).Error
+		err = of.Where("digest IN ?", p.Digests).Updates(map[string]any{"applied": true, "contested": len(p.Refused) > 0}).Error
+		if err != nil {
+			return err
+		}
+		return t.replaceRefused(p)
 	})
+}
+
+type refusedDeclarationRow struct {
+	TenantID   int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	ExecutorID int64  `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
+	Name       string `gorm:"column:name;primaryKey"`
+	Code       string `gorm:"column:code"`
+	Message    string `gorm:"column:message"`
+	AppVersion string `gorm:"column:app_version"`
+	RefusedAt  int64  `gorm:"column:refused_at"`
+}
+
+func (refusedDeclarationRow) TableName() string { return "refused_declarations" }
+
+func (t *txn) replaceRefused(p store.SettleBuildsParams) error {
+	err := t.db.Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Delete(&refusedDeclarationRow{}).Error
+	if err != nil || len(p.Refused) == 0 {
+		return err
+	}
+	now, err := t.clock()
+	if err != nil {
+		return err
+	}
+	rows := make([]refusedDeclarationRow, 0, min(len(p.Refused), store.MaxRefusedDeclarations))
+	for _, r := range p.Refused[:cap(rows)] {
+		rows = append(rows, refusedDeclarationRow{
+			TenantID: int64(p.Tenant), ExecutorID: int64(p.Executor), Name: clip(r.Name, 190), Code: string(r.Code),
+			Message: clip(r.Message, 1024), AppVersion: clip(r.Version, 190), RefusedAt: millis(now),
+		})
+	}
+	return t.db.Create(&rows).Error
+}
+
+func (s *Store) ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.RefusedDeclaration, err error) {
+	err = s.look(ctx, "list refused declarations", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var rows []refusedDeclarationRow
+		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("name").Find(&rows).Error
+		out = make([]domain.RefusedDeclaration, len(rows))
+		for i, r := range rows {
+			out[i] = domain.RefusedDeclaration{Name: r.Name, Code: domain.Code(r.Code), Message: r.Message, Version: r.AppVersion, At: instant(r.RefusedAt)}
+		}
+		return err
+	})
+	return out, err
 }
 
 // ListUnsettled looks for builds in force that have no instance, and for

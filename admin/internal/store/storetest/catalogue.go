@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,11 +54,23 @@ func (f *fixture) unsettled() bool {
 	return false
 }
 
-func (f *fixture) settle(contested bool, digests ...string) {
+func (f *fixture) settle(refused []domain.RefusedDeclaration, digests ...string) {
 	f.t.Helper()
 	f.ok(f.s.SettleBuilds(f.ctx, store.SettleBuildsParams{
-		ExecutorKey: store.ExecutorKey{Tenant: f.tenant, Executor: f.executor}, Digests: digests, Contested: contested,
+		ExecutorKey: store.ExecutorKey{Tenant: f.tenant, Executor: f.executor}, Digests: digests, Refused: refused,
 	}))
+}
+
+// refused is what is known to have been refused, without when.
+func (f *fixture) refused() []domain.RefusedDeclaration {
+	f.t.Helper()
+	list, err := f.s.ListRefusedDeclarations(f.ctx, f.tenant, f.executor)
+	f.ok(err)
+	for i := range list {
+		require.WithinDuration(f.t, time.Now(), list[i].At, time.Minute)
+		list[i].At = time.Time{}
+	}
+	return list
 }
 
 func testBuilds(t *testing.T, f *fixture) {
@@ -72,7 +86,13 @@ func testBuilds(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Equal(t, map[string][]byte{"d1": []byte("as 1.2")}, catalogues)
 	require.True(t, f.unsettled(), "it is not in force yet")
-	f.settle(true, "d1")
+	refused := []domain.RefusedDeclaration{
+		{Name: "a", Code: domain.CodeConflict, Message: "it is another executor's", Version: "1.2"},
+		{Name: "b", Code: domain.CodeInvalid, Message: strings.Repeat("long ", 1000)},
+	}
+	f.settle(refused, "d1")
+	refused[1].Message = refused[1].Message[:1023] + "…"
+	require.Equal(t, refused, f.refused())
 	require.True(t, f.builds()["d1"].Applied)
 	require.True(t, f.builds()["d1"].Contested)
 	require.False(t, f.unsettled())
@@ -91,7 +111,10 @@ func testBuilds(t *testing.T, f *fixture) {
 	require.Nil(t, b.InputSchema)
 	require.Equal(t, handlers[1].FirstSeenAt, b.FirstSeenAt)
 	require.True(t, f.unsettled())
-	f.settle(false, "d1", "d2")
+	f.settle(refused[1:], "d1", "d2")
+	require.Equal(t, refused[1:], f.refused(), "all others are gone")
+	f.settle(nil, "d1", "d2")
+	require.Empty(t, f.refused())
 	require.False(t, f.unsettled())
 	require.False(t, f.builds()["d1"].Contested)
 
@@ -103,7 +126,13 @@ func testBuilds(t *testing.T, f *fixture) {
 	f.ok(f.s.AgeInstance(f.ctx, old.ID, domain.BuildGrace+time.Second))
 	require.False(t, f.builds()["d1"].Present)
 	require.True(t, f.unsettled())
-	f.settle(false, "d2")
+	many := make([]domain.RefusedDeclaration, store.MaxRefusedDeclarations+1)
+	for i := range many {
+		many[i].Name = fmt.Sprintf("job-%03d", i)
+	}
+	f.settle(many, "d2")
+	require.Equal(t, many[:store.MaxRefusedDeclarations], f.refused())
+	f.settle(nil, "d2")
 	require.False(t, f.unsettled())
 	require.False(t, f.builds()["d1"].Applied)
 	require.True(t, f.builds()["d2"].Applied)

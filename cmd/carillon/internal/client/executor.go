@@ -40,7 +40,17 @@ type HandlerVersion struct {
 // ExecutorDetail is one executor with its catalogue.
 type ExecutorDetail struct {
 	Executor
-	Handlers []Handler `json:"handlers"`
+	Handlers            []Handler            `json:"handlers"`
+	RefusedDeclarations []RefusedDeclaration `json:"refusedDeclarations"`
+}
+
+// RefusedDeclaration is a job that the application declares and that was not taken.
+type RefusedDeclaration struct {
+	Job       string `json:"job"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Version   string `json:"version"`
+	RefusedAt string `json:"refusedAt"`
 }
 
 // ExecutorSummary is one row of the list.

@@ -87,6 +87,12 @@ var handlerColumns = []output.Column[client.Handler]{
 	{Title: "DESCRIPTION", Value: func(h client.Handler) string { return h.Description }, Drop: 2},
 }
 
+var refusedColumns = []output.Column[client.RefusedDeclaration]{
+	{Title: "NOT TAKEN FROM THE CODE", Value: func(r client.RefusedDeclaration) string { return r.Job }},
+	{Title: "VERSION", Value: func(r client.RefusedDeclaration) string { return r.Version }, Drop: 1},
+	{Title: "WHY", Value: func(r client.RefusedDeclaration) string { return r.Message }},
+}
+
 // versionsCell names the versions that have a handler, those that run first.
 func versionsCell(h client.Handler) string {
 	var running, left []string
@@ -149,7 +155,7 @@ func (a *App) executorHandlers() *cobra.Command {
 func (a *App) executorGet() *cobra.Command {
 	var gone bool
 	cmd := &cobra.Command{
-		Use: "get EXECUTOR", Short: "Show an executor, its instances and handlers",
+		Use: "get EXECUTOR", Short: "Show an executor, its instances, its handlers, and declared jobs that were not taken",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor get shop\n  carillon executor get shop -o json | jq '.handlers[].name'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -198,10 +204,15 @@ func (a *App) getExecutor(ctx context.Context, word string, gone bool) error {
 	} else if err := blankThen(a, func() error { return output.Rows(s.Printer, instanceColumns(a.now()), values) }); err != nil {
 		return err
 	}
-	if len(e.Value.Handlers) == 0 {
+	if len(e.Value.Handlers) > 0 {
+		if err := blankThen(a, func() error { return output.Rows(s.Printer, handlerColumns, e.Value.Handlers) }); err != nil {
+			return err
+		}
+	}
+	if len(e.Value.RefusedDeclarations) == 0 {
 		return nil
 	}
-	return blankThen(a, func() error { return output.Rows(s.Printer, handlerColumns, e.Value.Handlers) })
+	return blankThen(a, func() error { return output.Rows(s.Printer, refusedColumns, e.Value.RefusedDeclarations) })
 }
 
 // blankThen puts an empty line before a further table.

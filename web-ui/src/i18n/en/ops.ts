@@ -65,6 +65,8 @@ export const ops = {
     versions: 'Versions',
     unnamed: 'unnamed',
     versionText: 'Instances: {{count}}; build {{build}}',
+    refusedTitle: 'Not taken from the code',
+    refusedHelp: 'The application declares these jobs, but they were refused. What they were before, if anything, goes on. The next start of a corrected version tries again.',
     jobs: 'Jobs',
     runs: 'Runs',
     newJob: 'New job',

@@ -67,6 +67,8 @@ export const ops: typeof en = {
     versions: '版本',
     unnamed: '未命名',
     versionText: '实例数：{{count}}；构建 {{build}}',
+    refusedTitle: '代码中未被采纳的任务',
+    refusedHelp: '应用声明了这些任务，但被拒绝。此前已有的同名任务（如有）照常运行。修正后的版本启动时会再次尝试。',
     jobs: '任务',
     runs: '执行记录',
     newJob: '新建任务',
