@@ -21,8 +21,8 @@ type errand struct {
 	Stay     bool   `json:"stay,omitempty"` // until released
 }
 
-// waiters are instances of one executor in this process, each with one slot,
-// in the order in which they registered.
+// waiters are instances of one executor in this process, in the order in which
+// they registered.
 type waiters struct {
 	n       *node
 	names   []string
@@ -30,11 +30,11 @@ type waiters struct {
 	release chan struct{} // lets one of them go
 }
 
-func startWaiters(n *node, labels map[string]map[string]string, addresses ...string) *waiters {
+func startWaiters(n *node, slots int, labels map[string]map[string]string, addresses ...string) *waiters {
 	w := &waiters{n: n, names: []string{"anna", "bert", "carl"}, entered: make(chan string, 9), release: make(chan struct{})}
 	for _, name := range w.names {
 		n.startExecutor("tables", func(c *executor.Config) {
-			c.InstanceName, c.Slots, c.Labels = name, 1, labels[name]
+			c.InstanceName, c.Slots, c.Labels = name, slots, labels[name]
 			c.Addresses = append(c.Addresses, addresses...)
 		}, func(ex *executor.Executor) {
 			executor.Handle(ex, "serve", func(ctx context.Context, in errand) (reply, error) {
@@ -126,7 +126,7 @@ func TestEveryStrategyWithRealExecutors(t *testing.T) {
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
-			w := startWaiters(n, map[string]map[string]string{
+			w := startWaiters(n, 1, map[string]map[string]string{
 				"anna": {"zone": "us"}, "bert": {"zone": "eu", "spot": "yes"}, "carl": {"zone": "eu"},
 			})
 			job := func(routing string, more ...string) string {
@@ -192,7 +192,7 @@ func TestEveryStrategyWithRealExecutors(t *testing.T) {
 func TestThePinnedWaitWhileOthersHaveRoom(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, nil)
-	w := startWaiters(n, nil)
+	w := startWaiters(n, 1, nil)
 	job := w.job("first", map[string]any{"routing": "first"})
 	require.Equal(t, []string{"anna"}, w.stay(job, 1))
 	second := n.runNow(job, errand{})
@@ -208,12 +208,13 @@ func TestThePinnedWaitWhileOthersHaveRoom(t *testing.T) {
 }
 
 // TestUsesOutliveTheNode: another node goes on where the first one stopped, for
-// what it knows stands in the rows of the runs.
+// what it knows stands in the rows of the runs. Only heartbeats tell a node which
+// slots the other one's runs have left, so there are more than are needed.
 func TestUsesOutliveTheNode(t *testing.T) {
 	t.Parallel()
 	start := limitedCluster(t)
 	one, two := start(), start()
-	w := startWaiters(one, nil, two.admin.ExecutorAddress())
+	w := startWaiters(one, 9, nil, two.admin.ExecutorAddress())
 	for _, routing := range []string{"round_robin", "least_recently_used", "least_frequently_used"} {
 		job := w.job(routing, map[string]any{"routing": routing})
 		who := served(one, job, 4)
