@@ -277,9 +277,15 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Len(t, mine, 1)
 
+	refused := []domain.RefusedDeclaration{{Name: "a", Code: domain.CodeConflict, Message: "no"}}
+	f.settle(refused, "d2") // of no build: what is in force stays as it is
+
 	builds, err := b.s.ListBuilds(b.ctx, b.tenant, f.executor)
 	f.ok(err)
 	require.Empty(t, builds)
+	none, err := b.s.ListRefusedDeclarations(b.ctx, b.tenant, f.executor)
+	f.ok(err)
+	require.Empty(t, none)
 	catalogues, err := b.s.ReadCatalogues(b.ctx, b.tenant, f.executor, []string{"d1"})
 	f.ok(err)
 	require.Empty(t, catalogues)
@@ -297,6 +303,7 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	f.ok(b.s.SettleBuilds(b.ctx, store.SettleBuildsParams{ExecutorKey: store.ExecutorKey{Tenant: b.tenant, Executor: f.executor}, Digests: []string{"d1"}}))
 	f.ok(b.s.DefineHandlers(b.ctx, b.tenant, f.executor, []domain.Handler{{Name: "a", Description: "eve"}}))
 	require.False(t, f.builds()["d1"].Applied)
+	require.Equal(t, refused, f.refused())
 	a, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "a")
 	f.ok(err)
 	require.Equal(t, "of 1.2", a.Description)
