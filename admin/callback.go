@@ -122,10 +122,7 @@ func (a *Admin) startCallback(ctx context.Context, c store.Callback) error {
 func callbackRun(c store.Callback, v store.ExecutionView, spec *domain.JobSpec, job store.JobView, now time.Time) (domain.Execution, error) {
 	in := endedInput{
 		RunID: v.ID.String(), Job: v.JobName, Handler: v.Handler, FireTime: v.FireAt, Attempt: v.Attempt, State: v.State.String(),
-		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: v.Error, Input: json.RawMessage(v.Input), Output: json.RawMessage(v.Output),
-	}
-	if len(in.Input) == 0 {
-		in.Input = json.RawMessage(spec.Input)
+		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: v.Error, Input: json.RawMessage(spec.InputOf(&v.Execution)), Output: json.RawMessage(v.Output),
 	}
 	if in.Error == "" && v.State != domain.Succeeded {
 		in.Error = v.Message

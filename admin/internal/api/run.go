@@ -246,8 +246,8 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 	}
 	shown := specOf(spec)
 	out := RunDetail{Run: runOf(v), Input: rawOrNull(v.Input), Output: rawOrNull(v.Output), JobSpec: &shown}
-	if len(v.Input) == 0 && v.Part != domain.PartAfter {
-		out.Input = rawOrNull(spec.Input)
+	if v.Part != domain.PartAfter {
+		out.Input = rawOrNull(spec.InputOf(&v.Execution))
 	}
 	if out.Attempts, err = a.attemptsOf(ctx, v, archived); err != nil {
 		return nil, err
