@@ -140,8 +140,8 @@ type listRunsInput struct {
 	InstanceID string `query:"instanceId"`
 	State      string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
 	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill"`
-	From       string `query:"from" format:"date-time" doc:"Planned at or after"`
-	To         string `query:"to" format:"date-time" doc:"Planned before"`
+	From       string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
+	To         string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
 	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`
 }
 

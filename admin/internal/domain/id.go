@@ -45,13 +45,14 @@ func ParseID[T ~int64](s string) (T, error) {
 }
 
 const (
+	idTimeBits = 41
 	idNodeBits = 10
 	idSeqBits  = 12
 	// MaxNodeID is the highest number a node may have inside ids.
 	MaxNodeID = 1<<idNodeBits - 1
 )
 
-// idEpoch is 2026-01-01T00:00:00Z; 41 bits of milliseconds last until 2095.
+// idEpoch is 2026-01-01T00:00:00Z; idTimeBits of milliseconds last until 2095.
 const idEpoch = 1767225600000
 
 // IDSource makes ids: 41 bits of milliseconds, 10 bits of node, 12 bits of
@@ -86,9 +87,10 @@ func (s *IDSource) Next() int64 {
 }
 
 // IDFloor returns the lowest id that can be made at t: ids made earlier are
-// below it. It turns a bound in time into a bound in the index.
+// below it. It turns a bound in time into a bound in the index. Times outside
+// of what ids can hold are their first or their last millisecond.
 func IDFloor(t time.Time) int64 {
-	return max(t.UnixMilli()-idEpoch, 0) << (idNodeBits + idSeqBits)
+	return min(max(t.UnixMilli()-idEpoch, 0), 1<<idTimeBits-1) << (idNodeBits + idSeqBits)
 }
 
 // IDTime returns the millisecond in which an id was made, by the clock of the

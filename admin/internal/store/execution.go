@@ -320,9 +320,9 @@ type ListExecutionsParams struct {
 	Instance domain.InstanceID
 	States   []domain.State
 	Cause    domain.Cause
-	JobQuery string    // part of the job's name
-	From     time.Time // by creation; zero = no bound
-	To       time.Time
+	JobQuery string             // part of the job's name
+	From     time.Time          // by the time in the id, which is its node's; included; zero = no bound
+	To       time.Time          // likewise; not included
 	Before   domain.ExecutionID // cursor: ids below this one; 0 = from the newest
 	Limit    int
 }

@@ -9265,9 +9265,9 @@ export interface operations {
                 /** @description One or several, separated by commas */
                 state?: string;
                 cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
-                /** @description Planned at or after */
+                /** @description Planned at or after, by the clock of the node that planned it */
                 from?: string;
-                /** @description Planned before */
+                /** @description Planned before, by that clock */
                 to?: string;
                 /** @description Part of the job's name */
                 q?: string;

@@ -15,10 +15,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// idSlack is how far apart the clock inside an id and planned_at may be: the
-// one is the node's, the other the database's.
-const idSlack = 10 * time.Minute
-
 // maxJobsByName bounds how many jobs a search by name may match.
 const maxJobsByName = 200
 
@@ -70,6 +66,7 @@ func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job 
 //     Living states share a phase, in which the others are passed over: there
 //     are only as many as are on their way. Bad ends that linger share one, too.
 //
+// From and To are bounds of the ids, so that a page reads no row beyond them.
 // Conditions beyond these filter the rows of the scan.
 func (s *Store) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
 	err = s.look(ctx, "list executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
@@ -154,10 +151,10 @@ func (s *Store) filterExecutions(ctx context.Context, q querier, p store.ListExe
 		f.add("cause = ?", string(p.Cause))
 	}
 	if !p.From.IsZero() {
-		f.add("planned_at >= ? AND id >= ?", millis(p.From), domain.IDFloor(p.From.Add(-idSlack)))
+		f.add("id >= ?", domain.IDFloor(p.From))
 	}
 	if !p.To.IsZero() {
-		f.add("planned_at < ? AND id < ?", millis(p.To), domain.IDFloor(p.To.Add(idSlack)))
+		f.add("id < ?", domain.IDFloor(p.To))
 	}
 	if p.Before != 0 && p.Job == 0 {
 		f.add("id < ?", int64(p.Before))

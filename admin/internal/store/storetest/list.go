@@ -58,10 +58,21 @@ func testListExecutions(t *testing.T, f *fixture) {
 	require.Empty(t, list(store.ListExecutionsParams{JobQuery: "5%0"}))
 	require.Empty(t, list(store.ListExecutionsParams{Cause: domain.CauseSchedule}))
 	require.Len(t, list(store.ListExecutionsParams{Cause: domain.CauseManual}), 12)
-	require.Empty(t, list(store.ListExecutionsParams{To: all[0].PlannedAt}))
-	require.Len(t, list(store.ListExecutionsParams{From: all[0].PlannedAt}), 12)
-	last := list(store.ListExecutionsParams{From: all[11].PlannedAt})
-	require.Contains(t, last, 11)
+	made := func(i int) time.Time { return domain.IDTime(int64(all[i].ID)) }
+	require.Empty(t, list(store.ListExecutionsParams{To: made(0)}))
+	require.Len(t, list(store.ListExecutionsParams{From: made(0)}), 12)
+	for i := range all {
+		var since, before []int
+		for k := range all {
+			if made(k).Before(made(i)) {
+				before = append([]int{k}, before...)
+			} else {
+				since = append([]int{k}, since...)
+			}
+		}
+		require.Equal(t, since, list(store.ListExecutionsParams{From: made(i), Limit: 5}))
+		require.Equal(t, before, list(store.ListExecutionsParams{To: made(i), Limit: 5}))
+	}
 
 	view, err := f.s.FindExecution(f.ctx, f.tenant, all[5].ID)
 	f.ok(err)
