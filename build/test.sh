@@ -63,6 +63,8 @@ test_go() {
   local module parts=() slow=(./admin ./admin/internal/store/gormstore) rest
   mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" "${arithmetic[@]}")")
   test_packages plain . -- "$sim" "${arithmetic[@]}"
+  # With the race detector its system calls are others.
+  test_packages proto-plain proto -- ./direct
   test_packages sim-race . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6
   for module in proto executor-sdk executor-sdk/tracing; do
     test_packages "${module//\//-}" "$module" "${race[@]}" -- ./...

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/direct"
 )
 
 // peer is who passed the handshake.
@@ -50,7 +51,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) 
 	tune(raw)
 
 	known := sync.OnceFunc(func() { g.door.known(from) })
-	p, conn, err := g.greet(ctx, raw, known)
+	p, conn, err := g.greet(ctx, direct.Conn(raw), known)
 	known()
 	if err != nil {
 		g.tally.strayed(err)

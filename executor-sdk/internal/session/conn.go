@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/direct"
 )
 
 // tcpTimeout is how long sent bytes may stay unacknowledged by the peer's
@@ -37,6 +38,7 @@ func dial(ctx context.Context, address string, secure *tls.Config) (net.Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
+	conn = direct.Conn(conn)
 	if secure == nil {
 		return guardedConn{conn}, nil
 	}

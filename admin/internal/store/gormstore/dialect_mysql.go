@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto/direct"
 )
 
 // mysqlDialect speaks to MySQL 8 and MariaDB 10.6 or newer.
@@ -338,6 +341,7 @@ func openMySQL(o Options, past *past) (p mysqlPools, err error) {
 	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
 		return p, fmt.Errorf("choose character set: %w", err)
 	}
+	cfg.DialFunc, cfg.Logger = dialDirect, driverLog{o.Logger}
 	driver, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return p, fmt.Errorf("prepare MySQL connections: %w", err)
@@ -353,6 +357,23 @@ func openMySQL(o Options, past *past) (p mysqlPools, err error) {
 	p.leases = sql.OpenDB(connector)
 	p.leases.SetMaxOpenConns(1)
 	return p, nil
+}
+
+// driverLog takes what the driver says of connections that broke. Whoever needed
+// one hears of it by himself.
+type driverLog struct{ log *slog.Logger }
+
+func (d driverLog) Print(v ...any) {
+	d.log.Debug("database connection", "driver", strings.TrimSpace(fmt.Sprintln(v...)))
+}
+
+// dialDirect leaves the runtime's monitor asleep (docs/adr/0043).
+func dialDirect(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return direct.Pooled(conn), nil
 }
 
 func mysqlGorm(db *sql.DB) gorm.Dialector {

@@ -190,6 +190,39 @@ func TestABatchLosesItsConnectionBeforeItsCommit(t *testing.T) {
 	require.Equal(t, 3, kills)
 }
 
+// A connection that the server has ended while it waited in the pool is found out before it is used: nobody hears of it.
+func TestADeadConnectionOfThePoolIsNotUsed(t *testing.T) {
+	s := openStore(t, mysqlOptions(t))
+	ctx := t.Context()
+	var ids []int64
+	var held []*sql.Conn
+	for range 3 {
+		conn, err := s.write.Conn(ctx)
+		require.NoError(t, err)
+		var id int64
+		require.NoError(t, conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
+		ids, held = append(ids, id), append(held, conn)
+	}
+	killer, err := s.write.Conn(ctx)
+	require.NoError(t, err)
+	for _, conn := range held {
+		require.NoError(t, conn.Close()) // back to the pool
+	}
+	for _, id := range ids {
+		_, err := killer.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
+		require.NoError(t, err)
+		for there := 1; there > 0; {
+			require.NoError(t, killer.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?", id).Scan(&there))
+		}
+	}
+	var after int64
+	require.NoError(t, s.write.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&after))
+	require.NotContains(t, ids, after)
+	_, err = s.write.ExecContext(ctx, "DELETE FROM cluster_values WHERE name = 'none'")
+	require.NoError(t, err)
+	require.NoError(t, killer.Close())
+}
+
 // A batch whose caller gives up while it runs says so, and writes nothing: its statements are not called off.
 func TestABatchWhoseCallerGaveUp(t *testing.T) {
 	for name, options := range bothDatabases {

@@ -97,10 +97,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func OpenReader(o Options) (*Store, error) { return connect(o) }
 
 func connect(o Options) (*Store, error) {
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
-	if s.log == nil {
-		s.log = slog.Default()
+	if o.Logger == nil {
+		o.Logger = slog.Default()
 	}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
 	if o.NewID != nil {
 		s.newID.Store(&o.NewID)
 	}
