@@ -61,8 +61,9 @@ type Config struct {
 	Slots int
 
 	// JournalDir is the folder of the journal, which keeps results until an
-	// admin node has stored them, through crashes and restarts. It must be
-	// writable and should outlive the process. Processes on one host may share
+	// admin node has stored them, through crashes and restarts; of what happened in
+	// the last tenth of a second before a power cut, less may be known then. It must
+	// be writable and should outlive the process. Processes on one host may share
 	// it: each takes the first free numbered folder inside.
 	// Default ./carillon-journal/NAME. CARILLON_EXECUTOR_JOURNAL
 	JournalDir string

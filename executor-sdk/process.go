@@ -80,7 +80,8 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	var found journal.Found
 	var err error
 	p.journal, found, err = journal.Open(journal.Options{
-		Dir: p.config.JournalDir, Boot: p.boot, Synced: p.counts.syncs.Add, Turned: p.journalTurned, NoSync: ex.admin != nil,
+		Dir: p.config.JournalDir, Boot: p.boot, Machine: journal.ThisMachine(),
+		Synced: p.counts.syncs.Add, Turned: p.journalTurned, NoSync: ex.admin != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (set Config.JournalDir or %s to a writable folder)", err, envJournal)
@@ -95,7 +96,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 		Known: func(name string) bool { return p.handlers[name] != nil }, Exit: p.exitIgnored, Tick: ex.tick(),
 		Limits: runner.Limits{
 			Slots: p.config.Slots, Weight: p.weight, KillGrace: p.config.KillGrace, ExitIfIgnored: p.config.ExitIfIgnored,
-			Stuck: p.stuck, ExitWait: p.config.DrainTimeout, AcceptTTL: proto.AcceptTTL,
+			Stuck: p.stuck, ExitWait: p.config.DrainTimeout, AcceptTTL: proto.AcceptTTL, AwaitDisk: !p.journal.Outlasts(),
 			LeaseMargin: proto.LeaseTTL - proto.SelfFence, ResendAfter: 10 * time.Second,
 		},
 	})
@@ -208,6 +209,9 @@ func (p *process) tellFound(found journal.Found) {
 	}
 	if found.Damaged != "" {
 		p.logger.Error("the journal was damaged; what followed the damage is not used", "file", found.Damaged, "bytes", found.TornBytes)
+	}
+	if found.Doubted && found.Damaged == "" {
+		p.logger.Warn("the end of the journal may be missing, as after the end of the machine; what had been accepted counts as granted")
 	}
 	if len(found.Entries) > 0 {
 		p.logger.Info("an earlier process left results or unfinished runs; they are reported now", "attempts", len(found.Entries))

@@ -32,6 +32,8 @@ type (
 	Record = journal.Record
 	// Life is what one process has written to its journal.
 	Life = journal.Life
+	// OnMachine names one start of the machine that processes run on.
+	OnMachine = journal.Machine
 	// Entry is an attempt that something is still owed for.
 	Entry = journal.Entry
 )
@@ -49,5 +51,6 @@ const Done = journal.Done
 // New returns a Machine that has taken over what earlier processes left.
 var New = runner.NewCore
 
-// Replay returns what a journal that survived these lives owes.
+// Replay returns what a journal that survived these lives owes, as read on a
+// machine.
 var Replay = journal.Replay

@@ -36,7 +36,7 @@ const (
 	faultClock     = "clock"     // the database's clock is set
 	faultNode      = "node"      // a node crashes
 	faultFreeze    = "freeze"    // a process stands still
-	faultExecutor  = "executor"  // an executor crashes
+	faultExecutor  = "executor"  // an executor crashes, or its machine does
 	faultJournal   = "journal"   // a journal cannot be written
 	faultHandler   = "handler"   // a handler is slow, fails or ignores its context
 	faultCancel    = "cancel"    // somebody cancels a run

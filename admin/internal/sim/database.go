@@ -104,6 +104,7 @@ type rules struct {
 	standStill    bool // the end of a run does not set a fixed delay
 	believeAll    bool // nodes believe any leap of the clock
 	outlive       bool // executors do not stop what their lease has left
+	trustEnd      bool // executors take the end of a journal for whole, whatever became of the machine
 	takeLease     bool // a renewal may leave less of a lease than an earlier one promised
 	freeLingering bool // the slot is free although the handler still runs
 	dropShard     bool // the first shard is not made

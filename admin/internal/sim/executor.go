@@ -43,9 +43,11 @@ type executor struct {
 	links   []*session // by node; nil: none, or it is being made
 	dialing []bool
 
-	// The disk. What is in lives survives a crash.
+	// The disk. What is in lives survives everything, what is pending was written
+	// and not synced: it survives the process, but not the machine.
 	lives    []simulate.Life
 	pending  []simulate.Record
+	host     simulate.OnMachine // this start of the machine; zero where it is not known
 	waiters  []func(time.Time, error) []simulate.Effect
 	syncing  bool
 	diskErr  error
@@ -71,8 +73,13 @@ func (e *executor) boots() {
 	e.alive = true
 	e.boot = bootName(e.name, e.life)
 	e.w.trace(e.name, "boot", int64(e.life), 0)
-	found := simulate.Replay(e.lives)
-	e.lives = append(e.lives, simulate.Life{Boot: e.boot})
+	if e.w.db.rules.trustEnd {
+		for i := range e.lives {
+			e.lives[i].Machine = e.host
+		}
+	}
+	found := simulate.Replay(e.lives, e.host)
+	e.lives = append(e.lives, simulate.Life{Boot: e.boot, Machine: e.host})
 	e.pending, e.waiters, e.syncing, e.diskErr, e.stopping = nil, nil, false, nil, false
 	e.handlers = map[simulate.Key]*handling{}
 	margin := proto.LeaseTTL - proto.SelfFence
@@ -81,7 +88,7 @@ func (e *executor) boots() {
 	}
 	e.machine = simulate.New(e.boot, simulate.Limits{
 		Slots: e.slots, Weight: weightOf, KillGrace: killGrace, AcceptTTL: proto.AcceptTTL,
-		LeaseMargin: margin, ResendAfter: 10 * time.Second,
+		LeaseMargin: margin, ResendAfter: 10 * time.Second, AwaitDisk: e.host == simulate.OnMachine{},
 	}, func(h string) bool { return h == handlerOnce || h == handlerSafe }, found)
 	e.links = make([]*session, len(e.w.nodes))
 	e.dialing = make([]bool, len(e.w.nodes))
@@ -95,12 +102,27 @@ func (e *executor) every(d time.Duration, f func()) {
 	e.w.after(&e.actor, d, func() { f(); e.every(d, f) })
 }
 
-// crash ends the process; the disk keeps what was written.
+// fails ends the machine, which starts again with the next process. What was not
+// synced is gone.
+func (e *executor) fails() {
+	if !e.alive {
+		return
+	}
+	e.pending = nil
+	if e.host != (simulate.OnMachine{}) {
+		e.host[0]++
+	}
+	e.w.trace(e.name, "machine fails", int64(e.life), 0)
+	e.crash()
+}
+
+// crash ends the process; its files keep what was written.
 func (e *executor) crash() {
 	if !e.alive {
 		return
 	}
 	e.w.trace(e.name, "crash", int64(e.life), 0)
+	e.keep()
 	e.alive = false
 	e.paused = 0
 	for _, h := range e.handlers {
@@ -308,7 +330,6 @@ func (e *executor) journal(x simulate.Effect) {
 	e.pending = append(e.pending, x.Records...)
 	r := e.w.faults.chance("disk " + e.name)
 	wait := time.Second
-	// A crash is the machine's here: what is written and not synced is gone.
 	written := func(told bool) {
 		if f := x.Written; f != nil {
 			if x.Written = nil; told {
@@ -324,7 +345,11 @@ func (e *executor) journal(x simulate.Effect) {
 			written(err == nil) // at the latest, or never
 			return durable(now, err)
 		})
-		wait = between(r, 100*time.Microsecond, 5*time.Millisecond)
+		longest := 5 * time.Millisecond
+		if e.host != (simulate.OnMachine{}) {
+			longest = 100 * time.Millisecond // nobody acts on it
+		}
+		wait = between(r, 100*time.Microsecond, longest)
 	}
 	e.w.after(&e.actor, wait, e.sync)
 }
@@ -339,14 +364,8 @@ func (e *executor) sync() {
 		e.diskErr = errDisk
 		e.w.after(&e.actor, time.Second, e.sync)
 	} else {
-		last := &e.lives[len(e.lives)-1]
-		last.Records = append(last.Records, e.pending...)
-		for _, r := range e.pending {
-			if s := e.w.witness.starts[attemptKey{domain.ExecutionID(r.Execution), r.Fence}]; s != nil && r.Kind == simulate.Done {
-				s.written = true
-			}
-		}
-		e.pending, e.diskErr = nil, nil
+		e.keep()
+		e.diskErr = nil
 	}
 	err := e.diskErr
 	e.w.trace(e.name, "sync", int64(len(waiters)), 0)
@@ -355,6 +374,18 @@ func (e *executor) sync() {
 			e.apply(done(e.wall(), err))
 		}
 	})
+}
+
+// keep puts what is pending where the next process finds it.
+func (e *executor) keep() {
+	last := &e.lives[len(e.lives)-1]
+	last.Records = append(last.Records, e.pending...)
+	for _, r := range e.pending {
+		if s := e.w.witness.starts[attemptKey{domain.ExecutionID(r.Execution), r.Fence}]; s != nil && r.Kind == simulate.Done {
+			s.written = true
+		}
+	}
+	e.pending = nil
 }
 
 // call runs a handler, and the witness writes it down.
@@ -371,6 +402,13 @@ func (e *executor) call(b *simulate.Begin) {
 	}
 	if e.w.faults.hitAt(faultHandler, where+" is slow", 0.05) {
 		takes = long
+	}
+	if e.w.faults.hitAt(faultExecutor, e.name+" as "+where+" starts", 0.01) {
+		r := e.w.faults.chance("failing " + e.name)
+		e.w.after(&e.actor, between(r, 0, 50*time.Millisecond), func() {
+			e.fails()
+			e.w.after(nil, between(r, 200*time.Millisecond, 10*time.Second), func() { e.w.restartExecutor(e) })
+		})
 	}
 	h.ignores = e.w.faults.hitAt(faultHandler, where+" ignores its context", 0.1)
 	if e.w.faults.hitAt(faultHandler, where+" is stuck", 0.03) {

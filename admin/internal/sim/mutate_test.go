@@ -25,6 +25,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", false, 100, 0},
 		"lost runs are repeated":             {rules{retryLost: true}, "P3", false, 40, 60},
 		"stopped runs are repeated":          {rules{stopFree: true}, "P3", false, 120, 220},
+		"the end of a journal is whole":      {rules{trustEnd: true}, "P3", false, 200, 0},
 		"leases of instances do not count":   {rules{skipLease: true}, "", false, 40, 0},
 		"a rest that ends takes the lease":   {rules{takeLease: true}, "", false, 100, 60},
 		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", false, 60, 0},

@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
+	"github.com/carillon-sched/carillon/executor-sdk/simulate"
 )
 
 const (
@@ -82,6 +83,9 @@ func newWorld(c Case, broken rules) (*world, error) {
 		n.starts()
 	}
 	for _, e := range w.execs {
+		if w.faults.chance("host "+e.name).IntN(3) > 0 {
+			e.host = simulate.OnMachine{15: 1}
+		}
 		e.boots()
 	}
 	w.planFaults()
@@ -183,7 +187,11 @@ func (w *world) inject(kind string, long time.Duration, who, what int, size time
 			e.paused = max(e.paused, w.now+long)
 		}
 	case faultExecutor:
-		e.crash()
+		if size.Milliseconds()%2 == 0 {
+			e.fails()
+		} else {
+			e.crash()
+		}
 		w.after(nil, long, func() { w.restartExecutor(e) })
 	case faultStop:
 		e.stops(time.Duration(size.Milliseconds()%4000)*time.Millisecond, func() {

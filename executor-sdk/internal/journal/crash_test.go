@@ -4,46 +4,69 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 // appendForever is the process that TestKill kills: it prints each execution
-// once it is durable.
-func appendForever(dir string) {
-	j, _, err := Open(Options{Dir: dir, Boot: "child", SegmentBytes: 4096})
+// once it is durable, or, on a known machine, once it stands in the file.
+func appendForever(dir string, machine Machine) {
+	j, _, err := Open(Options{Dir: dir, Boot: "child", SegmentBytes: 4096, Machine: machine})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	go func() { _ = j.Run(context.Background()) }()
-	for id := int64(1); ; id++ {
-		// Every second one is settled again, so that segments are replaced.
-		j.Append([]Record{rec(Done, id, fmt.Sprint("result ", id))}, nil, func(err error) {
+	say := func(id int64) (written func(), done func(error)) {
+		if j.Outlasts() {
+			return func() { fmt.Println(id) }, func(error) {}
+		}
+		return nil, func(err error) {
 			if err == nil {
 				fmt.Println(id)
 			}
-		})
+		}
+	}
+	for id := int64(1); ; id++ {
+		// Every second one is settled again, so that segments are replaced.
+		written, done := say(id)
+		j.Append([]Record{rec(Done, id, fmt.Sprint("result ", id))}, written, done)
 		if id%2 == 0 {
-			done := make(chan error, 1)
-			j.Append([]Record{rec(Settled, id)}, nil, func(err error) { done <- err })
-			if err := <-done; err != nil {
+			settled := make(chan error, 1)
+			if j.Outlasts() {
+				j.Append([]Record{rec(Settled, id)}, func() { settled <- nil }, func(error) {})
+			} else {
+				j.Append([]Record{rec(Settled, id)}, nil, func(err error) { settled <- err })
+			}
+			if err := <-settled; err != nil {
 				panic(err)
 			}
 		}
 	}
 }
 
+// TestKill: what a process that is killed has said to be in its journal is found by the next one.
 func TestKill(t *testing.T) {
+	for name, machine := range map[string]Machine{"on the disk": {}, "in the file": {1}} {
+		t.Run(name, func(t *testing.T) { killed(t, machine) })
+	}
+}
+
+func killed(t *testing.T, machine Machine) {
 	dir := t.TempDir()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), "JOURNAL_TEST_CHILD="+dir)
+	if machine != (Machine{}) {
+		child.Env = append(child.Env, "JOURNAL_TEST_MACHINE=1")
+	}
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
 	child.Stderr = os.Stderr
@@ -61,7 +84,7 @@ func TestKill(t *testing.T) {
 	}
 	require.Error(t, child.Wait())
 
-	j := open(t, Options{Dir: dir, Boot: "parent"})
+	j := open(t, Options{Dir: dir, Boot: "parent", Machine: machine})
 	require.Equal(t, []string{"child"}, j.found.Boots)
 	require.Empty(t, j.found.Damaged)
 	last := durable[len(durable)-1]
@@ -128,6 +151,64 @@ func TestTornAtEveryByte(t *testing.T) {
 	}
 }
 
+// The end of what a process wrote may be missing when the machine has started
+// again, and when the tail is torn; what earlier processes left was synced.
+func TestWhatMayBeMissingIsDoubted(t *testing.T) {
+	here, elsewhere := Machine{1}, Machine{2}
+	segment := func(on Machine) []byte {
+		data := []byte(header)
+		for _, r := range []Record{
+			bootRecord("boot1", Machine{}), rec(Accepted, 1),
+			bootRecord("boot2", on), rec(Accepted, 2), rec(Accepted, 3), rec(Granted, 3), rec(Accepted, 4), rec(Done, 4, "four"),
+		} {
+			data = appendRecord(data, r)
+		}
+		return data
+	}
+	for name, c := range map[string]struct {
+		wrote, reads Machine
+		tail         int // bytes of another record
+		doubted      bool
+	}{
+		"the same start":                 {here, here, 0, false},
+		"another start":                  {here, elsewhere, 0, true},
+		"unknown now":                    {here, Machine{}, 0, true},
+		"unknown then":                   {Machine{}, here, 0, false},
+		"never known":                    {Machine{}, Machine{}, 0, false},
+		"the same start, but torn":       {here, here, 11, true},
+		"each record was synced, a torn": {Machine{}, here, 11, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := append(segment(c.wrote), appendRecord(nil, rec(Granted, 2))[:c.tail]...)
+			dir := writeSegment(t, data)
+			j := open(t, Options{Dir: dir, Boot: "boot3", Machine: c.reads})
+			require.Equal(t, c.doubted, j.found.Doubted)
+			want := []string{"1:2:", "2:2:", "3:3:", "4:4:four"}
+			if c.doubted {
+				want[1] = "2:3:"
+			}
+			require.Equal(t, want, brief(j.found.Entries))
+			require.Equal(t, c.reads != Machine{}, j.Outlasts())
+			j.stop()
+			j = open(t, Options{Dir: dir, Boot: "boot4", Machine: c.reads})
+			require.Equal(t, want, brief(j.found.Entries), "and stays so")
+			require.False(t, j.found.Doubted)
+		})
+	}
+}
+
+func TestThisMachine(t *testing.T) {
+	m := ThisMachine()
+	require.Equal(t, m, ThisMachine())
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		require.Zero(t, m)
+		return
+	}
+	require.NotZero(t, m)
+	require.Equal(t, strings.ReplaceAll(strings.TrimSpace(string(text)), "-", ""), hex.EncodeToString(m[:]))
+}
+
 func TestTailOfZeros(t *testing.T) {
 	data, _, owed := sample()
 	j := open(t, Options{Dir: writeSegment(t, append(data, make([]byte, 4096)...)), Boot: "boot2"})
@@ -141,7 +222,9 @@ func TestDamageInTheMiddleIsKeptAside(t *testing.T) {
 	data[ends[2]+frameSize] ^= 0x40
 	dir := writeSegment(t, data)
 	j := open(t, Options{Dir: dir, Boot: "boot2"})
-	require.Equal(t, owed[2], brief(j.found.Entries))
+	require.Equal(t, []string{"1:2:", "2:2:"}, owed[2])
+	require.Equal(t, []string{"1:3:", "2:3:"}, brief(j.found.Entries), "their grants may be in what was harmed")
+	require.True(t, j.found.Doubted)
 	require.Equal(t, filepath.Join(dir, "1", "00000007.journal.damaged"), j.found.Damaged)
 	kept, err := os.ReadFile(j.found.Damaged)
 	require.NoError(t, err)
@@ -192,7 +275,7 @@ func FuzzRead(f *testing.F) {
 		require.Equal(t, size, l.bytes)
 
 		again := newLedger()
-		whole, torn = again.read(l.snapshot("now", nil))
+		whole, torn = again.read(l.snapshot("now", Machine{}, nil))
 		require.True(t, whole)
 		require.Zero(t, torn)
 		require.Len(t, again.entries, len(l.entries))

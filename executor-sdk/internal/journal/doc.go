@@ -3,8 +3,8 @@
 //
 // It is an append-only file of what happened to attempts: accepted, granted,
 // done (with the result), settled (the admin has stored the result, nothing is
-// owed any more). An attempt starts only after its grant stands on the disk,
-// and a result is sent only after it stands in the file.
+// owed any more). An attempt starts only after its grant stands in the file, and
+// a result is sent only after it does.
 //
 // Promises:
 //
@@ -13,6 +13,11 @@
 //     nothing waits for one to get into the file.
 //   - Before the fsync it survives kill -9 already: who needs no more than that
 //     is called then.
+//   - Whoever reads the journal knows whether its end may be missing: when the
+//     machine has started again since it was written, or the tail is torn. Then
+//     what was accepted counts as granted (Found.Doubted). Where the machine has
+//     no name for its start, records have to be durable before anybody acts on
+//     them (Journal.Outlasts).
 //   - Callbacks of each kind come in the order of the appends.
 //   - One process owns a folder at a time, by a file lock that ends with the
 //     process. Who holds the lock knows that earlier writers are dead.

@@ -20,6 +20,10 @@ var (
 // lazyDelay bounds how long a lazy append (without callback) may stay in memory.
 const lazyDelay = time.Second
 
+// syncPause is the least time between the beginnings of two fsyncs where nobody
+// acts on them: the records of a busy process share some ten a second.
+const syncPause = 100 * time.Millisecond
+
 // retryDelay is the pause between attempts to begin a new segment after the
 // disk refused a write.
 const retryDelay = time.Second
@@ -171,7 +175,7 @@ func (j *Journal) ForgetBoots() {
 // and returns. Call it once.
 func (j *Journal) Run(ctx context.Context) error {
 	defer close(j.ended)
-	defer j.sync.begin(j.options.Synced)()
+	defer j.sync.begin(j.pause(), j.options.Synced)()
 	timer := time.NewTimer(lazyDelay)
 	defer timer.Stop()
 	for {
@@ -184,6 +188,9 @@ func (j *Journal) Run(ctx context.Context) error {
 				continue
 			}
 		case <-timer.C:
+		case <-j.sync.rest.C:
+			j.sync.next(j.file)
+			continue
 		case err := <-j.sync.ended:
 			if j.synced(err); err != nil {
 				timer.Reset(retryDelay)
@@ -196,6 +203,20 @@ func (j *Journal) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// pause is the least time between two fsyncs.
+func (j *Journal) pause() time.Duration {
+	if j.Outlasts() {
+		return syncPause
+	}
+	return 0
+}
+
+// Outlasts reports whether what stands in the file is enough to act on it,
+// though it may not be on the disk yet: the next process finds it, or knows that
+// the machine has started again in between and that the end may be missing.
+// Where that cannot be known, records have to be durable first.
+func (j *Journal) Outlasts() bool { return j.options.Machine != (Machine{}) }
 
 // onlyLazy reports that pending can wait for company.
 func (j *Journal) onlyLazy() bool {
@@ -231,6 +252,7 @@ func (j *Journal) commit() {
 		early := j.sync.settle()
 		var err error
 		if written, waiters, err = j.renew(); err == nil {
+			hitAll(points, ".after-write")
 			callAll(written)
 		}
 		hitAll(points, ".after-fsync")
@@ -239,6 +261,7 @@ func (j *Journal) commit() {
 		n, err := j.file.Write(pending)
 		j.size += n
 		if err == nil {
+			hitAll(points, ".after-write")
 			callAll(written)
 		}
 		j.reuse(pending)
@@ -318,7 +341,7 @@ func (j *Journal) drop() {
 // includes what is pending. It returns whose appends that settled.
 func (j *Journal) renew() ([]func(), []func(error), error) {
 	j.mu.Lock()
-	snapshot := j.ledger.snapshot(j.options.Boot, j.keep)
+	snapshot := j.ledger.snapshot(j.options.Boot, j.options.Machine, j.keep)
 	written, waiters := j.written, j.waiters
 	j.pending, j.written, j.waiters, j.lazy, j.stale = nil, nil, nil, 0, false
 	j.mu.Unlock()
@@ -370,15 +393,17 @@ func (j *Journal) removeOlder() {
 
 // begin makes the first segment of this process.
 func (j *Journal) begin() error {
-	j.ledger.apply(Record{Kind: kindBoot, Body: []byte(j.options.Boot)})
-	return j.replace(j.ledger.snapshot(j.options.Boot, j.keep))
+	j.ledger.apply(bootRecord(j.options.Boot, j.options.Machine))
+	return j.replace(j.ledger.snapshot(j.options.Boot, j.options.Machine, j.keep))
 }
 
 func (j *Journal) close() error {
 	j.mu.Lock()
 	j.closed = true
 	j.mu.Unlock()
+	j.sync.pause = 0
 	j.commit()
+	j.sync.next(j.file)
 	for j.sync.underWay {
 		j.synced(<-j.sync.ended)
 	}

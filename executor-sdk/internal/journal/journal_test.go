@@ -16,7 +16,11 @@ import (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("JOURNAL_TEST_CHILD"); dir != "" {
-		appendForever(dir)
+		var machine Machine
+		if os.Getenv("JOURNAL_TEST_MACHINE") != "" {
+			machine = Machine{1}
+		}
+		appendForever(dir, machine)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -13,7 +13,8 @@ type Entry struct {
 	Fence     int64
 	// Boot is the process that accepted it.
 	Boot string
-	// Kind is the furthest it came: Accepted, Granted or Done.
+	// Kind is the furthest it came: Accepted, Granted or Done. An attempt that was
+	// accepted counts as granted where the record of that may be missing.
 	Kind Kind
 	// Result is the body of Done.
 	Result []byte
@@ -24,6 +25,7 @@ type Entry struct {
 // reading a segment and appending to one lead to.
 type ledger struct {
 	boot    string   // whose records are being applied
+	machine Machine  // on which it ran
 	boots   []string // all seen, oldest first
 	entries map[key]*Entry
 	bytes   int // size of the entries as records
@@ -36,7 +38,7 @@ func newLedger() *ledger { return &ledger{entries: map[key]*Entry{}} }
 // a later result replaces an earlier one. It keeps a copy of the body.
 func (l *ledger) apply(r Record) {
 	if r.Kind == kindBoot {
-		l.boot = string(r.Body)
+		l.boot, l.machine = string(r.Body), r.machine()
 		if !slices.Contains(l.boots, l.boot) {
 			l.boots = append(l.boots, l.boot)
 		}
@@ -65,6 +67,16 @@ func (l *ledger) apply(r Record) {
 	l.bytes += e.size()
 }
 
+// doubt is for when the end of the last process's records may be missing: what
+// it had accepted may have been started.
+func (l *ledger) doubt() {
+	for _, e := range l.entries {
+		if e.Boot == l.boot && e.Kind == Accepted {
+			e.Kind = Granted
+		}
+	}
+}
+
 func (e *Entry) size() int { return frameSize + fixedSize + len(e.Result) }
 
 // sorted returns the entries as they arrived.
@@ -80,7 +92,7 @@ func (l *ledger) sorted() []*Entry {
 // snapshot writes the ledger as the beginning of a segment: boots that owe
 // something with their entries, then boot itself, under which later records stand.
 // Boots named in keep are written even when they owe nothing.
-func (l *ledger) snapshot(boot string, keep []string) []byte {
+func (l *ledger) snapshot(boot string, machine Machine, keep []string) []byte {
 	buf := append(make([]byte, 0, len(header)+l.bytes+256), header...)
 	byBoot := map[string][]*Entry{}
 	for _, e := range l.sorted() {
@@ -90,10 +102,10 @@ func (l *ledger) snapshot(boot string, keep []string) []byte {
 		if b == boot || len(byBoot[b]) == 0 && !slices.Contains(keep, b) {
 			continue
 		}
-		buf = appendRecord(buf, Record{Kind: kindBoot, Body: []byte(b)})
+		buf = appendRecord(buf, bootRecord(b, Machine{})) // what is in a snapshot is whole
 		buf = appendEntries(buf, byBoot[b])
 	}
-	buf = appendRecord(buf, Record{Kind: kindBoot, Body: []byte(boot)})
+	buf = appendRecord(buf, bootRecord(boot, machine))
 	return appendEntries(buf, byBoot[boot])
 }
 

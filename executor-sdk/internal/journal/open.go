@@ -34,6 +34,8 @@ type Options struct {
 	// Turned is called when the disk has begun or ceased to refuse writes; may be
 	// nil. It must not wait.
 	Turned func()
+	// Machine is this start of the machine. Zero: unknown, see Journal.Outlasts.
+	Machine Machine
 	// NoSync leaves it to the system when bytes reach the disk: for tests, whose
 	// journals need not outlive the machine.
 	NoSync bool
@@ -49,6 +51,9 @@ type Found struct {
 	Boots []string
 	// Entries are what they still owe, in the order of their arrival.
 	Entries []Entry
+	// Doubted says that the end of the last process's records may be missing, so
+	// that what it had accepted counts as granted.
+	Doubted bool
 	// TornBytes is the length of the cut-off tail; a crash in the middle of a
 	// write leaves one.
 	TornBytes int
@@ -164,6 +169,12 @@ func (j *Journal) recover() (Found, error) {
 		if whole {
 			break
 		}
+	}
+	// A process that had each record synced has acted on none of a torn tail.
+	torn := found.TornBytes > 0 && j.ledger.machine != (Machine{})
+	if torn || found.Damaged != "" || !j.ledger.machine.kept(j.options.Machine) {
+		found.Doubted = true
+		j.ledger.doubt()
 	}
 	found.Boots = slices.Clone(j.ledger.boots)
 	for _, e := range j.ledger.sorted() {

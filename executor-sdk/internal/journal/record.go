@@ -11,7 +11,9 @@ type Kind uint8
 
 // The kinds, in the order an attempt goes through them.
 const (
-	kindBoot Kind = 1 // the records that follow belong to the boot in Body
+	// The records that follow belong to the boot in Body; Execution and Fence
+	// are the two halves of its Machine.
+	kindBoot Kind = 1
 
 	Accepted Kind = 2 // offered and accepted; never started unless Granted follows
 	Granted  Kind = 3 // may have started
@@ -25,6 +27,21 @@ type Record struct {
 	Execution int64
 	Fence     int64
 	Body      []byte
+}
+
+// bootRecord begins the records of a process.
+func bootRecord(boot string, m Machine) Record {
+	return Record{
+		Kind: kindBoot, Body: []byte(boot),
+		Execution: int64(binary.BigEndian.Uint64(m[:8])), Fence: int64(binary.BigEndian.Uint64(m[8:])),
+	}
+}
+
+// machine is that of a bootRecord.
+func (r Record) machine() (m Machine) {
+	binary.BigEndian.PutUint64(m[:8], uint64(r.Execution))
+	binary.BigEndian.PutUint64(m[8:], uint64(r.Fence))
+	return m
 }
 
 // Layout of a segment: header, then records. A record is the payload's length

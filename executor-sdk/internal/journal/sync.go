@@ -13,13 +13,18 @@ type syncing struct {
 	ended    chan error // one for each start
 	underWay bool
 
+	pause time.Duration // the least time between the beginnings of two
+	began time.Time     // of the last one
+	rest  *time.Timer   // fires when the pause is over
+
 	covered, waiting             []func(error) // by the fsync under way, and by the next
 	coveredPoints, waitingPoints []string      // their failpoints; empty in a release
 }
 
 // begin starts the goroutine that syncs; what it returns ends it.
-func (s *syncing) begin(took func(time.Duration)) (end func()) {
+func (s *syncing) begin(pause time.Duration, took func(time.Duration)) (end func()) {
 	s.start, s.ended = make(chan file), make(chan error, 1)
+	s.pause, s.rest = pause, time.NewTimer(pause)
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -31,6 +36,7 @@ func (s *syncing) begin(took func(time.Duration)) (end func()) {
 		}
 	}()
 	return func() {
+		s.rest.Stop()
 		close(s.start)
 		<-gone
 	}
@@ -48,11 +54,17 @@ func (s *syncing) add(waiters []func(error), points []string) {
 	s.waitingPoints = append(s.waitingPoints, points...)
 }
 
-// next begins an fsync for those who wait, unless one is under way.
+// next begins an fsync for those who wait, unless one is under way. Where the
+// pause is not over yet, rest fires when it is.
 func (s *syncing) next(f file) {
 	if s.underWay || len(s.waiting) == 0 {
 		return
 	}
+	if left := s.pause - time.Since(s.began); left > 0 {
+		s.rest.Reset(left)
+		return
+	}
+	s.began = time.Now()
 	s.covered, s.waiting = s.waiting, s.covered[:0]
 	s.coveredPoints, s.waitingPoints = s.waitingPoints, nil
 	hitAll(s.coveredPoints, ".before-fsync")

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -132,4 +133,35 @@ func TestASegmentIsReplacedAfterTheFsync(t *testing.T) {
 	all := e.next(3)[1:]
 	require.ElementsMatch(t, []string{"first durable", "second written"}, all[:2]) // the order of two kinds is open
 	require.Equal(t, "second durable", all[2])
+}
+
+// Where nobody acts on an fsync, one comes at once after a silence, and those who
+// follow share the next ones.
+func TestFsyncsShareAPause(t *testing.T) {
+	var syncs atomic.Int32
+	j := open(t, Options{Dir: t.TempDir(), Boot: "a", Machine: Machine{1}, Synced: func(time.Duration) { syncs.Add(1) }})
+	var durable sync.WaitGroup
+	for id := range int64(1000) {
+		written := make(chan struct{})
+		durable.Add(1)
+		j.Append([]Record{rec(Done, id, "x")}, func() { close(written) }, func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			durable.Done()
+		})
+		<-written
+	}
+	durable.Wait()
+	require.Positive(t, syncs.Load())
+	require.Less(t, syncs.Load(), int32(100))
+	durable.Add(1)
+	j.Append([]Record{rec(Done, 1000, "last")}, nil, func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		durable.Done()
+	})
+	j.stop() // does not leave it behind
+	durable.Wait()
 }

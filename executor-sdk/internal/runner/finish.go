@@ -54,7 +54,7 @@ func (m *machine) write(a *attempt, result *proto.Result, body []byte) {
 			return
 		}
 		if m.settle(a) {
-			m.append([]journal.Record{record(journal.Settled, a.key)}, nil)
+			m.append([]journal.Record{record(journal.Settled, a.key)})
 		}
 	}})
 }
@@ -156,7 +156,7 @@ func (m *machine) acks(now time.Time, list []*proto.ResultAck) {
 		}
 	}
 	if len(settled) > 0 {
-		m.append(settled, nil)
+		m.append(settled)
 	}
 	m.send(now, follow, nil)
 }

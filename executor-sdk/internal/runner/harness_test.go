@@ -122,13 +122,15 @@ func (b *bench) written() {
 	}
 }
 
-// saved lets the disk finish all appends that wait, with err.
+// saved lets the disk finish all appends that wait, with err. What comes of that
+// waits for the next time.
 func (b *bench) saved(err error) {
+	n := len(b.unsaved)
 	if err == nil {
 		b.written()
 	}
-	all := b.unsaved
-	b.unsaved = nil
+	all := b.unsaved[:n:n]
+	b.unsaved = b.unsaved[n:]
 	for _, e := range all {
 		b.do(func() { e.done(b.now, err) })
 	}

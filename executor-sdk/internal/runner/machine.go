@@ -42,6 +42,10 @@ type Limits struct {
 	// ExitIfIgnored is how long a handler may go on after the lease was lost,
 	// before the process has to end; 0 = it need not.
 	ExitIfIgnored time.Duration
+	// AwaitDisk has acceptances answered and granted attempts started only when
+	// that is durable; else when it stands in the journal's file
+	// (journal.Journal.Outlasts).
+	AwaitDisk bool
 	// AcceptTTL is how long an answer may wait for its grant.
 	AcceptTTL time.Duration
 	// LeaseMargin is how much before its end the lease counts as lost.
@@ -156,8 +160,26 @@ func (m *machine) forgetEffects() {
 
 func (m *machine) emit(e effect) { m.effects = append(m.effects, e) }
 
-func (m *machine) append(records []journal.Record, done func(time.Time, error)) {
-	m.emit(effect{records: records, done: done})
+// append puts records into the journal that nobody waits for.
+func (m *machine) append(records []journal.Record) { m.emit(effect{records: records}) }
+
+// enter puts what happened to attempts into the journal; then is the event that
+// it is safe to act on it, or that it could not be written.
+func (m *machine) enter(records []journal.Record, then func(time.Time, error)) {
+	if m.limits.AwaitDisk {
+		m.emit(effect{records: records, done: then})
+		return
+	}
+	stands := false
+	m.emit(effect{
+		records: records,
+		written: func(now time.Time) { stands = true; then(now, nil) },
+		done: func(now time.Time, err error) {
+			if !stands {
+				then(now, err)
+			}
+		},
+	})
 }
 
 // pick returns the attempts that meet the condition, in an order that does not

@@ -79,6 +79,19 @@ func TestARepeatedOfferStartsNothing(t *testing.T) {
 	b.expectNothingLeft()
 }
 
+// TestASessionThatStandsTooLateIsAsked: its inventory had been sent before the
+// acceptance, and the session of that ended before it stood.
+func TestASessionThatStandsTooLateIsAsked(t *testing.T) {
+	b, A, B := newBench(t, 9), &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	b.offer(A, offer(1, 1), offer(2, 1))
+	b.saved(nil)
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.seen = nil
+	b.up(B, &proto.InventoryVerdict{ExecutionId: 2, Fence: 1, Verdict: proto.Verdict_VERDICT_KEEP})
+	b.expect("B ask 1/1 ACCEPTED")
+}
+
 // TestANodeThatDiesWhileItGrants: another one is asked at once.
 func TestANodeThatDiesWhileItGrants(t *testing.T) {
 	b, A, B := newBench(t, 9), &testLink{name: "A"}, &testLink{name: "B"}
@@ -254,6 +267,63 @@ func TestARefusedOneStepOfferIsNotTakenLater(t *testing.T) {
 	b.expect("A answer 2/1 no busy")
 	b.offer(A, offer(2, 2, idempotent))
 	b.expect("A answer 2/2 yes", "A started 2/2", "start 2/2")
+}
+
+// An acceptance is answered and a granted attempt started when that stands in the
+// journal's file, or when it is durable where the file may lose its end unseen.
+func TestWhatIsAwaited(t *testing.T) {
+	for name, awaitDisk := range map[string]bool{"the file": false, "the disk": true} {
+		t.Run(name, func(t *testing.T) {
+			b, A := newBench(t, 1), &testLink{name: "A"}
+			b.m.limits.AwaitDisk = awaitDisk
+			expect := func(want ...string) {
+				t.Helper()
+				if b.written(); awaitDisk {
+					b.expect()
+					b.saved(nil)
+				}
+				b.expect(want...)
+				b.saved(nil)
+				b.expect() // the fsync says nothing new
+			}
+			b.up(A)
+			b.offer(A, offer(1, 1))
+			b.seen = nil
+			expect("A answer 1/1 yes")
+			b.grant(A, 1, 1, true)
+			b.seen = nil
+			expect("A started 1/1", "start 1/1")
+			b.returns("1/1", Return{})
+			b.saved(nil)
+			b.ack(1, 1)
+			b.expectNothingLeftAfterSettled()
+		})
+	}
+}
+
+// What cannot be written is neither answered nor started; once it stands in the
+// file, an fsync that fails comes too late to say so.
+func TestWhatIsAwaitedFails(t *testing.T) {
+	b, A := newBench(t, 2), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1))
+	b.seen = nil
+	b.saved(errDisk)
+	b.expect("write settled 1/1", "A answer 1/1 no journal_unavailable")
+	b.offer(A, offer(2, 1), offer(3, 1))
+	b.saved(nil)
+	b.grant(A, 2, 1, true)
+	b.seen = nil
+	b.saved(errDisk)
+	b.expect("write done 2/1")
+	b.saved(nil)
+	b.expect("A result 2/1 NEVER_STARTED")
+	b.grant(A, 3, 1, true)
+	b.written()
+	b.seen = nil
+	b.saved(errDisk)
+	b.expect()
+	require.Contains(t, b.running, "3/1")
 }
 
 // A result does not wait for the fsync of its record, and its record does not
@@ -434,7 +504,7 @@ func TestStop(t *testing.T) {
 	b.do(func() { b.m.stop(b.now) })
 	b.expect("cancel 1/1: executor is stopping", "write done 2/1")
 	b.saved(nil)
-	b.expect("A result 2/1 NEVER_STARTED", "write done 3/1", "A answer 3/1 no void")
+	b.expect("write done 3/1", "A answer 3/1 no void", "A result 2/1 NEVER_STARTED")
 	b.returns("1/1", Return{Kind: KindRetryable, Error: "half done"})
 	b.saved(nil)
 	require.Equal(t, "executor is stopping: half done", b.results[len(b.results)-1].GetError())

@@ -77,7 +77,7 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 	}
 	m.start(now, start)
 	if len(wait) > 0 {
-		m.append(records, func(now time.Time, err error) { m.acceptanceWritten(now, link, wait, err) })
+		m.enter(records, func(now time.Time, err error) { m.acceptanceWritten(now, link, wait, err) })
 	}
 }
 
@@ -145,7 +145,7 @@ func (m *machine) forget(a *attempt) {
 	}
 	a.phase = ended
 	delete(m.attempts, a.key)
-	m.append([]journal.Record{record(journal.Settled, a.key)}, nil)
+	m.append([]journal.Record{record(journal.Settled, a.key)})
 }
 
 // grants is the event that an admin decided about accepted attempts.
@@ -188,7 +188,7 @@ func (m *machine) writeGrants(granted []*attempt) {
 		a.writes++
 		records[i] = record(journal.Granted, a.key)
 	}
-	m.append(records, func(now time.Time, err error) { m.grantWritten(now, granted, err) })
+	m.enter(records, func(now time.Time, err error) { m.grantWritten(now, granted, err) })
 }
 
 // grantWritten is the event that GRANTED stands in the journal, or not.

@@ -143,6 +143,13 @@ func (m *machine) linkUp(now time.Time, link Link, sentAt time.Time, r *proto.Re
 	m.renewed(link, sentAt, true)
 	m.verdicts(now, link, r.GetVerdicts())
 	m.send(now, m.pick(func(a *attempt) bool { return a.result != nil && a.via == nil }), nil)
+	judged := map[Key]bool{}
+	for _, v := range r.GetVerdicts() {
+		judged[Key{v.GetExecutionId(), v.GetFence()}] = true
+	}
+	// Accepted after this session had sent its inventory, through one that ended
+	// before this one stood.
+	m.ask(m.pick(func(a *attempt) bool { return a.phase == accepted && !m.up(a.origin) && !judged[a.key] }))
 }
 
 // verdicts is the event that a node said what is to become of attempts.

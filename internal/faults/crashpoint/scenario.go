@@ -338,7 +338,7 @@ func playExpired(ctx context.Context, p *play) error {
 	if err := p.newJob(ctx, nil); err != nil {
 		return err
 	}
-	if err := p.arm("worker", "journal-accepted.before-fsync=pause(3500ms)"); err != nil {
+	if err := p.arm("worker", "journal-accepted.after-write=pause(3500ms)"); err != nil {
 		return err
 	}
 	id, err := p.trigger(ctx, input{Ms: 50})
@@ -368,7 +368,7 @@ func playSessionLost(ctx context.Context, p *play) error {
 	if err := p.newJob(ctx, nil); err != nil {
 		return err
 	}
-	if err := p.arm("worker", "journal-accepted.before-fsync=pause(1m)"); err != nil {
+	if err := p.arm("worker", "journal-accepted.after-write=pause(1m)"); err != nil {
 		return err
 	}
 	id, err := p.trigger(ctx, input{Ms: 50})

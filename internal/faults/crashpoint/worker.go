@@ -17,12 +17,12 @@ func workerScenarios() (out []scenario) {
 	}{
 		// Nothing was promised, or the journal proves that nothing started.
 		{"journal-accepted.before-write", twoSteps, done, done},
-		{"journal-accepted.after-fsync", twoSteps, done, done},
+		{"journal-accepted.after-write", twoSteps, done, done},
 		{"send-answers.before", twoSteps, done, done},
 		{"send-answers.after", twoSteps, done, done},
 		{"journal-granted.before-write", twoSteps, done, done},
 		// From here on the journal cannot tell whether the handler was called.
-		{"journal-granted.after-fsync", twoSteps, want{state: "lost", attempt: 1}, again},
+		{"journal-granted.after-write", twoSteps, want{state: "lost", attempt: 1}, again},
 		{"handler.before", all, want{state: "lost", attempt: 1}, again},
 		{"send-started.after", all, want{state: "lost", attempt: 1, orStart: true}, want{state: "succeeded", attempt: 2, starts: 1, orStart: true}},
 		{"handler.after", all, want{state: "lost", attempt: 1, starts: 1}, want{state: "succeeded", attempt: 2, starts: 2}},
