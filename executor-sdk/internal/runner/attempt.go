@@ -43,6 +43,7 @@ type attempt struct {
 	writes int           // appends to the journal that are on their way
 	result *proto.Result // being sent until acknowledged; nil = nothing to send now
 	next   *proto.Result // follows when result is acknowledged
+	told   bool          // all that was to be said is acknowledged
 	via    Link          // session that result was last sent through; nil = not sent
 	sentAt time.Time
 	sends  int

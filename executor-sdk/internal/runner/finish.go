@@ -36,6 +36,7 @@ func (m *machine) write(a *attempt, result *proto.Result, body []byte) {
 	r := record(journal.Done, a.key)
 	r.Body = body
 	owed := true
+	a.told = false
 	owe := func(now time.Time) {
 		owed = false
 		if a.result != nil {
@@ -148,6 +149,7 @@ func (m *machine) acks(now time.Time, list []*proto.ResultAck) {
 			continue // it was sent twice, and this is for the first of two results
 		}
 		a.result, a.next, a.via, a.sends = a.next, nil, nil, 0
+		a.told = a.result == nil
 		switch {
 		case a.result != nil:
 			follow = append(follow, a)

@@ -248,7 +248,7 @@ func (m *machine) owed() int {
 func (m *machine) unsettled() int {
 	n := 0
 	for _, a := range m.attempts {
-		if a.result != nil || a.phase == ended {
+		if a.result != nil || a.phase == ended && !a.told {
 			n++
 		}
 	}

@@ -339,8 +339,11 @@ func TestAResultIsSentBeforeItsFsync(t *testing.T) {
 			b.expect()
 			b.written()
 			b.expect("A result 1/1 SUCCEEDED")
+			require.Equal(t, 1, b.m.unsettled())
 			b.ack(1, 1)
 			b.expect() // the acknowledgement was quicker than the disk
+			require.Zero(t, b.m.unsettled(), "no admin node has to hear of it")
+			require.Equal(t, 1, b.m.owed(), "the journal has")
 			b.saved(err)
 			b.expect("write settled 1/1")
 			b.expectNothingLeft()
