@@ -14,6 +14,7 @@ const (
 	store    = "admin/internal/store"
 
 	failpoint = "proto/failpoint"
+	direct    = "proto/direct"
 )
 
 // Rooms that rules name more than once.
@@ -58,7 +59,8 @@ func rooms() []Room {
 	return []Room{
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
 		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
-		{"executor-sdk", []string{"proto", failpoint}, whySDK},
+		{direct, nil, "it moves bytes, and knows nothing of what they mean: it lies in proto because server and SDK share that module"},
+		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
 		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
 
 		{domain, nil, whyPure},
@@ -72,7 +74,7 @@ func rooms() []Room {
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
-		{gormstore, []string{store, logchunk, domain, failpoint, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{gormstore, []string{store, logchunk, domain, failpoint, direct, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
@@ -80,7 +82,7 @@ func rooms() []Room {
 		{"admin/internal/scheduler", []string{domain, store, timing, pending}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
-		{gateway, []string{domain, store, batch, "proto", failpoint}, whySide},
+		{gateway, []string{domain, store, batch, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store}, whySide},

@@ -302,20 +302,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// answerSlowly sends back what comes, a little later each time, until the
-// connection ends.
+// answerSlowly sends back what comes, once a millisecond, until the connection
+// ends.
 func answerSlowly(address string) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		panic(err)
 	}
-	p := make([]byte, 100)
+	p, tick := make([]byte, 100), time.NewTicker(time.Millisecond)
 	for {
 		n, err := conn.Read(p)
 		if err != nil {
 			return
 		}
-		time.Sleep(200 * time.Microsecond)
+		<-tick.C
 		if _, err = conn.Write(p[:n]); err != nil {
 			return
 		}
