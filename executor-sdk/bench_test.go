@@ -21,7 +21,7 @@ import (
 // BenchmarkRoundTrip measures offers that become results, over loopback, with
 // the executor and its admin in one process: everything a run costs but the
 // admin's database. granted is one step (idempotent handlers), journal is
-// accept, fsync, grant, fsync, start. Both write the result to the journal
+// accept, write, grant, write, start. Both write the result to the journal
 // before it is sent. window is how many runs are under way at a time.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, mode := range []string{"granted", "journal"} {

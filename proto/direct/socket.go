@@ -118,9 +118,6 @@ func (s *socket) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: s.LocalAddr().Network(), Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: err}
 }
 
-// SyscallConn implements syscall.Conn.
-func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
-
 // Pooled is Conn for a connection that waits in a pool, and whose owner looks
 // whether it is alive before he takes it, as go-sql-driver/mysql does: he reads,
 // and wants to find nothing. SyscallConn().Read calls his function only when
