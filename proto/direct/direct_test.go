@@ -264,11 +264,16 @@ func TestPooledIsLookedAtWhenItSpeaks(t *testing.T) {
 		}))
 		return state
 	}
-	arrives := func(conn net.Conn) { // without reading it
+	// arrives waits until there is something to read, and leaves it there. It has
+	// to look before it waits: the poller tells each arrival once.
+	arrives := func(conn net.Conn) {
 		raw, err := conn.(syscall.Conn).SyscallConn()
 		require.NoError(t, err)
-		asked := 0
-		require.NoError(t, raw.Read(func(uintptr) bool { asked++; return asked > 1 }))
+		require.NoError(t, raw.Read(func(fd uintptr) bool {
+			var b [1]byte
+			_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			return !errors.Is(err, syscall.EAGAIN)
+		}))
 	}
 	for _, network := range networks {
 		t.Run(network, func(t *testing.T) {
