@@ -207,7 +207,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
-	a.timer = scheduler.NewTimer(a.clock.Now, func(due []domain.Execution) { a.dispatcher.Fire(due) })
+	a.timer = scheduler.NewTimer(a.clock.Now, scheduler.Lead, func(due []domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: schedules.Plan,
@@ -235,7 +235,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Later: a.timer.Add,
+		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Later: a.timer.Add, Punctual: a.timer.AddPunctual,
 		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher

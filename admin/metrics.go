@@ -125,7 +125,7 @@ func (m *metrics) addEnds() {
 	m.lateness = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "carillon_start_lateness_seconds", Help: "From the fire time to the start of the first attempt's handler, of scheduled runs.", Buckets: lateBuckets})
 	m.registry.MustRegister(m.claim, m.lateness)
-	stage := m.histogramVec("carillon_stage_seconds", "Of attempts that ended, in milliseconds' precision: offer (from its due time to the commit of the offer), "+
+	stage := m.histogramVec("carillon_stage_seconds", "Of attempts that ended, in milliseconds' precision: offer (from its due time to the commit of the offer; nothing for one that was made ahead), "+
 		"grant (to the commit of the grant), start (to the handler's start, by the executor's clock), run (to the commit of the result).", lateBuckets, "stage")
 	m.stages.offer, m.stages.grant = stage.WithLabelValues("offer"), stage.WithLabelValues("grant")
 	m.stages.start, m.stages.run = stage.WithLabelValues("start"), stage.WithLabelValues("run")
@@ -209,10 +209,16 @@ func (m *metrics) observeStages(e *domain.Execution) {
 	if e.Attempt > 1 || e.NotBefore.After(due) {
 		due = e.NotBefore
 	}
-	if !due.After(e.OfferedAt) { // a retry's NotBefore is the next attempt's by now
-		observe(m.stages.offer, due, e.OfferedAt)
+	switch offered := e.OfferedAt; {
+	case !due.After(offered):
+		observe(m.stages.offer, due, offered)
+		observe(m.stages.grant, offered, e.GrantedAt)
+	case !due.After(offered.Add(domain.OfferAhead)): // it was offered ahead, and nobody waited
+		observe(m.stages.offer, due, due)
+		observe(m.stages.grant, due, e.GrantedAt)
+	default: // a retry's NotBefore is the next attempt's by now
+		observe(m.stages.grant, offered, e.GrantedAt)
 	}
-	observe(m.stages.grant, e.OfferedAt, e.GrantedAt)
 	observe(m.stages.start, e.GrantedAt, e.StartedAt)
 	observe(m.stages.run, e.StartedAt, e.FinishedAt)
 }

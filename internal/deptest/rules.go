@@ -80,7 +80,7 @@ func rooms() []Room {
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{pending, nil, whyPure},
 		{"admin/internal/scheduler", []string{domain, store, timing, pending}, whySide},
-		{"admin/internal/dispatch", []string{domain, store, batch}, whySide},
+		{"admin/internal/dispatch", []string{domain, store, batch, pending}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.

@@ -136,12 +136,13 @@ func (j *judged) stagesOf(tenant string, cuts ...cut) map[string]lateness {
 			continue
 		}
 		add("planned ahead", row.PlannedAt, row.FireAt)
-		add("due to offer", row.FireAt, row.OfferedAt)
+		offered := max(row.OfferedAt, row.FireAt) // it may be made ahead (docs/adr/0045)
+		add("due to offer", row.FireAt, offered)
 		if row.GrantedAt == row.OfferedAt {
 			add("offer to start, one step", row.OfferedAt, r.Start)
 			continue
 		}
-		add("offer to grant", row.OfferedAt, row.GrantedAt)
+		add("offer to grant", offered, row.GrantedAt)
 		add("grant to start", row.GrantedAt, r.Start)
 	}
 	out := map[string]lateness{}

@@ -159,6 +159,12 @@ describe('timeline', () => {
       ['gap 5-15', 'offer 15-16', 'run 16-20'],
     ])
   })
+
+  it('begins with the fire time, also where the offer came ahead of it', () => {
+    const ahead = { ...run, attempts: [attempt(1, -1, 2, 5)] } as unknown as RunDetail
+    const rows = segmentsOf(ahead, Date.parse(at(20)))
+    expect(rows[0]?.segments.map((s) => `${s.kind} ${(s.from - Date.parse(at(0))) / 1000}`)).toEqual(['offer 0', 'run 2'])
+  })
 })
 
 describe('the way back after signing in', () => {

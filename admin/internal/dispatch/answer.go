@@ -74,7 +74,8 @@ func (x *expected) soon() (time.Duration, bool) {
 
 // Answered takes answers. It never blocks.
 func (d *Dispatcher) Answered(answers ...Answer) {
-	d.expected.came(len(answers))
+	answers, inTime := d.ahead.hold(answers)
+	d.expected.came(inTime)
 	accepted := make([]Answer, 0, len(answers))
 	for _, a := range answers {
 		if a.Accepted {

@@ -68,11 +68,14 @@ type Options struct {
 	Node  domain.NodeID
 	Store Store
 	Fleet Fleet
-	// Later takes executions to try again at their NotBefore (the timer).
-	Later  func(...domain.Execution)
-	Now    func() time.Time // the database's clock
-	NewID  func() int64
-	Logger *slog.Logger
+	// Later takes executions to try again at their NotBefore (the timer), or
+	// up to domain.OfferAhead before it; Punctual takes those that have to wait
+	// for their time.
+	Later    func(...domain.Execution)
+	Punctual func(...domain.Execution)
+	Now      func() time.Time // the database's clock
+	NewID    func() int64
+	Logger   *slog.Logger
 	// Floods bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
 	Floods *batch.Floods
@@ -103,6 +106,7 @@ type Dispatcher struct {
 	cancels  *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
 	uses     uses
 	expected expected
+	ahead    ahead
 	waiting  waitingRoom
 	saved    saved
 	owed     owed
@@ -132,7 +136,7 @@ func New(opt Options) *Dispatcher {
 		opt.Random = rand.Uint64
 	}
 	d := &Dispatcher{
-		opt: opt, log: opt.Logger.With("component", "dispatch"),
+		opt: opt, log: opt.Logger.With("component", "dispatch"), ahead: newAhead(opt.Now()),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
 		noSpread: trouble{step: "spread executions"},
@@ -171,6 +175,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	for _, q := range d.Queues() {
 		wg.Go(func() { q.Run(ctx) })
 	}
+	wg.Go(func() { d.grantInTime(ctx) })
 	wg.Wait()
 }
 
@@ -217,18 +222,25 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	unused := map[domain.ExecutorID]int{} // room that somebody else may have
 	due, specs := d.specsOf(ctx, due, unused)
 	d.recall(ctx, due, specs)
+	now := d.opt.Now()
 	chosen := make([]choice, 0, len(due))
 	var waits []waiter
-	var parents []domain.Execution
+	var parents, punctual []domain.Execution
 	var scratch []candidate
 	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
 	for i, e := range due {
 		spec := specs[i]
-		if first := held[e.JobID]; first != nil && !e.IsPart() {
+		early := e.NotBefore.After(now)
+		first := held[e.JobID]
+		if first != nil && !e.IsPart() && !early {
 			waits = append(waits, waiter{execution: e, spec: spec, online: first.online, message: first.message})
 			continue
 		}
 		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+		if early && (first != nil || len(punctual) > 0 && punctual[len(punctual)-1].JobID == e.JobID || !maybeAhead(spec, targets)) {
+			punctual = append(punctual, e)
+			continue
+		}
 		if isThere(&e, targets) {
 			unused[e.Executor] += weightOf(spec.Handler, targets)
 			continue
@@ -240,6 +252,14 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 		var c choice
 		var wait *waiter
 		c, wait, scratch = d.choose(e, spec, boundTo(e.Bound, targets), scratch)
+		if early && (wait != nil || !c.leavesRoom()) {
+			if wait == nil {
+				d.undo(&c)
+				unused[e.Executor] += c.weight
+			}
+			punctual = append(punctual, e)
+			continue
+		}
 		if wait == nil {
 			chosen = append(chosen, c)
 			continue
@@ -249,6 +269,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			held[e.JobID] = wait
 		}
 	}
+	d.opt.Punctual(punctual...)
 	d.makeOffers(ctx, chosen)
 	d.spread(ctx, parents)
 	d.wait(ctx, waits)
@@ -321,8 +342,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		c := chosen[i]
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
-			c.target.Release(c.execution.ID, reserved)
-			d.uses.undo(c.execution.JobID, c.routing, c.offer.Instance, c.last)
+			d.undo(&c)
 			freed[c.execution.Executor] += c.weight
 			if r.Execution.Reason != domain.ReasonWaitLimit || len(d.opt.Store.LimitsOn(c.execution.TenantID, c.execution.Executor)) > 1 {
 				stayed = append(stayed, c.execution) // it may have left the queue of a limit
@@ -331,7 +351,8 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 			case r.Status == store.OfferDiscarded:
 				ended = append(ended, r.Execution)
 			case r.Status == store.OfferGone && !r.Execution.State.Terminal() && r.Execution.NotBefore.After(d.opt.Now()):
-				d.opt.Later(r.Execution) // the database's clock was set back
+				// It has to wait for its time, or the database's clock was set back.
+				d.opt.Punctual(r.Execution)
 			}
 			continue
 		}
@@ -340,7 +361,11 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence, c.weight, len(r.Spec.InputOf(&r.Execution))) // a full instance refuses by itself
 		}
 		out.Add(c.target, r)
-		if !c.offer.Granted {
+		switch {
+		case c.offer.Granted:
+		case r.Execution.NotBefore.After(d.opt.Now()):
+			d.ahead.offered(&r.Execution)
+		default:
 			answers++
 		}
 	}

@@ -199,6 +199,13 @@ func (s *JobSpec) SlotLimit() int {
 	return 1
 }
 
+// MaybeAhead reports whether the job's runs may be offered ahead of their time:
+// not where a run that finds the slot taken is dropped, or ends an earlier one,
+// for that is decided when its time comes, nor where it is cut into shards then.
+func (s *JobSpec) MaybeAhead() bool {
+	return (s.Blocking == BlockSerial || s.Blocking == BlockParallel) && !s.Sharding.On()
+}
+
 // InputOf returns a run's own input, or else the job's.
 func (s *JobSpec) InputOf(e *Execution) []byte {
 	if e.Input != nil {

@@ -288,7 +288,7 @@ func TestGiveBackPostpones(t *testing.T) {
 	require.Zero(t, e.Instance)
 	require.True(t, e.HoldsSlot)
 	require.Equal(t, ReasonOfferRefused, e.Reason)
-	require.Equal(t, CodeIllegalMove, CodeOf(e.Offer(t0.Add(4*time.Second-1), testNode, testInstance, false, false, noRetry)))
+	require.Equal(t, CodeIllegalMove, CodeOf(e.Offer(t0.Add(4*time.Second-OfferAhead-1), testNode, testInstance, false, false, noRetry)))
 }
 
 func TestLateness(t *testing.T) {

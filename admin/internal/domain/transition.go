@@ -8,6 +8,9 @@ import "time"
 const (
 	// OfferTTL is how long an offer may stay unanswered.
 	OfferTTL = 3 * time.Second
+	// OfferAhead is how long before its time an execution may be offered at most,
+	// so that its instance has accepted it when the time comes (docs/adr/0045).
+	OfferAhead = 60 * time.Millisecond
 	// LeaseTTL is how long an instance may stay silent before its attempts die.
 	LeaseTTL = 15 * time.Second
 	// LeaseMargin is added before an expired lease is acted upon.
@@ -91,7 +94,9 @@ func (e *Execution) illegal(move string) error {
 
 // Offer moves a due execution to an instance (arrow 3), or straight to
 // running when granted is set, which takes a handler registered as idempotent:
-// one offer may then reach the instance twice, or not at all (see Sweep).
+// one offer may then reach the instance twice, or not at all (see Sweep). One
+// that still needs its grant may come before the execution's time, which Grant
+// waits for.
 //
 // idempotent is the handler's promise at this moment; it decides, unless the
 // job says otherwise, whether a lost attempt may be repeated.
@@ -102,7 +107,7 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	if granted && !idempotent {
 		return Errorf(CodeIllegalMove, "execution %s: only the offer to an idempotent handler can be its grant", e.ID)
 	}
-	if now.Before(e.NotBefore) {
+	if now.Before(e.NotBefore) && (granted || !e.Ahead(now)) {
 		return Errorf(CodeIllegalMove, "execution %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
 	}
 	if e.SendsSpent(p.SendRetry) {
@@ -135,13 +140,29 @@ func (e *Execution) lookBy(now, t time.Time) {
 	}
 }
 
-// Grant lets the offered attempt start (arrow 4). It fails once the offer's
-// time is over: then the executor will not start it either.
+// Ahead reports whether the execution's time is still to come, and so close that
+// it may be offered already. What is further away was put there by a clock that
+// was set back.
+func (e *Execution) Ahead(now time.Time) bool {
+	left := e.NotBefore.Sub(now)
+	return left > 0 && left <= OfferAhead
+}
+
+// MaybeUnplanned reports whether the execution, which a schedule made, has not
+// come to its time: whoever changes the schedule may plan its instant anew. One
+// that was offered ahead gets no grant then.
+func (e *Execution) MaybeUnplanned(now time.Time) bool {
+	return (e.State == Due || e.State == Offered) && e.Attempt == 0 && e.FireAt.After(now) && !e.IsPart()
+}
+
+// Grant lets the offered attempt start (arrow 4). It fails before the
+// execution's time, and once the offer's time is over: then the executor will
+// not start it either.
 func (e *Execution) Grant(now time.Time, fence int64, instance InstanceID, p Policy) error {
 	if e.Fence != fence || e.Instance != instance {
 		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
 	}
-	if e.State != Offered || !now.Before(e.offerEnd()) {
+	if e.State != Offered || e.Ahead(now) || !now.Before(e.offerEnd()) {
 		return e.illegal("grant it")
 	}
 	e.start(now, p)
@@ -217,7 +238,9 @@ func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait
 	e.delayed(now, reason, message, e.Instance)
 	e.State, e.Reason, e.Message = Due, reason, message
 	e.Instance = 0
-	e.NotBefore = now.Add(wait)
+	if at := now.Add(wait); !e.Ahead(now) || at.After(e.NotBefore) {
+		e.NotBefore = at
+	}
 	e.WakeAt = e.NotBefore.Add(PickupGrace)
 	e.Deadline = time.Time{}
 }

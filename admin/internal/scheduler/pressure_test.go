@@ -149,7 +149,7 @@ func TestOverloadWaitsInTheDatabase(t *testing.T) {
 		add(quiet, 1, 5)
 
 		out := &sender{each: 100 * time.Millisecond, sent: map[domain.ExecutionID]int{}, peaks: map[domain.TenantID]int{}, late: map[domain.TenantID]time.Duration{}}
-		timer := NewTimer(time.Now, out.take)
+		timer := NewTimer(time.Now, 0, out.take)
 		schedules, err := timing.NewCache(100)
 		require.NoError(t, err)
 		var log bytes.Buffer

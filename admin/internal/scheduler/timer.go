@@ -10,12 +10,13 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/scheduler/pending"
 )
 
-// Timer holds executions until their NotBefore and then hands them to fire,
-// all that are due in one call. Create it with NewTimer, run it with Run; Add
-// is safe for concurrent use.
+// Timer holds executions until their NotBefore, or until a little ahead of it, and
+// then hands them to fire, all that are due in one call. Create it with NewTimer,
+// run it with Run; Add and AddPunctual are safe for concurrent use.
 type Timer struct {
-	now  func() time.Time // the database's clock
-	fire func([]domain.Execution)
+	now   func() time.Time // the database's clock
+	ahead time.Duration
+	fire  func([]domain.Execution)
 
 	mu      sync.Mutex
 	pending *pending.Wheel[domain.Execution] // guarded by mu
@@ -24,40 +25,58 @@ type Timer struct {
 	wake    chan struct{}
 }
 
+// A run that is offered ahead of its time leaves the timer up to Lead+leadStep
+// before it, together with those of the same leadStep: nobody waits for it then,
+// and fewer transactions make the offers (docs/adr/0045, with what was measured).
+const (
+	Lead     = 40 * time.Millisecond
+	leadStep = 15 * time.Millisecond
+)
+
 // entry is an execution's place in the wheel.
 type entry struct {
-	handle    pending.Handle
-	notBefore time.Time
-	bound     bool // to one instance
+	handle pending.Handle
+	at     time.Time
+	bound  bool // to one instance
 }
 
-// NewTimer returns a Timer. fire must return quickly.
-func NewTimer(now func() time.Time, fire func([]domain.Execution)) *Timer {
+// NewTimer returns a Timer that fires at least so long ahead of what Add is given;
+// 0: not before its time. fire must return quickly.
+func NewTimer(now func() time.Time, ahead time.Duration, fire func([]domain.Execution)) *Timer {
 	return &Timer{
-		now: now, fire: fire, pending: pending.NewWheel[domain.Execution](now().UnixNano()),
+		now: now, ahead: ahead, fire: fire, pending: pending.NewWheel[domain.Execution](now().UnixNano()),
 		held: map[domain.ExecutionID]entry{}, tenants: map[domain.TenantID]int{}, wake: make(chan struct{}, 1),
 	}
 }
 
-// Add takes executions to fire at their NotBefore; past ones fire at once.
+// Add takes executions to fire ahead of their NotBefore; past ones fire at once.
 // Of an execution that is held already the copy for the earlier instant stays,
 // of two for the same instant the first.
-func (t *Timer) Add(executions ...domain.Execution) {
+func (t *Timer) Add(executions ...domain.Execution) { t.add(t.ahead, executions) }
+
+// AddPunctual is Add for executions to fire at their NotBefore.
+func (t *Timer) AddPunctual(executions ...domain.Execution) { t.add(0, executions) }
+
+func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 	if len(executions) == 0 {
 		return
 	}
 	t.mu.Lock()
 	before, had := t.pending.Next()
 	for _, e := range executions {
+		at := e.NotBefore
+		if ahead > 0 {
+			at = at.Add(-ahead).Truncate(leadStep)
+		}
 		if held, ok := t.held[e.ID]; ok {
-			if !e.NotBefore.Before(held.notBefore) {
+			if !at.Before(held.at) {
 				continue
 			}
 			t.pending.Cancel(held.handle)
 		} else {
 			t.tenants[e.TenantID]++
 		}
-		t.held[e.ID] = entry{t.pending.Add(e.NotBefore.UnixNano(), e), e.NotBefore, e.Bound != 0}
+		t.held[e.ID] = entry{t.pending.Add(at.UnixNano(), e), at, e.Bound != 0}
 	}
 	after, has := t.pending.Next()
 	t.mu.Unlock()
@@ -103,23 +122,13 @@ const pace = 5 * time.Millisecond
 
 // Run fires until ctx ends. What is still held then is left to other nodes.
 func (t *Timer) Run(ctx context.Context) {
-	sleep := time.NewTimer(0)
-	defer sleep.Stop()
-	for {
+	pending.Look(ctx, t.wake, pace, func() (bool, time.Duration) {
 		due, wait := t.Due()
-		wake := t.wake
 		if len(due) > 0 {
 			t.fire(due)
-			wait, wake = pace, nil
 		}
-		sleep.Reset(wait)
-		select {
-		case <-ctx.Done():
-			return
-		case <-wake:
-		case <-sleep.C:
-		}
-	}
+		return len(due) > 0, wait
+	})
 }
 
 // maxSleep bounds the sleep, so that a database clock that was set forward is

@@ -22,7 +22,7 @@ func inTimer(t *testing.T, f func(timer *Timer, fires func() []fired)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var got []fired
-		timer := NewTimer(time.Now, func(due []domain.Execution) {
+		timer := NewTimer(time.Now, 0, func(due []domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, e := range due {
@@ -142,5 +142,38 @@ func TestTimerFiresTogetherWhatComesInQuickSuccession(t *testing.T) {
 		}
 		ms := time.Millisecond
 		require.Equal(t, []time.Duration{0, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms, 2 * time.Second}, at)
+	})
+}
+
+// TestTimerFiresAheadByTheStep: what is offered ahead of its time leaves together,
+// what has to wait for its time does not.
+func TestTimerFiresAheadByTheStep(t *testing.T) {
+	require.LessOrEqual(t, Lead+leadStep, domain.OfferAhead, "an offer that comes sooner is refused")
+	synctest.Test(t, func(t *testing.T) {
+		got := map[domain.ExecutionID]time.Duration{}
+		timer := NewTimer(time.Now, Lead, func(due []domain.Execution) {
+			for _, e := range due {
+				got[e.ID] = time.Until(e.NotBefore)
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { timer.Run(ctx); close(done) }()
+		due := time.Now().Add(time.Minute).Truncate(leadStep).Add(Lead)
+		for i := range domain.ExecutionID(15) {
+			timer.Add(domain.Execution{ID: 1 + i, NotBefore: due.Add(time.Duration(i) * time.Millisecond)})
+		}
+		punctual := domain.Execution{ID: 99, NotBefore: due}
+		timer.AddPunctual(punctual)
+		timer.Add(domain.Execution{ID: 100, NotBefore: time.Now().Add(Lead)})
+		synctest.Wait()
+		require.Equal(t, Lead, got[100], "at once")
+		time.Sleep(time.Hour)
+		for i := range domain.ExecutionID(15) {
+			require.Equal(t, Lead+time.Duration(i)*time.Millisecond, got[1+i])
+		}
+		require.Zero(t, got[99])
+		cancel()
+		<-done
 	})
 }

@@ -87,6 +87,7 @@ type nodeRow struct {
 type rules struct {
 	skipFence     bool // an older fence may finish
 	skipOfferEnd  bool // a grant counts after the offer has ended
+	grantEarly    bool // nodes grant before the execution's time, and that counts
 	keepSlot      bool // a finished run keeps its slot
 	skipTerm      bool // a claim needs no valid term
 	skipUnique    bool // a fire time may have two rows

@@ -174,6 +174,7 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 		})
 	}
 	n.dispatch.Answered(out...)
+	n.lookAtGrants()
 	if freed > 0 {
 		n.room(freed)
 	}

@@ -92,7 +92,7 @@ func (d *database) takeBack(now time.Time, j *jobRow, to domain.JobState) {
 			continue
 		}
 		seen = append(seen, e)
-		if scheduled(e) && e.State == domain.Due && e.Fence == 0 && e.FireAt.After(now) && !e.IsPart() {
+		if scheduled(e) && e.MaybeUnplanned(now) {
 			d.remove(e)
 			continue
 		}
@@ -126,7 +126,11 @@ func scheduled(e *domain.Execution) bool {
 
 // remove takes a row away that was planned ahead.
 func (d *database) remove(e *domain.Execution) {
-	d.jobs[e.JobID].dequeue(e.ID)
+	j := d.jobs[e.JobID]
+	j.dequeue(e.ID)
+	if e.HoldsSlot {
+		j.holders--
+	}
 	delete(d.byFire, occurrence{e.JobID, e.FireAt.UnixMilli(), e.OccurrenceKey})
 	delete(d.executions, e.ID)
 	d.order = slices.DeleteFunc(d.order, func(id domain.ExecutionID) bool { return id == e.ID })

@@ -55,7 +55,7 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 	e := d.find(o.ID)
 	j := d.jobs[e.JobID]
 	r := store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: j.of(e)}
-	if e.State != domain.Due && e.State != domain.RetryWait || now.Before(e.NotBefore) || r.Spec.Sharding.On() {
+	if e.State != domain.Due && e.State != domain.RetryWait || r.Spec.Sharding.On() || now.Before(e.NotBefore) && !d.maybeAhead(now, known, j, e, o) {
 		return r
 	}
 	if e.Bound != 0 && e.Bound != o.Instance || !d.enter(now, known, j, e, &r) {
@@ -80,6 +80,15 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 	})
 	r.Status = store.OfferMade
 	return r
+}
+
+// maybeAhead is gormstore's.
+func (d *database) maybeAhead(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, o store.Offer) bool {
+	spec := j.of(e)
+	if !e.Ahead(now) || !spec.MaybeAhead() || o.Granted && o.Idempotent || len(d.bounds(known, e)) > 0 || stopReason(j, e, e.Attempt) != "" || e.SendsSpent(spec.SendRetry) {
+		return false
+	}
+	return spec.SlotLimit() == 0 || e.HoldsSlot || d.admits(j, e)
 }
 
 // enter is gormstore's; known is nil for who waits under no limits.
@@ -194,12 +203,14 @@ func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
 		}
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 			at := now
-			if d.rules.skipOfferEnd && e.State == domain.Offered {
-				at = e.OfferedAt
-			}
 			if d.rules.skipOfferEnd && e.State == domain.Due && e.Fence == g.Fence { // it was given back
 				e.State, e.Instance = domain.Offered, g.Instance
-				at = e.OfferedAt
+			}
+			if d.rules.skipOfferEnd && e.State == domain.Offered && !now.Before(e.OfferedAt.Add(domain.OfferTTL)) {
+				at = e.OfferedAt.Add(domain.OfferTTL - 1)
+			}
+			if d.rules.grantEarly && e.Ahead(at) {
+				at = e.NotBefore
 			}
 			return domain.Effects{}, e.Grant(at, g.Fence, g.Instance, d.policy(e))
 		})

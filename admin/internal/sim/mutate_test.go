@@ -17,7 +17,8 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		from    uint64 // the first of them, where the first hit comes late
 	}{
 		"older fences may finish":            {rules{skipFence: true}, "", false, 60, 280},
-		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", false, 60, 0},
+		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", false, 60, 100},
+		"a grant before its time":            {rules{grantEarly: true}, "F24", false, 20, 0},
 		"a finished run keeps its slot":      {rules{keepSlot: true}, "P6", false, 20, 0},
 		"a claim needs no term":              {rules{skipTerm: true}, "lease", false, 150, 150},
 		"a fire time may have two rows":      {rules{skipUnique: true, planTwice: true}, "P1, P2", false, 20, 0},
@@ -25,7 +26,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", false, 100, 0},
 		"lost runs are repeated":             {rules{retryLost: true}, "P3", false, 40, 60},
 		"stopped runs are repeated":          {rules{stopFree: true}, "P3", false, 120, 220},
-		"the end of a journal is whole":      {rules{trustEnd: true}, "P3", false, 200, 0},
+		"the end of a journal is whole":      {rules{trustEnd: true}, "P3", false, 130, 1100},
 		"leases of instances do not count":   {rules{skipLease: true}, "", false, 40, 0},
 		"a rest that ends takes the lease":   {rules{takeLease: true}, "", false, 100, 60},
 		"a lingering run frees its slot":     {rules{freeLingering: true}, "P6", false, 60, 0},

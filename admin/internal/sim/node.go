@@ -55,6 +55,7 @@ type node struct {
 	toldHold  scheduler.Hold
 	leasing   bool   // an event of the leases is under way
 	alarm     uint64 // the timer's next look
+	grants    uint64 // the next look at grants that come due
 }
 
 func (n *node) starts() {
@@ -89,7 +90,7 @@ func (n *node) build() {
 		Gained: func() {}, ClockHeld: n.clockHeld, Logger: log, Elapsed: n.elapsed,
 		Beside: func(f func()) { n.w.after(&n.actor, 0, func() { n.flow(f) }) },
 	})
-	n.timer = scheduler.NewTimer(n.clock.Now, func(due []domain.Execution) { n.dispatch.Fire(due) })
+	n.timer = scheduler.NewTimer(n.clock.Now, scheduler.Lead, func(due []domain.Execution) { n.dispatch.Fire(due) })
 	n.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: n.store, Held: n.partitions, Refused: func() { n.leaseEvent(lease.Refused{}) }, Latest: n.clock.Latest,
 		NewID: n.w.newID, Plan: n.w.plans.Plan, Out: func(e []domain.Execution) { later(e...) }, Logger: log,
@@ -99,8 +100,14 @@ func (n *node) build() {
 		Returned: func(list []domain.Execution) { n.dispatch.Freed(list) },
 		After:    func(d time.Duration, f func()) { n.w.after(&n.actor, d, f) },
 	})
+	now := n.clock.Now
+	if n.w.db.rules.grantEarly {
+		now = func() time.Time { return n.clock.Now().Add(domain.OfferAhead) }
+	}
 	n.dispatch = dispatch.New(dispatch.Options{
-		Node: n.id, Store: n.store, Fleet: n, Later: later, Now: n.clock.Now, NewID: n.w.newID, Logger: log,
+		Node: n.id, Store: n.store, Fleet: n, Later: later, Now: now,
+		Punctual: func(list ...domain.Execution) { n.timer.AddPunctual(list...); n.lookAtTimer(0) },
+		NewID:    n.w.newID, Logger: log,
 		Ended: n.completer.Ended, Random: n.w.faults.chance("dispatch " + n.name).Uint64,
 	})
 	n.sweeper = maintenance.New(maintenance.Options{
@@ -133,6 +140,7 @@ func (n *node) begin() {
 	}
 	n.every(time.Second, n.watch)
 	n.lookAtTimer(0)
+	n.lookAtGrants()
 }
 
 func (n *node) every(d time.Duration, f func()) {
@@ -168,6 +176,19 @@ func (n *node) lookAtTimer(in time.Duration) {
 			wait = 0
 		}
 		n.lookAtTimer(max(wait, time.Microsecond))
+	})
+}
+
+// lookAtGrants is what dispatch.Dispatcher.Run does with answers to offers that
+// were made ahead.
+func (n *node) lookAtGrants() {
+	n.grants++
+	mine := n.grants
+	_, wait := n.dispatch.GrantDue()
+	n.w.after(&n.actor, max(wait, time.Microsecond), func() {
+		if n.grants == mine {
+			n.lookAtGrants()
+		}
 	})
 }
 

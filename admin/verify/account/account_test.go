@@ -211,7 +211,7 @@ func TestEveryWrongBookIsFound(t *testing.T) {
 		"not a fire time": {func(_ *book, e *store.LedgerEntry) { e.FireAt++ }, verify.Phantom},
 		"while paused":    {func(b *book, _ *store.LedgerEntry) { b.ran(1, noon.Add(-35*time.Minute)) }, verify.Phantom},
 		"after the edit":  {func(b *book, _ *store.LedgerEntry) { b.ran(2, noon.Add(-10*time.Minute+10*time.Second)) }, verify.Phantom},
-		"early":           {func(_ *book, e *store.LedgerEntry) { e.OfferedAt = e.FireAt - 1 }, verify.Early},
+		"early":           {func(_ *book, e *store.LedgerEntry) { e.GrantedAt = e.FireAt - 1 }, verify.Early},
 		"never granted":   {func(_ *book, e *store.LedgerEntry) { e.GrantedAt = 0 }, verify.FalseResult},
 		"never tried":     {func(_ *book, e *store.LedgerEntry) { e.Attempt = 0 }, verify.FalseResult},
 		"a misfire ahead": {func(_ *book, e *store.LedgerEntry) { e.State, e.Reason = domain.Missed, domain.ReasonMisfire }, verify.Gap},

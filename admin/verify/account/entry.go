@@ -80,8 +80,8 @@ func explanation(e *store.LedgerEntry) string {
 
 // judgeTimes: the stamps of the database's clock are in their order.
 func (a *account) judgeTimes(e *store.LedgerEntry, scheduled bool) {
-	if scheduled && e.OfferedAt != 0 && e.OfferedAt < e.FireAt {
-		a.find(verify.Early, e.JobID, e.ID, e.OfferedAt, "offered %d ms before its fire time", e.FireAt-e.OfferedAt)
+	if scheduled && e.GrantedAt != 0 && e.GrantedAt < e.FireAt {
+		a.find(verify.Early, e.JobID, e.ID, e.GrantedAt, "granted %d ms before its fire time", e.FireAt-e.GrantedAt)
 	}
 	if e.State == domain.Missed && e.Reason == domain.ReasonMisfire && e.PlannedAt < e.FireAt {
 		a.find(verify.Gap, e.JobID, e.ID, e.FireAt, "called a misfire %d ms before its fire time", e.FireAt-e.PlannedAt)

@@ -19,6 +19,8 @@ export interface TimelineRow {
 
 const ms = (at: string | null): number | undefined => (at === null ? undefined : Date.parse(at))
 
+const later = (at: number | undefined, than: number): number | undefined => (at === undefined ? undefined : Math.max(at, than))
+
 /** One row per attempt; an open end reaches to now. */
 export function segmentsOf(run: RunDetail, now: number): TimelineRow[] {
   // A row is claimed ahead of time; waiting counts from the fire time.
@@ -32,7 +34,8 @@ export function segmentsOf(run: RunDetail, now: number): TimelineRow[] {
     const started = ms(attempt.startedAt)
     const finished = ms(attempt.finishedAt)
     add(i === 0 ? 'wait' : 'gap', previousEnd, offered)
-    add('offer', offered, started ?? finished ?? now)
+    // An offer may be made ahead of the fire time; what it waits for counts from there.
+    add('offer', later(offered, previousEnd), started ?? finished ?? now)
     add('run', started, finished ?? Math.max(now, started ?? now))
     previousEnd = finished ?? previousEnd
     return { attempt: attempt.number, segments }

@@ -6,7 +6,8 @@
 // runtime's own timers (package admin/bench/contender keeps both; ADR 0011 and
 // `carillon bench --scenario timers` have the numbers).
 //
-// Nothing here reads a clock, starts a goroutine or locks: the timer does.
+// Nothing here reads a clock, starts a goroutine or locks: whoever holds one does,
+// and Look is the loop in which he asks.
 package pending
 
 // Queue holds values until their instants. Instants are Unix nanoseconds. It

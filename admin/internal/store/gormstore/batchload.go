@@ -249,17 +249,18 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 		b.t.s.clock.learn(now)
 	} else if len(b.moves) > 0 {
 		var err error
-		if b.now, err = b.t.estimatedClock(b.latestDue()); err != nil {
+		if b.now, err = b.t.estimatedClock(b.latestDue); err != nil {
 			return fmt.Errorf("read clock: %w", err)
 		}
 	}
 	return nil
 }
 
-// latestDue is when the last of the executions may be offered.
-func (b *batch) latestDue() (due time.Time) {
+// latestDue is the time of the last of the executions, but for those that are
+// offered ahead of a time beyond until.
+func (b *batch) latestDue(until time.Time) (due time.Time) {
 	for _, m := range b.moves {
-		if m.e.NotBefore.After(due) {
+		if m.e.NotBefore.After(due) && !m.e.NotBefore.After(until) {
 			due = m.e.NotBefore
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // An estimate that is behind by its usual error goes on to the instant that the
@@ -16,14 +18,19 @@ func TestTheEstimateGoesOnToWhatIsDue(t *testing.T) {
 		clock.learn(1_000_000)
 		tx := &txn{d: mysqlDialect{}, s: &Store{clock: clock}}
 		time.Sleep(250 * time.Millisecond)
-		now := func(due int64) int64 {
-			at, err := tx.estimatedClock(instant(due))
+		now := func(due ...int64) int64 {
+			b := batch{moves: map[domain.ExecutionID]*move{}}
+			for i, at := range due {
+				b.moves[domain.ExecutionID(i)] = &move{e: domain.Execution{NotBefore: instant(at)}}
+			}
+			at, err := tx.estimatedClock(b.latestDue)
 			require.NoError(t, err)
 			return millis(at)
 		}
-		require.EqualValues(t, 1_000_250, now(0))
+		require.EqualValues(t, 1_000_250, now())
 		require.EqualValues(t, 1_000_250, now(1_000_250))
 		require.EqualValues(t, 1_000_255, now(1_000_255))
 		require.EqualValues(t, 1_000_250, now(1_000_256), "that is no error of the estimate: it is not due")
+		require.EqualValues(t, 1_000_253, now(1_000_253, 1_000_290, 1_000_251), "one of them is offered ahead")
 	})
 }

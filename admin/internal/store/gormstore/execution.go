@@ -154,8 +154,11 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 		return store.OfferResult{}, nil
 	}
 	r := store.OfferResult{Status: store.OfferGone, Execution: m.e, Spec: m.spec}
-	if m.e.State != domain.Due && m.e.State != domain.RetryWait || b.now.Before(m.e.NotBefore) || m.spec.Sharding.On() && !m.e.IsPart() {
+	if m.e.State != domain.Due && m.e.State != domain.RetryWait || m.spec.Sharding.On() && !m.e.IsPart() {
 		return r, nil // one with shards is spread
+	}
+	if b.now.Before(m.e.NotBefore) && !b.maybeAhead(m, o) {
+		return r, nil
 	}
 	if m.e.Bound != 0 && m.e.Bound != o.Instance {
 		return r, nil
@@ -177,6 +180,20 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	m.e.Passed = o.Passed
 	r.Status = store.OfferMade
 	return r, nil
+}
+
+// maybeAhead reports whether an execution may be offered before its time: it only
+// takes what is there for it, so that nothing is decided now that would be
+// decided otherwise then.
+func (b *batch) maybeAhead(m *move, o store.Offer) bool {
+	if !m.e.Ahead(b.now) || !m.spec.MaybeAhead() || o.Granted && o.Idempotent || len(b.limitsOf(&m.e)) > 0 {
+		return false
+	}
+	if b.stopped.stopReason(&m.e, m.e.Attempt) != "" || m.e.SendsSpent(m.spec.SendRetry) {
+		return false
+	}
+	limit := m.spec.SlotLimit()
+	return limit == 0 || m.e.HoldsSlot || b.slots[m.e.JobID].admits(&m.e, limit)
 }
 
 // enter decides by the state of the job and its blocking strategy whether an

@@ -391,9 +391,12 @@ func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) e
 func (b *batch) takeBack(m *move, to domain.JobState) (gone bool, err error) {
 	e := &m.e
 	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-	if scheduled && e.State == domain.Due && e.Fence == 0 && e.FireAt.After(b.now) && !e.IsPart() {
+	if scheduled && e.MaybeUnplanned(b.now) {
 		if s := b.slots[e.JobID]; s != nil {
 			s.dequeue(e)
+			if e.HoldsSlot {
+				s.release()
+			}
 		}
 		return true, nil
 	}

@@ -273,15 +273,15 @@ func (t *txn) clock() (time.Time, error) {
 
 // estimatedClock is clock without a statement, when the clock was read not
 // long ago. Whoever decides by it has to write under dialect.fresh, which
-// allows it to go on to due where that is nearer than the estimate is good:
-// whoever asks has a timer that says due is now.
-func (t *txn) estimatedClock(due time.Time) (time.Time, error) {
+// allows it to go on to what is due last of that which is nearer than the estimate
+// is good, as due tells: whoever asks has a timer that says that is now.
+func (t *txn) estimatedClock(due func(until time.Time) time.Time) (time.Time, error) {
 	if ms, ok := t.d.localClock(); ok {
 		return instant(ms), nil
 	}
 	if ms, ok := t.s.clock.now(); ok {
 		now := instant(ms)
-		if due.After(now) && due.Sub(now) <= estimateError {
+		if due := due(now.Add(estimateError)); due.After(now) {
 			now = due
 		}
 		return now, nil
