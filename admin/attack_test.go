@@ -108,7 +108,7 @@ func (l *logLines) count(text string) (n int) {
 func startVictim(t *testing.T) *victim {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimEnv+"="+t.TempDir())
+	cmd.Env = append(os.Environ(), victimEnv+"="+t.TempDir(), "GOGC=100") // as it is shipped, whatever the tests are run with
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -17,13 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 // databases are the two that every path is tested on.
 var databases = map[string]func(t *testing.T, dir string) string{
-	"sqlite":  func(_ *testing.T, dir string) string { return "sqlite:" + filepath.Join(dir, "carillon.db") },
+	"sqlite":  func(t *testing.T, dir string) string { return "sqlite:" + gormtest.SQLiteIn(t, dir) },
 	"mariadb": func(t *testing.T, _ string) string { return "mysql:" + testenv.MariaDB(t) },
 }
 

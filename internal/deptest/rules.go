@@ -76,6 +76,7 @@ func rooms() []Room {
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
 		{gormstore, []string{store, logchunk, domain, failpoint, direct, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
+		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{pending, nil, whyPure},

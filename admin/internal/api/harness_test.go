@@ -31,6 +31,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 )
 
 var update = flag.Bool("update", false, "write golden files and docs/openapi.json anew")
@@ -95,8 +96,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	}
 	dir := t.TempDir()
 	logger := slog.New(slog.NewTextHandler(lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	options := gormstore.Options{Driver: "sqlite", DSN: filepath.Join(dir, "carillon.db"), NewID: w.ids.Next, Logger: logger}
-	require.NoError(t, os.WriteFile(options.DSN, emptyDatabase(t), 0o600))
+	options := gormstore.Options{Driver: "sqlite", DSN: gormtest.SQLiteIn(t, dir), NewID: w.ids.Next, Logger: logger}
 	st, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
@@ -127,27 +127,10 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	return w
 }
 
-// Migrating and hashing are what a world would spend its time on; all of them
-// share one migrated file and the two hashes.
+// Hashing is what a world would spend its time on; all of them share the two.
 var shared struct {
-	database, hashes   sync.Once
-	file               []byte
+	hashes             sync.Once
 	adminPHC, peersPHC string
-}
-
-func emptyDatabase(t *testing.T) []byte {
-	t.Helper()
-	shared.database.Do(func() {
-		path := filepath.Join(t.TempDir(), "template.db")
-		require.NoError(t, gormstore.Migrate(t.Context(), gormstore.Options{
-			Driver: "sqlite", DSN: path, Logger: slog.New(slog.DiscardHandler),
-		}))
-		var err error
-		shared.file, err = os.ReadFile(path)
-		require.NoError(t, err)
-	})
-	require.NotEmpty(t, shared.file)
-	return shared.file
 }
 
 // people makes the first administrator, two tenants and one user of each role

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -105,10 +105,9 @@ type rig struct {
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := gormstore.Options{
-			Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+			Driver: "sqlite", DSN: gormtest.SQLite(t),
 			NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
 		}
-		require.NoError(t, gormstore.Migrate(t.Context(), o))
 		s, err := gormstore.Open(t.Context(), o)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -72,10 +72,9 @@ func newRig(t *testing.T) *rig {
 	// Ids hold times from 2026 on.
 	time.Sleep(time.Until(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)))
 	o := gormstore.Options{
-		Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+		Driver: "sqlite", DSN: gormtest.SQLite(t),
 		NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
 	}
-	require.NoError(t, gormstore.Migrate(t.Context(), o))
 	s, err := gormstore.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -123,10 +123,9 @@ func TestOverloadWaitsInTheDatabase(t *testing.T) {
 	const jobs, fires, limit = 30, 60, 50
 	synctest.Test(t, func(t *testing.T) {
 		o := gormstore.Options{
-			Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+			Driver: "sqlite", DSN: gormtest.SQLite(t),
 			NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
 		}
-		require.NoError(t, gormstore.Migrate(t.Context(), o))
 		s, err := gormstore.Open(t.Context(), o)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/executor-sdk/simulate"
 )
@@ -27,10 +27,9 @@ func TestTheDatabaseIsLikeTheRealOne(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := gormstore.Options{
-					Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "carillon.db"),
+					Driver: "sqlite", DSN: gormtest.SQLite(t),
 					NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
 				}
-				require.NoError(t, gormstore.Migrate(t.Context(), o))
 				s, err := gormstore.Open(t.Context(), o)
 				require.NoError(t, err)
 				defer func() { require.NoError(t, s.Close()) }()
