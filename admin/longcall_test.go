@@ -14,7 +14,6 @@ import (
 // TestACallMayTakeLongerThanItsBody: five seconds bound the reading of a
 // request's body, not the answer.
 func TestACallMayTakeLongerThanItsBody(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	n := startNode(t, nil)
 	n.startExecutor("shop", nil, func(ex *executor.Executor) {

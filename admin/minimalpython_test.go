@@ -100,7 +100,6 @@ func TestMinimalPythonExecutorReconnects(t *testing.T) {
 // TestMinimalPythonExecutorGivesUpItsLease: what runs is cancelled before the
 // admin may give it to somebody else, and taken again after that.
 func TestMinimalPythonExecutorGivesUpItsLease(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	n, proxy := behindProxy(t)
 	p := startPython(t, n, minimalGate, filepath.Join(t.TempDir(), "gate"), "CARILLON_EXECUTOR_ADDRESSES="+proxy.address())
@@ -121,7 +120,6 @@ func TestMinimalPythonExecutorGivesUpItsLease(t *testing.T) {
 // TestMinimalPythonExecutorIsKilled: without a journal the lease's end says
 // that the attempt is lost, and the next process takes the retry.
 func TestMinimalPythonExecutorIsKilled(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	n := startNode(t, nil)
 	gate := filepath.Join(t.TempDir(), "gate")

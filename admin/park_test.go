@@ -26,7 +26,6 @@ func (n *node) sessions() int {
 // TestParkedExecutorsAreWanted: executors that have nothing to do keep a session
 // to one of two nodes; runs of jobs of both nodes reach them all the same.
 func TestParkedExecutorsAreWanted(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	dsn, key := "mysql:"+testenv.MariaDB(t), filepath.Join(t.TempDir(), "sealing.key")
 	share := func(c *admin.Config) { c.Database, c.SealingKeyFile = dsn, key }

@@ -156,7 +156,6 @@ func certificateFiles(t *testing.T) (certFile, keyFile string) {
 // TestPythonExecutorIsKilled: without a journal on disk, the lease's end says
 // that the attempt is lost.
 func TestPythonExecutorIsKilled(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	n := startNode(t, nil)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -262,7 +261,6 @@ func TestPythonExecutorKeepsResults(t *testing.T) {
 // TestPythonExecutorGivesUpItsLease: what runs is cancelled when no node
 // renewed the lease, and another attempt can follow.
 func TestPythonExecutorGivesUpItsLease(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	n, proxy := behindProxy(t)
 	p := startPython(t, n, pythonGate, filepath.Join(t.TempDir(), "gate"), "CARILLON_EXECUTOR_ADDRESSES="+proxy.address())
@@ -284,7 +282,6 @@ func TestPythonExecutorGivesUpItsLease(t *testing.T) {
 // TestPythonExecutorReportsTwice: a handler that ignores its cancellation is
 // reported as running on, and again when it returns: the next run waits for that.
 func TestPythonExecutorReportsTwice(t *testing.T) {
-	t.Parallel() // it waits most of its time
 	t.Parallel()
 	n := startNode(t, nil)
 	p := startPython(t, n, pythonGate, filepath.Join(t.TempDir(), "gate"))
