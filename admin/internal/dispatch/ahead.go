@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,8 +118,14 @@ func maybeAhead(spec *domain.JobSpec, targets []Target) bool {
 	return spec.MaybeAhead() && len(targets) > 0 && !targets[0].Idempotent(spec.Handler)
 }
 
-// leavesRoom reports whether a choice that was made ahead leaves room for what
-// comes due before it, and has to be granted separately.
+// hasJob reports whether a run of the job is among these.
+func hasJob(list []domain.Execution, job domain.JobID) bool {
+	return slices.ContainsFunc(list, func(e domain.Execution) bool { return e.JobID == job })
+}
+
+// leavesRoom reports whether a choice that is made ahead leaves half of its
+// instance to what comes due sooner. One whose offer would be its grant does not
+// come ahead; maybeAhead has asked another instance.
 func (c *choice) leavesRoom() bool {
 	return !c.offer.Granted && c.target.Load().Slots <= 500
 }

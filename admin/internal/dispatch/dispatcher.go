@@ -237,7 +237,7 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 			continue
 		}
 		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
-		if early && (first != nil || len(punctual) > 0 && punctual[len(punctual)-1].JobID == e.JobID || !maybeAhead(spec, targets)) {
+		if early && (first != nil || !maybeAhead(spec, targets) || spec.SlotLimit() > 0 && hasJob(punctual, e.JobID)) {
 			punctual = append(punctual, e)
 			continue
 		}

@@ -152,7 +152,8 @@ func (e *Execution) Ahead(now time.Time) bool {
 // come to its time: whoever changes the schedule may plan its instant anew. One
 // that was offered ahead gets no grant then.
 func (e *Execution) MaybeUnplanned(now time.Time) bool {
-	return (e.State == Due || e.State == Offered) && e.Attempt == 0 && e.FireAt.After(now) && !e.IsPart()
+	waits := e.State == Due || e.State == Offered
+	return waits && e.FireAt.After(now) && !e.IsPart() && (e.Fence == 0 || e.Attempt == 0 && e.OfferedAt.Before(e.FireAt))
 }
 
 // Grant lets the offered attempt start (arrow 4). It fails before the

@@ -169,6 +169,7 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, Lead, got[100], "at once")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		for i := range domain.ExecutionID(15) {
 			require.Equal(t, Lead+time.Duration(i)*time.Millisecond, got[1+i])
 		}

@@ -16,7 +16,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		seeds   uint64 // it has to be seen within
 		from    uint64 // the first of them, where the first hit comes late
 	}{
-		"older fences may finish":            {rules{skipFence: true}, "", false, 60, 280},
+		"older fences may finish":            {rules{skipFence: true}, "", false, 60, 160},
 		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", false, 60, 100},
 		"a grant before its time":            {rules{grantEarly: true}, "F24", false, 20, 0},
 		"a finished run keeps its slot":      {rules{keepSlot: true}, "P6", false, 20, 0},

@@ -66,8 +66,9 @@ func (p *past) note(moves map[domain.ExecutionID]*move) {
 	now := time.Now()
 	var last witness
 	for _, m := range moves {
-		// Until it is offered, an edit of its job may delete an execution.
-		if m.after != nil && m.after.fence > 0 && now.Sub(domain.IDTime(m.after.id)) < witnessAge {
+		// An edit of its job may delete an execution that was not offered, or only
+		// ahead of its time.
+		if m.after != nil && m.after.fence > 0 && (m.after.attempt > 0 || m.after.offeredAt >= m.after.fireAt) && now.Sub(domain.IDTime(m.after.id)) < witnessAge {
 			last = witness{domain.ExecutionID(m.after.id), m.after.version, now}
 		}
 	}

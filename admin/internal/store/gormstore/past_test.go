@@ -195,3 +195,20 @@ func TestARestoredSQLiteIsNoticed(t *testing.T) {
 	_, err = a.ExpireInstances(t.Context(), 10, time.Time{})
 	require.NoError(t, err)
 }
+
+// TestWhatAnEditMayDeleteIsNoWitness: a run that was only planned, or offered
+// ahead of its time, may be taken back.
+func TestWhatAnEditMayDeleteIsNoWitness(t *testing.T) {
+	p := newPast()
+	const due = 1000
+	note := func(fence, attempt, offeredAt int64) int {
+		p.note(map[domain.ExecutionID]*move{1: {after: &executionRow{
+			id: storetest.NewID(), fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt, version: 3,
+		}}})
+		return len(p.belief().witnesses)
+	}
+	require.Zero(t, note(0, 0, 0))
+	require.Zero(t, note(1, 0, due-1), "offered ahead")
+	require.Equal(t, 1, note(1, 0, due))
+	require.Equal(t, 2, note(1, 1, due-1), "granted")
+}
