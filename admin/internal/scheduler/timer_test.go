@@ -150,12 +150,20 @@ func TestTimerFiresTogetherWhatComesInQuickSuccession(t *testing.T) {
 func TestTimerFiresAheadByTheStep(t *testing.T) {
 	require.LessOrEqual(t, Lead+leadStep, domain.OfferAhead, "an offer that comes sooner is refused")
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		got := map[domain.ExecutionID]time.Duration{}
 		timer := NewTimer(time.Now, Lead, func(due []domain.Execution) {
+			mu.Lock()
+			defer mu.Unlock()
 			for _, e := range due {
 				got[e.ID] = time.Until(e.NotBefore)
 			}
 		})
+		ahead := func(id domain.ExecutionID) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return got[id]
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { timer.Run(ctx); close(done) }()
@@ -167,13 +175,13 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 		timer.AddPunctual(punctual)
 		timer.Add(domain.Execution{ID: 100, NotBefore: time.Now().Add(Lead)})
 		synctest.Wait()
-		require.Equal(t, Lead, got[100], "at once")
+		require.Equal(t, Lead, ahead(100), "at once")
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		for i := range domain.ExecutionID(15) {
-			require.Equal(t, Lead+time.Duration(i)*time.Millisecond, got[1+i])
+			require.Equal(t, Lead+time.Duration(i)*time.Millisecond, ahead(1+i))
 		}
-		require.Zero(t, got[99])
+		require.Zero(t, ahead(99))
 		cancel()
 		<-done
 	})
