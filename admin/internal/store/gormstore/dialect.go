@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -20,6 +21,10 @@ type dialect interface {
 
 	// localClock returns the database's clock when it is that of this process.
 	localClock() (ms int64, ok bool)
+
+	// snapshot is the isolation under which all statements of a transaction see
+	// what the first one saw.
+	snapshot() sql.IsolationLevel
 
 	// forUpdate is appended to a SELECT that locks rows; forUpdateSkip leaves
 	// out rows that others have locked; forShare keeps others from changing them.

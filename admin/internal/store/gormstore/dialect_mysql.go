@@ -40,6 +40,8 @@ func (mysqlDialect) clockNow() string {
 
 func (mysqlDialect) localClock() (int64, bool) { return 0, false }
 
+func (mysqlDialect) snapshot() sql.IsolationLevel { return sql.LevelRepeatableRead }
+
 func (mysqlDialect) forUpdate() string           { return " FOR UPDATE" }
 func (mysqlDialect) forUpdateSkip() string       { return " FOR UPDATE SKIP LOCKED" }
 func (mysqlDialect) forShare() string            { return " LOCK IN SHARE MODE" }

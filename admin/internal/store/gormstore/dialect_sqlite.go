@@ -34,6 +34,8 @@ func (d sqliteDialect) clockNow() string { return d.clock() }
 
 func (sqliteDialect) localClock() (int64, bool) { return time.Now().UnixMilli(), true }
 
+func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault } // there is no other
+
 func (sqliteDialect) forUpdate() string     { return "" }
 func (sqliteDialect) forUpdateSkip() string { return "" }
 func (sqliteDialect) forShare() string      { return "" }

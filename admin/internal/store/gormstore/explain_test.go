@@ -92,7 +92,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			w := newWorld(t, s, 20, domain.BlockParallel)
 			w.plan(50)
 			e := &explainer{t: t, s: s}
-			s.lookup = e
+			s.lookup, s.inSnapshot = e, func(_ context.Context, fn func(querier) error) error { return fn(e) }
 			ctx := t.Context()
 			for _, p := range []store.ListExecutionsParams{
 				{}, {States: []domain.State{domain.Failed}}, {States: []domain.State{domain.Due, domain.Running}}, {Cause: domain.CauseManual},

@@ -36,19 +36,36 @@ func (s *Store) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPa
 	if p.MinLevel != nil {
 		level = *p.MinLevel
 	}
-	r := &logReader{s: s, p: p, key: attemptKey{p.Tenant, p.Execution, p.Attempt}, filter: logchunk.NewFilter(level, p.Text)}
+	r := &logReader{p: p, key: attemptKey{p.Tenant, p.Execution, p.Attempt}, filter: logchunk.NewFilter(level, p.Text)}
 	r.choosy = p.MinLevel != nil || p.Text != ""
-	err := r.read(ctx)
+	err := s.readLog(ctx, r)
 	if err != nil && isTransient(err) && ctx.Err() == nil {
 		r.page, r.done = store.LogPage{}, false
-		err = r.read(ctx)
+		err = s.readLog(ctx, r)
 	}
 	return r.page, translate("read log", err)
 }
 
+// readLog sees the log as it was in one moment: an append may put chunks
+// together, and who looked for the first of them before and for the others
+// afterwards would miss lines. Who follows a log asks often for nothing, which
+// takes no more than one statement.
+func (s *Store) readLog(ctx context.Context, r *logReader) error {
+	if r.p.After > 0 && !r.backward() {
+		if err := r.end(ctx, s.lookup); err != nil || r.page.LastLine <= r.p.After {
+			r.page.Reached = r.p.After
+			return err
+		}
+	}
+	return s.inSnapshot(ctx, func(q querier) error {
+		r.q = q
+		return r.read(ctx)
+	})
+}
+
 // logReader reads one page.
 type logReader struct {
-	s      *Store
+	q      querier // a snapshot
 	p      store.ReadLogParams
 	key    attemptKey
 	filter logchunk.Filter
@@ -67,10 +84,14 @@ type summary struct {
 
 func (r *logReader) backward() bool { return r.p.Before > 0 }
 
-func (r *logReader) read(ctx context.Context) error {
-	err := query(ctx, r.s.lookup, func(rows *sql.Rows) error { return rows.Scan(&r.page.LastLine) },
+// end reads the number of the last line.
+func (r *logReader) end(ctx context.Context, q querier) error {
+	return query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&r.page.LastLine) },
 		"SELECT last_line FROM log_chunks WHERE "+r.key.where()+" ORDER BY first_line DESC LIMIT 1")
-	if err != nil {
+}
+
+func (r *logReader) read(ctx context.Context) error {
+	if err := r.end(ctx, r.q); err != nil {
 		return err
 	}
 	r.page.Reached = r.p.After
@@ -118,7 +139,7 @@ func (r *logReader) start(ctx context.Context) (from int64, err error) {
 		return r.p.Before, nil
 	}
 	var found sql.NullInt64
-	err = query(ctx, r.s.lookup, func(rows *sql.Rows) error { return rows.Scan(&found) },
+	err = query(ctx, r.q, func(rows *sql.Rows) error { return rows.Scan(&found) },
 		"SELECT MAX(first_line) FROM log_chunks WHERE "+r.key.where()+" AND first_line <= ?", r.p.After+1)
 	return found.Int64, err
 }
@@ -131,7 +152,7 @@ func (r *logReader) summaries(ctx context.Context, from int64) (list []summary, 
 	if r.backward() {
 		order = " AND first_line < ? ORDER BY first_line DESC"
 	}
-	err = query(ctx, r.s.lookup, func(rows *sql.Rows) error {
+	err = query(ctx, r.q, func(rows *sql.Rows) error {
 		var m summary
 		err := rows.Scan(&m.first, &m.last, &m.lines, &m.raw, &m.firstAt, &m.dropped, &m.cut, &m.levels, &m.format, &m.aid)
 		list = append(list, m)
@@ -199,7 +220,7 @@ func (r *logReader) bodies(ctx context.Context, first []int64) (map[int64][]doma
 	if len(first) == 0 {
 		return out, nil
 	}
-	err := query(ctx, r.s.lookup, func(rows *sql.Rows) error {
+	err := query(ctx, r.q, func(rows *sql.Rows) error {
 		var at, raw int64
 		var format int
 		var body sql.RawBytes

@@ -60,9 +60,10 @@ type Store struct {
 	reader      *gorm.DB
 	refusing    *gorm.DB // refuses all statements (alone.go)
 	log         *slog.Logger
-	lookup      querier             // reads outside of transactions go through it; s.read, but for tests
-	commit      func(*sql.Tx) error // (*sql.Tx).Commit, but for tests of lost answers
-	execAlone   execFunc            // execUnwatched, but for tests of lost answers
+	lookup      querier                                                 // reads outside of transactions go through it; s.read, but for tests
+	inSnapshot  func(ctx context.Context, fn func(querier) error) error // snapshot, but for tests
+	commit      func(*sql.Tx) error                                     // (*sql.Tx).Commit, but for tests of lost answers
+	execAlone   execFunc                                                // execUnwatched, but for tests of lost answers
 	specs       *specCache
 	limits      limitCache
 	logLimits   store.LogLimits
@@ -139,7 +140,7 @@ func connect(o Options) (*Store, error) {
 			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
 		}
 	}
-	s.lookup, s.commit, s.execAlone = s.read, (*sql.Tx).Commit, s.execUnwatched
+	s.lookup, s.inSnapshot, s.commit, s.execAlone = s.read, s.snapshot, (*sql.Tx).Commit, s.execUnwatched
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
 	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil

@@ -261,6 +261,16 @@ func (s *Store) lookRows(ctx context.Context, step string, scan func(*sql.Rows) 
 	return s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error { return query(ctx, q, scan, statement, args...) })
 }
 
+// snapshot runs reads that all see the database as it was at the first of them.
+func (s *Store) snapshot(ctx context.Context, fn func(querier) error) error {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.d.snapshot()})
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // there is nothing to commit
+	return fn(tx)
+}
+
 // clock reads the database's clock on its own.
 func (t *txn) clock() (time.Time, error) {
 	var ms int64
