@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,17 +21,26 @@ func (b *bench) scale() (parts []part) {
 		variant := fmt.Sprintf("admin nodes: %d", n)
 		parts = append(parts, b.scaleOf(variant, n, 0, nil))
 	}
-	for _, n := range jobs {
-		fill := func(ctx context.Context, f *fleet, r *Result) error { return f.loadIdle(ctx, n, r) }
-		parts = append(parts, b.scaleOf(fmt.Sprintf("%d enabled jobs", n), 1, time.Duration(n)*loadJob, fill))
-	}
-	fill := func(ctx context.Context, f *fleet, r *Result) error {
+	// What has a goal comes next to what it is compared with: the machine changes.
+	runs := b.scaleOf(fmt.Sprintf("%d finished runs", rows), 1, time.Duration(rows)*loadRow, func(ctx context.Context, f *fleet, r *Result) error {
 		if err := f.loadRows(ctx, rows, r); err != nil {
 			return err
 		}
+		if err := f.settle(ctx, r); err != nil {
+			return err
+		}
 		return f.reads(ctx, r)
+	})
+	parts = slices.Insert(parts, 1, runs)
+	for _, n := range jobs {
+		parts = append(parts, b.scaleOf(fmt.Sprintf("%d enabled jobs", n), 1, time.Duration(n)*loadJob, func(ctx context.Context, f *fleet, r *Result) error {
+			if err := f.loadIdle(ctx, n, r); err != nil {
+				return err
+			}
+			return f.settle(ctx, r)
+		}))
 	}
-	return append(parts, b.scaleOf(fmt.Sprintf("%d finished runs", rows), 1, time.Duration(rows)*loadRow, fill))
+	return parts
 }
 
 // What loading one job, and one finished run, usually takes.
