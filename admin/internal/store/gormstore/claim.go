@@ -54,7 +54,7 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 		out.Now = now
 		return out, err
 	}
-	due, more := s.due.take(p)
+	due, left, more := s.due.take(p)
 	if len(due) == 0 {
 		began := time.Now()
 		now, found, err := s.findDue(ctx, p)
@@ -62,12 +62,20 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 			return out, err
 		}
 		out.Now, due = now, found[:min(len(found), p.Limit)]
-		more = len(found) > len(due)
+		left = len(found) - len(due)
+		more = left > 0
 		s.due.put(p, began, slices.Clone(found[len(due):]))
 	}
-	if len(due) > 0 {
-		if err := s.claim(ctx, p, due, &out); err != nil {
+	part := len(due)
+	if left < p.Limit { // nobody is late
+		part = min(part, s.d.claimAtOnce())
+	}
+	for ids := range slices.Chunk(due, max(part, 1)) {
+		if err := s.claim(ctx, p, ids, &out); err != nil && out.Triggers == 0 {
 			return out, err
+		} else if err != nil { // those before are claimed, and wait for their time
+			more = true
+			break
 		}
 	}
 	if out.Now.IsZero() { // others took all that an earlier search had found
@@ -132,51 +140,53 @@ func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm,
 	return instant(next), err
 }
 
-// claim locks the due triggers, plans, and writes, in one transaction.
+// claim locks the due triggers, plans, and writes, in one transaction, and adds
+// what was claimed to out.
 func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
 	var planned []*executionRow
+	var now time.Time
+	var found int
+	next := domain.Never
 	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
 	err := s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
 		if err := t.guard(); err != nil {
 			return err
 		}
-		triggers, now, err := lockDueTriggers(t, due, p.Horizon)
+		triggers, at, err := lockDueTriggers(t, due, p.Horizon)
 		if err == nil {
-			err = believe(now, p.Latest)
+			err = believe(at, p.Latest)
 		}
 		if err != nil {
 			return err
 		}
-		out.Triggers, out.Executions, out.NextFireAt, planned = len(triggers), nil, domain.Never, nil
-		if len(triggers) == 0 {
+		now, found, planned, next = at, len(triggers), nil, domain.Never
+		if found == 0 {
 			return nil
 		}
-		out.Now = now
 		planned, err = planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 			plan := p.Plan(now, tr, spec)
-			if len(plan.Executions) > 0 && plan.NextFireAt.Before(out.NextFireAt) {
-				out.NextFireAt = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
+			if len(plan.Executions) > 0 && plan.NextFireAt.Before(next) {
+				next = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
 			}
 			return plan
 		})
 		if err != nil {
 			return err
 		}
-		if err := t.verifyTerms(termsOf(triggers, p.Partitions)); err != nil {
-			return err
-		}
-		out.Executions = make([]domain.Execution, len(planned))
-		for i, row := range planned {
-			out.Executions[i] = row.execution()
-		}
-		return nil
+		return t.verifyTerms(termsOf(triggers, p.Partitions))
 	})
-	if err == nil {
-		for _, row := range planned {
-			s.flights.remember(row)
-		}
+	if err != nil || found == 0 {
+		return err
 	}
-	return err
+	out.Now, out.Triggers = now, out.Triggers+found
+	if next.Before(out.NextFireAt) {
+		out.NextFireAt = next
+	}
+	for _, row := range planned {
+		out.Executions = append(out.Executions, row.execution())
+		s.flights.remember(row)
+	}
+	return nil
 }
 
 // termsOf are the terms under which these triggers are claimed.

@@ -65,6 +65,9 @@ type dialect interface {
 	// singly is up to how many executions are cheaper moved one by one, each by
 	// a statement that commits itself, than by the round trips of a transaction.
 	singly() int
+	// claimAtOnce is how many triggers one transaction claims while no more than
+	// usual are due.
+	claimAtOnce() int
 	// deleteBounded deletes at most limit rows.
 	deleteBounded(table, where string) string
 }

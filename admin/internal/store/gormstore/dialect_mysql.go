@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -65,7 +66,9 @@ func (mysqlDialect) connected(bootID string) string {
 func sessionLock(bootID string) string { return "CONCAT('carillon_node:', MD5(" + bootID + "))" }
 
 func (mysqlDialect) insertBatch() int { return 500 }
+func (mysqlDialect) claimAtOnce() int { return math.MaxInt }
 func (mysqlDialect) singly() int      { return 2 }
+
 func (mysqlDialect) deleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }

@@ -39,9 +39,9 @@ const maxDueAge = 500 * time.Millisecond
 // dueBatches is how many claims one search may serve.
 const dueBatches = 16
 
-// take returns up to limit ids of an earlier search, and whether there may be
-// more.
-func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, more bool) {
+// take returns up to limit ids of an earlier search, how many it has left, and
+// whether there may be more.
+func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, left int, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions) && slices.Equal(f.but, p.Except)
@@ -50,7 +50,7 @@ func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, mor
 	}
 	n := min(len(f.ids), p.Limit)
 	ids, f.ids = f.ids[:n:n], f.ids[n:]
-	return ids, len(f.ids) > 0 || n > 0 && f.full
+	return ids, len(f.ids), len(f.ids) > 0 || n > 0 && f.full
 }
 
 // put keeps what a search at the instant at found beyond its own claim.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
@@ -53,10 +54,11 @@ type Options struct {
 type Store struct {
 	// Fixed after construction.
 	d           dialect
-	write, read *sql.DB  // the same pool on MySQL
-	txs         *sql.DB  // for transactions alone on MySQL (implicit.go), write on SQLite
-	leases      *sql.DB  // one connection of its own on MySQL, write on SQLite
-	db          *gorm.DB // on txs
+	write, read *sql.DB             // the same pool on MySQL
+	txs         *sql.DB             // for transactions alone on MySQL (implicit.go), write on SQLite
+	leases      *sql.DB             // one connection of its own on MySQL, write on SQLite
+	turn        *semaphore.Weighted // of the only writer, in the order of coming; nil on MySQL
+	db          *gorm.DB            // on txs
 	reader      *gorm.DB
 	refusing    *gorm.DB // refuses all statements (alone.go)
 	log         *slog.Logger
@@ -118,7 +120,7 @@ func connect(o Options) (*Store, error) {
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)
 		s.d, dialector = sqliteDialect{}, sqliteGorm
 		s.write, s.read, err = openSQLite(o)
-		s.txs, s.leases = s.write, s.write
+		s.txs, s.leases, s.turn = s.write, s.write, semaphore.NewWeighted(1)
 	default:
 		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
 	}

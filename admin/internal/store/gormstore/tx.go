@@ -165,6 +165,12 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (err error) {
+	if s.turn != nil { // database/sql gives its only connection to any of those that wait
+		if err := s.turn.Acquire(ctx, 1); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		defer s.turn.Release(1)
+	}
 	g := s.db.WithContext(ctx).Begin()
 	if g.Error != nil {
 		return fmt.Errorf("begin: %w", g.Error)

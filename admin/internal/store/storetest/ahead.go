@@ -14,16 +14,27 @@ import (
 // for the test, so it tries until all of that fell before the run's time.
 func testOfferAhead(t *testing.T, f *fixture) {
 	j := f.job(serial)
+	tooLate := func(e domain.Execution) bool {
+		for f.now().Before(e.FireAt) {
+		}
+		f.finish(f.grant(e), domain.OutcomeSucceeded)
+		return false
+	}
 	inTime := func() bool {
 		e := f.fire(j, f.now().Add(2*domain.OfferAhead))[0]
-		f.offer(store.OfferGone, e)
-		for f.now().Before(e.FireAt.Add(-domain.OfferAhead)) {
-		}
+		ahead := e.FireAt.Add(-domain.OfferAhead)
 		got := f.offerTo(f.instance, e)[0]
-		if got.Status != store.OfferMade || !got.Execution.OfferedAt.Before(e.FireAt) {
-			return false
+		if got.Status == store.OfferMade {
+			require.False(t, got.Execution.OfferedAt.Before(ahead))
+			return tooLate(got.Execution)
 		}
-		e = got.Execution
+		require.Equal(t, store.OfferGone, got.Status)
+		for f.now().Before(ahead) {
+		}
+		e = f.offer(store.OfferMade, e)
+		if !e.OfferedAt.Before(e.FireAt) {
+			return tooLate(e)
+		}
 		grants, err := f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance}})
 		f.ok(err)
 		if grants[0].Granted {
