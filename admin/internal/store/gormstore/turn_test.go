@@ -18,7 +18,8 @@ import (
 func TestWritersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, sqliteOptions(t))
-		require.NoError(t, s.turn.Acquire(t.Context(), 1))
+		held, err := s.write.Conn(t.Context())
+		require.NoError(t, err)
 		var wg sync.WaitGroup
 		var came, went []int
 		for i := range 30 {
@@ -34,7 +35,7 @@ func TestWritersTakeTurns(t *testing.T) {
 			})
 			synctest.Wait() // it waits
 		}
-		s.turn.Release(1)
+		require.NoError(t, held.Close())
 		wg.Wait()
 		require.Equal(t, came, went)
 	})
