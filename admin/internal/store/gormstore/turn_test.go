@@ -41,6 +41,22 @@ func TestWritersTakeTurns(t *testing.T) {
 	})
 }
 
+// A writer's turn is over with its transaction: who is told of the commit may
+// write himself, or stand still, and nobody waits for him.
+func TestATurnEndsWithItsCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, sqliteOptions(t))
+		nothing := func(*txn) error { return nil }
+		wrote := errors.New("not called")
+		s.onRearm = func() { wrote = s.run(t.Context(), "another", nothing) }
+		require.NoError(t, s.run(t.Context(), "turn", func(t *txn) error {
+			t.rearmed = true
+			return nil
+		}))
+		require.NoError(t, wrote)
+	})
+}
+
 // A claim on the embedded database lets other writers in between its parts. When
 // one part fails, those before it are claimed all the same, and handed over.
 func TestAClaimInParts(t *testing.T) {

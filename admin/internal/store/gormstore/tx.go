@@ -164,20 +164,33 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, txTimeout)
 }
 
-func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (err error) {
+func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) error {
+	rearmed, err := s.transact(ctx, step, fn)
+	if err != nil {
+		return err
+	}
+	hit(step, "after") // not while it is this writer's turn
+	if rearmed && s.onRearm != nil {
+		s.onRearm()
+	}
+	return nil
+}
+
+// transact runs fn in one transaction and tells whether fn armed a trigger anew.
+func (s *Store) transact(ctx context.Context, step string, fn func(*txn) error) (rearmed bool, err error) {
 	if s.turn != nil { // database/sql gives its only connection to any of those that wait
 		if err := s.turn.Acquire(ctx, 1); err != nil {
-			return fmt.Errorf("begin: %w", err)
+			return false, fmt.Errorf("begin: %w", err)
 		}
 		defer s.turn.Release(1)
 	}
 	g := s.db.WithContext(ctx).Begin()
 	if g.Error != nil {
-		return fmt.Errorf("begin: %w", g.Error)
+		return false, fmt.Errorf("begin: %w", g.Error)
 	}
 	tx, ok := g.Statement.ConnPool.(*sql.Tx)
 	if !ok {
-		return errors.Join(fmt.Errorf("gorm began a transaction of type %T", g.Statement.ConnPool), g.Rollback().Error)
+		return false, errors.Join(fmt.Errorf("gorm began a transaction of type %T", g.Statement.ConnPool), g.Rollback().Error)
 	}
 	committed := false
 	defer func() {
@@ -190,18 +203,14 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) (
 		if errors.Is(err, sql.ErrTxDone) { // ctx ended it, and not every statement knows ctx
 			err = cmp.Or(ctx.Err(), err)
 		}
-		return err
+		return false, err
 	}
 	committed = true
 	hit(step, "before")
 	if err := s.commit(tx); err != nil {
-		return commitError(err)
+		return false, commitError(err)
 	}
-	hit(step, "after")
-	if t.rearmed && s.onRearm != nil {
-		s.onRearm()
-	}
-	return nil
+	return t.rearmed, nil
 }
 
 // hit is the point before or after the commit of a step, "offer executions" for
