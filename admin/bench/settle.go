@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -27,23 +28,16 @@ func (f *fleet) settle(ctx context.Context, r *Result) error {
 		return nil
 	}
 	return onServer(ctx, f.db.dsn, func(ctx context.Context, db *sql.DB) (err error) {
-		var usual float64
-		if err := db.QueryRowContext(ctx, "SELECT @@GLOBAL.innodb_max_dirty_pages_pct").Scan(&usual); err != nil {
-			return fmt.Errorf("ask how many pages may wait to be written: %w", err)
-		}
-		limit := func(ctx context.Context, percent float64) error {
-			_, err := db.ExecContext(ctx, fmt.Sprintf("SET GLOBAL innodb_max_dirty_pages_pct = %g", percent))
-			return err
-		}
-		if err := limit(ctx, 0); isDenied(err) {
+		restore, err := writeAtOnce(ctx, db)
+		defer func() {
+			err = joinClose(err, func() error { return restore(context.WithoutCancel(ctx)) })
+		}()
+		if isDenied(err) {
 			r.note(f.b, "the server still writes what was loaded: this user may not have it done before")
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("have the server write its pages: %w", err)
 		}
-		defer func() {
-			err = joinClose(err, func() error { return limit(context.WithoutCancel(ctx), usual) })
-		}()
 		began := time.Now()
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
@@ -65,6 +59,33 @@ func (f *fleet) settle(ctx context.Context, r *Result) error {
 		r.note(f.b, "the server still writes what was loaded, %v later", settleTime)
 		return nil
 	})
+}
+
+// writeAtOnce has the server write all its changed pages, as fast as the disk
+// takes them: by default it writes 200 a second. Call restore in any case.
+func writeAtOnce(ctx context.Context, db *sql.DB) (restore func(context.Context) error, err error) {
+	var usual []string
+	restore = func(ctx context.Context) error {
+		for _, set := range slices.Backward(usual) {
+			if _, err := db.ExecContext(ctx, set); err != nil {
+				return fmt.Errorf("%s: %w", set, err)
+			}
+		}
+		return nil
+	}
+	for _, to := range []struct{ variable, value string }{
+		{"innodb_io_capacity_max", "20000"}, {"innodb_io_capacity", "20000"}, {"innodb_max_dirty_pages_pct", "0"},
+	} {
+		var was string
+		if err := db.QueryRowContext(ctx, "SELECT @@GLOBAL."+to.variable).Scan(&was); err != nil {
+			return restore, fmt.Errorf("ask for %s: %w", to.variable, err)
+		}
+		if _, err := db.ExecContext(ctx, "SET GLOBAL "+to.variable+" = "+to.value); err != nil {
+			return restore, fmt.Errorf("set %s: %w", to.variable, err)
+		}
+		usual = append(usual, "SET GLOBAL "+to.variable+" = "+was)
+	}
+	return restore, nil
 }
 
 // isDenied reports that the user lacks a privilege.
