@@ -78,7 +78,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
 	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
 	f.Int("executors-max-per-address", 0, "connections to the executors' port from one address (default 12000)")
-	f.Int("executors-idle-heartbeats", 0, "heartbeats in a second that are wanted of instances that run nothing; more instances beat less often (default 250)")
+	f.Int("executors-idle-heartbeats", 0, "heartbeats in a second that are wanted of instances that run nothing; more instances beat less often (default 150)")
 	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")

@@ -15,11 +15,11 @@ import (
 const (
 	// DefaultIdleBeats is how many heartbeats in a second a node wants of
 	// instances that run nothing.
-	DefaultIdleBeats = 250
-	// longestRest bounds the time from one heartbeat to the next. The lease is
+	DefaultIdleBeats = 150
+	// LongestRest bounds the time from one heartbeat to the next. The lease is
 	// longer by as much as that is longer than usual, and so is the time until
 	// what an instance began right after such a heartbeat is given up.
-	longestRest = 20 * time.Second
+	LongestRest = 30 * time.Second
 	// restSlot is the grain of the moments at which instances are asked to
 	// beat: those of one slot wake a sleeping node once. They are written down
 	// as often (renewEvery).
@@ -36,7 +36,7 @@ func restOf(n int, perSecond float64) time.Duration {
 	if every <= proto.HeartbeatInterval {
 		return 0
 	}
-	return min(every, longestRest)
+	return min(every, LongestRest)
 }
 
 // nextBeat is how long the instance may wait from now, which counts from any

@@ -17,11 +17,11 @@ func TestRestOf(t *testing.T) {
 		want     time.Duration
 	}{
 		"nobody":                      {0, 0},
-		"few beat as all do":          {750, 0},
-		"more share what is wanted":   {1250, 5 * time.Second},
-		"in whole slots":              {1274, 5 * time.Second},
-		"the lease allows no more":    {5000, longestRest},
-		"whatever the size of a node": {50_000, longestRest},
+		"few beat as all do":          {450, 0},
+		"more share what is wanted":   {750, 5 * time.Second},
+		"in whole slots":              {824, 5 * time.Second},
+		"the lease allows no more":    {5000, LongestRest},
+		"whatever the size of a node": {50_000, LongestRest},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, restOf(c.sessions, DefaultIdleBeats)) })
 	}
@@ -30,13 +30,13 @@ func TestRestOf(t *testing.T) {
 // The lease that a heartbeat renewed has to be good until the next one was
 // acknowledged, which takes at most the next renewals after it.
 func TestARestIsShorterThanALease(t *testing.T) {
-	require.Less(t, longestRest+2*renewEvery, proto.SelfFence+quiet(longestRest))
+	require.Less(t, LongestRest+2*renewEvery, proto.SelfFence+quiet(LongestRest))
 	require.Less(t, restingTimeout, 8*time.Second, "how soon a half-open path has to be noticed")
 }
 
 // TestNextBeat: instances keep their slots, which are used evenly.
 func TestNextBeat(t *testing.T) {
-	const n, every = 5000, longestRest
+	const n, every = 5000, LongestRest
 	const way = time.Millisecond
 	slots := map[time.Duration]int{}
 	for id := domain.InstanceID(1); id <= n; id++ {
@@ -92,9 +92,9 @@ func TestWhoRests(t *testing.T) {
 		t.Helper()
 		next, quiet, every := told(func(*proto.Heartbeat) {})
 		require.GreaterOrEqual(t, next, proto.HeartbeatInterval, why)
-		require.LessOrEqual(t, next, longestRest, why)
-		require.Equal(t, longestRest-proto.HeartbeatInterval, quiet, why)
-		require.Equal(t, longestRest, every, why)
+		require.LessOrEqual(t, next, LongestRest, why)
+		require.Equal(t, LongestRest-proto.HeartbeatInterval, quiet, why)
+		require.Equal(t, LongestRest, every, why)
 	}
 	for name, change := range map[string]func(*proto.Heartbeat){
 		"an older SDK": func(h *proto.Heartbeat) { h.Paced = false },

@@ -125,7 +125,7 @@ func (n *node) takeBack(s *session) {
 }
 
 // longestRest is how long an instance that runs nothing rests at most (as in gateway).
-const longestRest = 20 * time.Second
+const longestRest = 30 * time.Second
 
 // heartbeat takes one. An instance that runs nothing may rest after every second of them.
 func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Duration)) {
