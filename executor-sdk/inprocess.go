@@ -106,6 +106,9 @@ func (f *inProcess) Answer(list []*proto.Answer) {
 	f.send(&proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{Answers: list}}})
 }
 
+// Accept implements runner.Link.
+func (f *inProcess) Accept(list []*proto.Answer) { f.Answer(list) }
+
 // Started implements runner.Link.
 func (f *inProcess) Started(list []*proto.Started) {
 	f.send(&proto.CommandToAdmin{Body: &proto.CommandToAdmin_Started{Started: &proto.StartedBatch{Started: list}}})

@@ -63,6 +63,7 @@ type pipe struct {
 
 // The machine names sessions; what goes through them comes as effects.
 func (*session) Answer([]*proto.Answer)     {}
+func (*session) Accept([]*proto.Answer)     {}
 func (*session) Started([]*proto.Started)   {}
 func (*session) Results([]*proto.Result)    {}
 func (*session) Ask([]*proto.InventoryItem) {}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"time"
 
 	gproto "google.golang.org/protobuf/proto"
@@ -61,7 +62,7 @@ func (c *Core) step(event func(m *machine)) []Effect {
 			continue // a line in the log
 		}
 		x := Effect{
-			Link: e.link, Answers: e.answers, Started: e.started, Results: e.results, Ask: e.ask,
+			Link: e.link, Answers: slices.Concat(e.answers, e.accepts), Started: e.started, Results: e.results, Ask: e.ask,
 			Records: e.records, Exit: e.exit,
 		}
 		if written := e.written; written != nil {

@@ -72,6 +72,9 @@ func (b *bench) note(e effect) {
 		}
 		say("%sanswer %d/%d %s", link, a.GetExecutionId(), a.GetFence(), verdict)
 	}
+	for _, a := range e.accepts {
+		say("%stake %d/%d", link, a.GetExecutionId(), a.GetFence())
+	}
 	for _, s := range e.started {
 		say("%sstarted %d/%d", link, s.GetExecutionId(), s.GetFence())
 	}

@@ -15,6 +15,9 @@ import (
 // and do nothing when the session has ended.
 type Link interface {
 	Answer([]*proto.Answer)
+	// Accept is Answer for one-step offers that were taken: they may wait a little
+	// for something urgent to go with.
+	Accept([]*proto.Answer)
 	Started([]*proto.Started)
 	Results([]*proto.Result)
 	// Ask sends attempts whose own session has ended; the answer is Verdicts.
@@ -73,6 +76,7 @@ const maxSeen = 1 << 17
 type effect struct {
 	link    Link
 	answers []*proto.Answer
+	accepts []*proto.Answer
 	started []*proto.Started
 	results []*proto.Result
 	ask     []*proto.InventoryItem

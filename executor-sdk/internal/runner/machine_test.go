@@ -48,7 +48,7 @@ func TestIdempotentStartsInOneStep(t *testing.T) {
 	b, A := newBench(t, 2), &testLink{name: "A"}
 	b.up(A)
 	b.offer(A, offer(1, 1, idempotent), offer(2, 1, idempotent), offer(3, 1, idempotent))
-	b.expect("A answer 1/1 yes", "A answer 2/1 yes", "A answer 3/1 no busy",
+	b.expect("A answer 3/1 no busy", "A take 1/1", "A take 2/1",
 		"A started 1/1", "A started 2/1", "start 1/1", "start 2/1")
 	b.returns("2/1", Return{})
 	b.expect("write done 2/1")
@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 	b.offer(A, offer(3, 2, idempotent))
 	b.offer(A, offer(3, 2, idempotent), offer(3, 1, idempotent), offer(4, 1))
 	b.expect("A answer 1/1 no journal_unavailable", "A answer 2/1 no unknown_handler",
-		"A answer 3/2 yes", "A started 3/2", "start 3/2",
+		"A take 3/2", "A started 3/2", "start 3/2",
 		"A answer 3/2 no duplicate", "A answer 3/1 no void", "A answer 4/1 no busy", "A started 3/2")
 
 	// The attempt is remembered after it ended.
@@ -226,7 +226,7 @@ func TestHigherFenceInterruptsTheOlderAttempt(t *testing.T) {
 	b.seen = nil
 	b.offer(A, offer(1, 2, idempotent))
 	b.expect("cancel 1/1: lease lost: a newer attempt was offered",
-		"A answer 1/2 yes", "A started 1/2", "start 1/2")
+		"A take 1/2", "A started 1/2", "start 1/2")
 	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
 	b.saved(nil)
 	b.expect("write done 1/1", "A result 1/1 FAILED retryable")
@@ -246,7 +246,7 @@ func TestARefusedOneStepOfferIsNotTakenLater(t *testing.T) {
 	b.offer(A, offer(2, 1, idempotent))
 	b.expect("A answer 2/1 no busy")
 	b.offer(A, offer(2, 2, idempotent))
-	b.expect("A answer 2/2 yes", "A started 2/2", "start 2/2")
+	b.expect("A take 2/2", "A started 2/2", "start 2/2")
 }
 
 func TestSecondResultWaitsForTheFirstAck(t *testing.T) {

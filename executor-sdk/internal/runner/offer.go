@@ -31,7 +31,7 @@ func accept(k Key) *proto.Answer {
 // journal takes nothing, or is nil.
 func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalErr error) {
 	m.checkLease(now)
-	var answers []*proto.Answer
+	var answers, accepts []*proto.Answer
 	var started []*proto.Started
 	var records []journal.Record
 	var wait, start []*attempt
@@ -61,7 +61,7 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 		m.remember(k)
 		if o.GetGranted() {
 			a.grantedAt = now
-			answers = append(answers, accept(k))
+			accepts = append(accepts, accept(k))
 			start = append(start, a)
 			continue
 		}
@@ -71,6 +71,9 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 	}
 	if len(answers) > 0 {
 		m.emit(effect{link: link, answers: answers})
+	}
+	if len(accepts) > 0 {
+		m.emit(effect{link: link, accepts: accepts})
 	}
 	if len(started) > 0 {
 		m.emit(effect{link: link, started: started})

@@ -131,6 +131,8 @@ func (r *Runner) act(e *effect) {
 				r.options.Refused(a.GetRejectCode())
 			}
 		}
+	case e.accepts != nil:
+		e.link.Accept(e.accepts)
 	case e.started != nil:
 		e.link.Started(e.started)
 	case e.results != nil:

@@ -53,6 +53,7 @@ func (a *admin) Answer(list []*proto.Answer) {
 	}
 }
 
+func (a *admin) Accept([]*proto.Answer)     {}
 func (a *admin) Started([]*proto.Started)   {}
 func (a *admin) Ask([]*proto.InventoryItem) {}
 func (a *admin) LeaseFrom(int64) time.Time  { return time.Now() }

@@ -97,9 +97,12 @@ type Link struct {
 // Node returns the id of the node at the other end.
 func (l *Link) Node() string { return l.node }
 
-// Answer, Started and Results queue messages for the admin.
+// Answer, Accept, Started and Results queue messages for the admin. What was
+// accepted and started goes with whatever goes next: nobody waits for it, and a
+// write of its own would cost both ends more than the message.
 func (l *Link) Answer(list []*proto.Answer)   { l.outbox.put(list, nil, nil) }
-func (l *Link) Started(list []*proto.Started) { l.outbox.putStarted(list) }
+func (l *Link) Accept(list []*proto.Answer)   { l.outbox.putLater(list, nil) }
+func (l *Link) Started(list []*proto.Started) { l.outbox.putLater(nil, list) }
 func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
 
 // Progress and Steps queue what running handlers tell and ask.

@@ -16,8 +16,8 @@ import (
 // that offers without end and does not read loses its session.
 const maxQueued = 100_000
 
-// laterBy is how long starts may wait for something that is urgent, as the
-// result of a short handler is.
+// laterBy is how long what was accepted and started may wait for something that
+// is urgent, as the result of a short handler is.
 const laterBy = 10 * time.Millisecond
 
 // maxBulk is how many bytes of results and steps leave at once, or one of them
@@ -56,12 +56,11 @@ func (o *outbox) put(answers []*proto.Answer, started []*proto.Started, results 
 	o.signal()
 }
 
-// putStarted adds starts, which go with whatever goes next, or by themselves
-// after laterBy.
-func (o *outbox) putStarted(started []*proto.Started) {
+// putLater adds what goes with whatever goes next, or by itself after laterBy.
+func (o *outbox) putLater(answers []*proto.Answer, started []*proto.Started) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.add(nil, started, nil)
+	o.add(answers, started, nil)
 	if !o.closed && !o.later {
 		o.later = true
 		time.AfterFunc(laterBy, func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Starts wait a little for something urgent to go with.
+// What was accepted and started waits a little for something urgent to go with.
 func TestStartsWaitForCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutbox()
@@ -26,8 +26,8 @@ func TestStartsWaitForCompany(t *testing.T) {
 				return false
 			}
 		}
-		o.putStarted([]*proto.Started{{ExecutionId: 1}})
-		o.putStarted([]*proto.Started{{ExecutionId: 2}})
+		o.putLater([]*proto.Answer{{ExecutionId: 1, Accepted: true}}, nil)
+		o.putLater(nil, []*proto.Started{{ExecutionId: 1}})
 		require.False(t, signalled())
 		time.Sleep(laterBy)
 		require.True(t, signalled())
@@ -35,7 +35,7 @@ func TestStartsWaitForCompany(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, buf)
 
-		o.putStarted([]*proto.Started{{ExecutionId: 3}})
+		o.putLater(nil, []*proto.Started{{ExecutionId: 3}})
 		o.put(nil, nil, []*proto.Result{{ExecutionId: 3}})
 		require.True(t, signalled(), "a result is urgent")
 		buf, err = o.drain(nil)
@@ -47,7 +47,7 @@ func TestStartsWaitForCompany(t *testing.T) {
 		require.Greater(t, len(buf), len(both), "and the start goes first")
 		time.Sleep(laterBy)
 		o.close()
-		o.putStarted([]*proto.Started{{ExecutionId: 4}})
+		o.putLater(nil, []*proto.Started{{ExecutionId: 4}})
 		time.Sleep(laterBy)
 		buf, err = o.drain(nil)
 		require.NoError(t, err)
