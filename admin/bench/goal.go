@@ -119,19 +119,24 @@ func (r *Report) rowsGoal(one *Result) (Goal, bool) {
 }
 
 // ChangeOf is by how many percent a result of scale is worse than that of one
-// node with nothing else in the tables: fewer fires per second, or a later
-// p99. It is negative where it is better.
+// node with nothing else in the tables, finished runs than that measured in turn
+// with them: fewer fires per second, or a later p99. It is negative where it is
+// better.
 func (r *Report) ChangeOf(one *Result) (percent float64, ok bool) {
 	if one.Scenario != "scale" {
 		return 0, false
+	}
+	empty := "admin nodes: 1"
+	if one.Rows > 0 {
+		empty = variantEmpty
 	}
 	for i := range r.Results {
 		base := &r.Results[i]
 		switch {
 		case base.Scenario != "scale" || base.Database != one.Database || base.Failed != "":
-		case one.Throughput != nil && base.Variant == "admin nodes: 1, throughput" && base.Throughput != nil:
+		case one.Throughput != nil && base.Variant == empty+", throughput" && base.Throughput != nil:
 			return 100 * (1 - one.Throughput.PerSecond/base.Throughput.PerSecond), true
-		case one.Throughput == nil && one.Lateness != nil && base.Variant == "admin nodes: 1, steady" && base.Lateness != nil:
+		case one.Throughput == nil && one.Lateness != nil && base.Variant == empty+", steady" && base.Lateness != nil:
 			return 100 * (one.Lateness.P99/base.Lateness.P99 - 1), true
 		}
 	}

@@ -25,15 +25,21 @@ func (b *bench) steady() (parts []part) {
 }
 
 // steady measures the rate on a fleet, for a window that options may change.
-func (f *fleet) steady(ctx context.Context, window time.Duration, r *Result) (err error) {
-	if r.FloorLateness, err = f.b.steadyFloor(ctx, f.db.kind); err != nil {
-		return err
-	}
+func (f *fleet) steady(ctx context.Context, window time.Duration, r *Result) error {
 	l, err := newLoad(ctx, f, handlerOnce, steadyRate)
 	if err != nil {
 		return err
 	}
 	r.Jobs += len(l.jobs)
+	return l.steady(ctx, window, r)
+}
+
+// steady may be measured several times with the same load.
+func (l *load) steady(ctx context.Context, window time.Duration, r *Result) (err error) {
+	f := l.f
+	if r.FloorLateness, err = f.b.steadyFloor(ctx, f.db.kind); err != nil {
+		return err
+	}
 	first, err := l.begin(ctx, steadyRate)
 	if err != nil {
 		return err

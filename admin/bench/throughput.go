@@ -66,6 +66,12 @@ func (f *fleet) throughput(ctx context.Context, handler string, r *Result) error
 		return err
 	}
 	r.Jobs += len(l.jobs)
+	return l.throughput(ctx, handler, floor, r)
+}
+
+// throughput may be measured several times with the same load.
+func (l *load) throughput(ctx context.Context, handler string, floor *floor, r *Result) (err error) {
+	f := l.f
 	key := floorKey{f.db.kind, handler}
 	rate := min(len(l.jobs), int(f.b.carried[key]*overload))
 	if rate == 0 {

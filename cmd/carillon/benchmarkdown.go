@@ -142,7 +142,7 @@ var tableWords = map[string]words{
 		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
 			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
 			"at most once", "至多一次", "idempotent", "幂等", " on one second", " 个任务同一秒", "fires/s", "次/秒", "enabled jobs", "个启用的任务", ", 50 of ", "，列出 50 条，共 ", " jobs", " 个任务", " runs", " 条运行记录",
-			"admin nodes:", "管理节点数", "finished runs", "条已结束的运行记录", "pending", "个等待", "wheel", "时间轮", "heap", "四叉堆", "runtime", "运行时定时器"),
+			"admin nodes:", "管理节点数", "no finished runs", "没有已结束的运行记录", "finished runs", "条已结束的运行记录", "pending", "个等待", "wheel", "时间轮", "heap", "四叉堆", "runtime", "运行时定时器"),
 	},
 }
 
