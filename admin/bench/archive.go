@@ -2,10 +2,12 @@ package bench
 
 import (
 	"context"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"golang.org/x/sync/errgroup"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 const (
