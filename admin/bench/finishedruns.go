@@ -77,7 +77,7 @@ func inTurn(ctx context.Context, empty, full *fleet, variant string, r *Result) 
 		return err
 	}
 	fast, err := takeTurns(ctx, empty, full, func(f *fleet) (func(context.Context) (Result, error), error) {
-		l, err := newLoad(ctx, f, handlerOnce, max(10_000, int(2*floor.perSecond())))
+		l, err := newLoad(ctx, f, handlerOnce, floor.possible())
 		return func(ctx context.Context) (Result, error) {
 			one := of(f, ", throughput")
 			one.Jobs += len(l.jobs)

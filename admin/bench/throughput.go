@@ -59,15 +59,18 @@ func (f *fleet) throughput(ctx context.Context, handler string, r *Result) error
 	if err != nil {
 		return err
 	}
-	// More than the floor: that may have been measured in a bad moment, and
-	// must not bound what it is compared with.
-	l, err := newLoad(ctx, f, handler, max(10_000, int(2*floor.perSecond())))
+	l, err := newLoad(ctx, f, handler, floor.possible())
 	if err != nil {
 		return err
 	}
 	r.Jobs += len(l.jobs)
 	return l.throughput(ctx, handler, floor, r)
 }
+
+// possible is how many fires in a second a load has to make possible: more than
+// the floor, which may have been measured in a bad moment, and must not bound
+// what is compared with it.
+func (f *floor) possible() int { return max(10_000, int(2*f.perSecond())) }
 
 // throughput may be measured several times with the same load.
 func (l *load) throughput(ctx context.Context, handler string, floor *floor, r *Result) (err error) {

@@ -124,9 +124,6 @@ func (n *node) takeBack(s *session) {
 	n.stir()
 }
 
-// longestRest is how long an instance that runs nothing rests at most (as in gateway).
-const longestRest = 30 * time.Second
-
 // heartbeat takes one. An instance that runs nothing may rest after every second of them.
 func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Duration)) {
 	s.heard, s.reported, s.doubt = n.w.now, used, false
@@ -134,7 +131,7 @@ func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Dur
 	n.flow(func() {
 		rest := time.Duration(0)
 		if n.w.faults.chance("rest "+n.name).IntN(2) == 0 && used == 0 && len(s.inflight) == 0 {
-			rest = longestRest
+			rest = gateway.LongestRest
 		}
 		renewal := store.InstanceRenewal{ID: s.instance, Running: used, Quiet: max(0, rest-proto.HeartbeatInterval)}
 		ok, err := plain(n, "heartbeat", func(d *database) bool {
