@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ func (m *Machine) decide(now time.Duration, lost *[]domain.PartitionTerm) []Effe
 	if want := m.want(now, members); len(want) > 0 {
 		effects = append(effects, Acquire{want})
 	}
-	if adopt := m.orphans(now, members); len(adopt.Partitions) > 0 {
+	if adopt := m.orphans(now, members); len(adopt.Partitions)+len(adopt.Offers) > 0 {
 		effects = append(effects, adopt)
 	}
 	return effects
@@ -223,7 +224,39 @@ func (m *Machine) orphans(now time.Duration, members []member) (out Adopt) {
 			t.before = domain.PartitionLease{}
 		}
 	}
+	m.bury(&out)
 	return out
+}
+
+// bury has the offers of nodes that died since the last look looked for, in
+// all that fires here. A node fires more than what it holds: what it has
+// adopted, and what it had planned before it gave it up. The offers that it
+// had just committed there would wait until they are swept.
+func (m *Machine) bury(out *Adopt) {
+	var died bool
+	for i := range m.table.Nodes {
+		n := &m.table.Nodes[i]
+		switch dead := m.silent(n.BootID) && !(n.Connected && n.RenewedAt.IsZero()); {
+		case !dead || n.BootID == m.cfg.BootID:
+			delete(m.buried, n.BootID)
+		case !m.buried[n.BootID]:
+			m.buried[n.BootID], died = true, true
+			out.addDead(n.ID)
+		}
+	}
+	maps.DeleteFunc(m.buried, func(boot string, _ bool) bool {
+		return !slices.ContainsFunc(m.table.Nodes, func(n domain.NodeStatus) bool { return n.BootID == boot })
+	})
+	if !died {
+		return
+	}
+	for p := range m.tenures {
+		t := &m.tenures[p]
+		fires := t.term != 0 || t.row.Term > 0 && t.adopted == t.row.Term
+		if fires && !slices.Contains(out.Partitions, p) {
+			out.Offers = append(out.Offers, p)
+		}
+	}
 }
 
 // silent says whether a node seems to be dead: it has no session with the

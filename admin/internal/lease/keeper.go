@@ -241,7 +241,7 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 		ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 		defer cancel()
 		found, err := k.opt.Store.ListPlanned(ctx, store.ListPlannedParams{
-			Partitions: a.Partitions, Horizon: k.opt.Horizon, Limit: adoptLimit, OfferedBy: a.Dead,
+			Partitions: a.Partitions, OffersOnly: a.Offers, Horizon: k.opt.Horizon, Limit: adoptLimit, OfferedBy: a.Dead,
 		})
 		if err == nil {
 			err = k.takeOn(ctx, found)
@@ -250,7 +250,8 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 			k.log.Warn("what another node had planned cannot be taken over, it will be swept", "err", err)
 			return
 		}
-		k.log.Info("partitions without a node are fired from here", "partitions", len(a.Partitions), "executions", len(found))
+		k.log.Info("what a dead node would have fired is fired from here",
+			"partitions", len(a.Partitions), "offers looked for in", len(a.Offers), "executions", len(found))
 	})
 }
 

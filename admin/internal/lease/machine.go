@@ -88,13 +88,15 @@ type (
 		Held    []domain.PartitionTerm
 		Leaving bool
 	}
-	// Adopt: fire what was planned in these partitions, because their holder
-	// does not, give back what the Dead have offered in them, and send their
-	// one-step offers again. Two nodes that fire the same execution do no harm:
-	// one offers it.
+	// Adopt: fire what was planned in Partitions, because their holder does
+	// not; and in these and in Offers give back what the Dead have offered, and
+	// send their one-step offers again. Offers are partitions that fire here
+	// already, and in which a node that died since may have offered: it fired
+	// them for the holder before. Two nodes that fire the same execution do no
+	// harm: one offers it.
 	Adopt struct {
-		Partitions []int
-		Dead       []domain.NodeID
+		Partitions, Offers []int
+		Dead               []domain.NodeID
 	}
 	// Changed tells people and the planner.
 	Changed struct{ Gained, Lost []domain.PartitionTerm }
@@ -140,6 +142,8 @@ type Machine struct {
 	// when without a gap.
 	shown, shownSince time.Duration
 	stopping          bool
+	// buried are the nodes whose offers were looked for since they fell silent.
+	buried map[string]bool
 }
 
 // New returns a Machine that holds nothing.
@@ -147,7 +151,7 @@ func New(cfg Config) *Machine {
 	if cfg.TTL <= 0 {
 		cfg.TTL = TTL
 	}
-	return &Machine{cfg: cfg}
+	return &Machine{cfg: cfg, buried: map[string]bool{}}
 }
 
 // Held returns what may be planned now.
@@ -352,7 +356,13 @@ func (m *Machine) acquired(ev Acquired) []Effect {
 // add names a partition and the node that last held it, if that did not leave.
 func (a *Adopt) add(partition int, last domain.PartitionLease) {
 	a.Partitions = append(a.Partitions, partition)
-	if last.BootID != "" && !slices.Contains(a.Dead, last.Node) {
-		a.Dead = append(a.Dead, last.Node)
+	if last.BootID != "" {
+		a.addDead(last.Node)
+	}
+}
+
+func (a *Adopt) addDead(n domain.NodeID) {
+	if !slices.Contains(a.Dead, n) {
+		a.Dead = append(a.Dead, n)
 	}
 }

@@ -165,6 +165,45 @@ func TestAKilledNodeIsReplacedBeforeItsPlansEnd(t *testing.T) {
 	require.Len(t, append(one.adopts, two.adopts...), len(had), "nothing is adopted twice")
 }
 
+// TestOffersOfADeadNodeAreLookedForEverywhere: also where another one has the
+// lease or had it last, since the dead node had fired what was planned there;
+// by whoever fires there now, once.
+func TestOffersOfADeadNodeAreLookedForEverywhere(t *testing.T) {
+	w := newWorld()
+	first, second, third := w.join(), w.join(), w.join()
+	w.calm(plansLast + TTL)
+	all := make([]int, domain.Partitions)
+	for p := range all {
+		all[p] = p
+	}
+	w.kill(first)
+	w.calm(2 * LookEvery)
+	require.NotEmpty(t, second.adopts, "it fires for the first one")
+	w.kill(second)
+	w.calm(2 * LookEvery)
+	require.ElementsMatch(t, all, third.offers[second.id], "its leases, and those of the first one, last")
+
+	fourth := w.join()
+	w.calm(plansLast + TTL + Grace)
+	balanced(t, w)
+	require.ElementsMatch(t, all, third.offers[second.id], "once")
+	w.kill(fourth)
+	w.calm(2 * LookEvery)
+	require.ElementsMatch(t, all, third.offers[fourth.id], "where it holds the lease itself, too")
+
+	frozen := w.join()
+	w.calm(plansLast + TTL + Grace)
+	for range 2 {
+		delete(third.offers, frozen.id)
+		frozen.frozen = true
+		w.calm(2 * TTL)
+		require.ElementsMatch(t, all, third.offers[frozen.id])
+		frozen.frozen = false
+		w.calm(plansLast + TTL + Grace)
+		balanced(t, w)
+	}
+}
+
 // TestWhatAFormerHolderPlannedIsAdopted when it dies soon after it gave a
 // partition up: nobody else would fire that.
 func TestWhatAFormerHolderPlannedIsAdopted(t *testing.T) {

@@ -38,6 +38,8 @@ type node struct {
 	done   bool
 	ticked time.Duration
 	adopts []int
+	// offers are the partitions in which it looked for the offers of each dead node.
+	offers map[domain.NodeID][]int
 }
 
 func newWorld() *world {
@@ -51,7 +53,7 @@ func newWorld() *world {
 func (w *world) db() time.Time { return w.clock.Add(w.now).Truncate(time.Millisecond) }
 
 func (w *world) join() *node {
-	n := &node{id: domain.NodeID(len(w.nodes) + 1), alive: true, linked: true, ticked: -LookEvery}
+	n := &node{id: domain.NodeID(len(w.nodes) + 1), alive: true, linked: true, ticked: -LookEvery, offers: map[domain.NodeID][]int{}}
 	n.boot = "boot-" + strconv.Itoa(len(w.nodes)+1)
 	n.machine = New(Config{Node: n.id, BootID: n.boot})
 	w.nodes = append(w.nodes, n)
@@ -155,6 +157,9 @@ func (w *world) execute(n *node) Event {
 		return Released{ended}
 	case Adopt:
 		n.adopts = append(n.adopts, c.Partitions...)
+		for _, dead := range c.Dead {
+			n.offers[dead] = append(append(n.offers[dead], c.Partitions...), c.Offers...)
+		}
 	}
 	return nil
 }

@@ -189,11 +189,12 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 		e := d.find(id)
 		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit
 		offered := e.State == domain.Offered || e.State == domain.Running && e.Idempotent && e.StartedAt.IsZero()
-		planned = planned || offered && slices.Contains(p.OfferedBy, e.Node)
+		offered = offered && slices.Contains(p.OfferedBy, e.Node)
 		if e.State == domain.Running && stopReason(d.jobs[e.JobID], e, e.Attempt-1) != "" {
 			continue // the sweep asks its instance
 		}
-		if planned && slices.Contains(p.Partitions, e.Partition) && !e.WakeAt.After(until) {
+		listed := (planned || offered) && slices.Contains(p.Partitions, e.Partition) || offered && slices.Contains(p.OffersOnly, e.Partition)
+		if listed && !e.WakeAt.After(until) {
 			out = append(out, *e)
 		}
 	}

@@ -28,8 +28,9 @@ type Partitions interface {
 	// until the database's now + Horizon, is not under way and does not wait
 	// for its turn, so that another node can fire it in time; and what nodes
 	// of OfferedBy have offered and nobody has accepted, or offered in one step
-	// and nobody has reported to have started, unless its job was stopped. With
-	// OfferedBy it leaves out what a transaction has locked.
+	// and nobody has reported to have started, unless its job was stopped; of
+	// the partitions in OffersOnly these offers alone. With OfferedBy it leaves
+	// out what a transaction has locked.
 	ListPlanned(ctx context.Context, p ListPlannedParams) ([]domain.Execution, error)
 	// ListPartitionLags says of each partition, in order, what its next work is.
 	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)
@@ -65,9 +66,9 @@ type ReleasePartitionsParams struct {
 }
 
 type ListPlannedParams struct {
-	Partitions []int
-	Horizon    time.Duration
-	Limit      int // per partition
+	Partitions, OffersOnly []int // none is in both
+	Horizon                time.Duration
+	Limit                  int // per partition
 	// OfferedBy are nodes that are taken for dead. To give their offers back is
 	// safe even if they are not: a grant needs the offer to stand. So it is to
 	// send their one-step offers again: an instance takes a fence once.

@@ -121,6 +121,8 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10, OfferedBy: []domain.NodeID{1}})
 			require.NoError(t, err)
+			_, err = s.ListPlanned(ctx, store.ListPlannedParams{OffersOnly: everyPartition(), Horizon: time.Second, Limit: 10, OfferedBy: []domain.NodeID{1}})
+			require.NoError(t, err)
 			_, err = s.FindChoice(ctx, store.FindChoiceParams{Tenant: w.tenant, Job: w.jobs[0], Executor: w.executor, Run: w.last, At: time.Now()})
 			require.NoError(t, err)
 			_, err = s.firstStarts(ctx, e, []*executionRow{{id: int64(w.last), tenantID: int64(w.tenant), fence: 2}, {id: 1, fence: 3}})

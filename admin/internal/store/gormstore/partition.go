@@ -194,16 +194,21 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 	defer cancel()
 	until := s.d.clockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
 	which := fmt.Sprintf("state IN (%d, %d) AND reason NOT IN ('%s', '%s')", domain.Due, domain.RetryWait, domain.ReasonWaitSlot, domain.ReasonWaitLimit)
+	var list []string
+	add := func(parts []int, which string) {
+		for _, part := range parts {
+			list = append(list, s.d.bounded(fmt.Sprintf(
+				"SELECT %s FROM executions%s WHERE part = %d AND wake_at <= %s AND %s ORDER BY wake_at LIMIT %d",
+				executionColumns, s.d.byIndex("ix_executions_wake"), part, until, which, p.Limit)))
+		}
+	}
 	if len(p.OfferedBy) > 0 {
-		which = fmt.Sprintf("(%s OR (state = %d OR state = %d AND idempotent = 1 AND started_at = 0) AND node_id IN (%s))",
-			which, domain.Offered, domain.Running, idList(p.OfferedBy))
+		offers := fmt.Sprintf("(state = %d OR state = %d AND idempotent = 1 AND started_at = 0) AND node_id IN (%s)",
+			domain.Offered, domain.Running, idList(p.OfferedBy))
+		add(p.OffersOnly, offers)
+		which = fmt.Sprintf("(%s OR %s)", which, offers)
 	}
-	list := make([]string, len(p.Partitions))
-	for i, part := range p.Partitions {
-		list[i] = s.d.bounded(fmt.Sprintf(
-			"SELECT %s FROM executions%s WHERE part = %d AND wake_at <= %s AND %s ORDER BY wake_at LIMIT %d",
-			executionColumns, s.d.byIndex("ix_executions_wake"), part, until, which, p.Limit))
-	}
+	add(p.Partitions, which)
 	if len(list) == 0 {
 		return nil, nil
 	}

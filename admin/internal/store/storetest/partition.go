@@ -305,6 +305,9 @@ func testListPlanned(t *testing.T, f *fixture) {
 	require.ElementsMatch(t, []domain.ExecutionID{soon.ID, back.ID}, identify(got), "it is due again")
 	got = list(store.ListPlannedParams{Partitions: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000, OfferedBy: []domain.NodeID{1, 3}})
 	require.ElementsMatch(t, []domain.ExecutionID{soon.ID, back.ID, offered.ID, oneStep.ID}, identify(got), "what has started had its offer")
+	got = list(store.ListPlannedParams{OffersOnly: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000, OfferedBy: []domain.NodeID{1, 3}})
+	require.ElementsMatch(t, []domain.ExecutionID{offered.ID, oneStep.ID}, identify(got), "what is planned is somebody else's")
+	require.Empty(t, list(store.ListPlannedParams{OffersOnly: []int{j.Partition}, Horizon: 3 * time.Second, Limit: 1000}), "nobody is dead")
 	require.Empty(t, list(store.ListPlannedParams{Partitions: []int{(j.Partition + 1) % domain.Partitions}, Horizon: time.Hour, Limit: 1000}))
 	require.Empty(t, list(store.ListPlannedParams{}))
 }
