@@ -33,6 +33,7 @@ func f01(ctx context.Context, s *stage) error {
 	j, err := s.finish(ctx)
 	if j != nil {
 		s.figure("lateness %s (goal 1 s, 5 s)", j.inside)
+		s.goals(j.inside, 1000, 5000)
 	}
 	return err
 }

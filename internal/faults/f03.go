@@ -54,6 +54,7 @@ func f03(ctx context.Context, s *stage) error {
 		s.result.Figures["othersMs"], s.result.Figures["frozenNodesOwnMs"] = others, own
 		s.figure("the other nodes' jobs %s (goal 250 ms, 3 s); the frozen node's own %s; %d times frozen with locks held; %d offers of a dead hand given back",
 			others, own, withLocks, refences(j))
+		s.goals(others, 250, 3000)
 	}
 	if err == nil && withLocks == 0 {
 		err = errors.New("no admin could be frozen while it held locks: not enough evidence")

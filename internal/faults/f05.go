@@ -273,6 +273,7 @@ func (u *upgrade) judge(j *judged, same bool, migrated int) error {
 	}
 	u.figure("%d runs by nodes of the previous version, %d by the next, 0 doubled or failed by a drain; lateness %s (goal 1 s); drained in max %.0f ms, executors back after p99 %.0f ms (%s)",
 		sum(pairs, oldVersion+"→"), sum(pairs, newVersion+"→"), j.inside, drain.Max, back.P99, source)
+	u.goal("max", j.inside.Max, 1000, "ms")
 	return wrong.err()
 }
 

@@ -124,6 +124,8 @@ func (s *stage) killedRuns(ctx context.Context, j *judged, kills []kill) error {
 	s.result.Figures["verdictWhenSilentMs"], s.result.Figures["verdictWhenBackMs"] = quiet, prompt
 	s.figure("%d lost with one alert each, %d rerun; verdict p50 %.1f s, max %.1f s (goal 18 s); back at once: p50 %.2f s, max %.2f s (goal 1 s)",
 		lost, reruns, quiet.P50/1000, quiet.Max/1000, prompt.P50/1000, prompt.Max/1000)
+	s.goal("verdict", quiet.Max/1000, 18, "s")
+	s.goal("verdict of one that is back", prompt.Max/1000, 1, "s")
 	if lost == 0 || reruns == 0 {
 		wrong.add("kinds of runs not seen", "%d lost, %d rerun: not enough evidence", lost, reruns)
 	}

@@ -90,6 +90,7 @@ func f08(ctx context.Context, s *stage) error {
 	s.result.Figures["bothLiveMs"], s.result.Figures["resumeToCancelMs"], s.result.Figures["stillLost"] = b, c, late
 	s.figure("both live max %.0f ms in %d take-overs; resume→cancel p50 %.0f ms, max %.0f ms (goal 50 ms) of %d; %d runs stayed lost",
 		b.Max, b.Count, c.P50, c.Max, c.Count, late)
+	s.goal("resume→cancel", c.Max, 50, "ms")
 	if over > 0 {
 		err = errors.Join(err, fmt.Errorf("%d handlers went on for more than 50 ms beside their successor", over))
 	}

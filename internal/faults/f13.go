@@ -109,6 +109,7 @@ func (s *stage) silent(ctx context.Context, kinds ...silence) error {
 	}
 	s.figure("noticed after max %.1f s (goal 8 s)%s; %d handlers cancelled after max %.1f s, before all of %d take-overs",
 		g.Max/1000, heard, c.Count, c.Max/1000, takeovers)
+	s.goal("noticed", g.Max/1000, 8, "s")
 	if c.Count == 0 || takeovers == 0 {
 		wrong.add("kinds of runs not seen", "%d cancelled, %d taken over: not enough evidence", c.Count, takeovers)
 	}

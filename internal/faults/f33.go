@@ -51,6 +51,7 @@ func f33(ctx context.Context, s *stage) error {
 	s.result.Figures["quietAloneMs"], s.result.Figures["quietDuringMs"], s.result.Figures["noisyMs"], s.result.Figures["ratio"] = before, after, own, ratio
 	s.result.Figures["quietAloneStagesMs"], s.result.Figures["quietDuringStagesMs"] = j.stagesOf(quiet.id, alone), j.stagesOf(quiet.id, during...)
 	s.figure("B's p99 %.1f × quiet (goal 2): alone %s, during %d times A's %d %s; A itself %s", ratio, before, len(bursts), n, after, own)
+	s.goal("ratio", ratio, 2, "×")
 	if after.Count == 0 || before.Count == 0 {
 		err = errors.Join(err, errors.New("the other tenant had no starts to compare: not enough evidence"))
 	}

@@ -66,6 +66,12 @@ func summary(ms []float64) lateness {
 	return lateness{Count: len(ms), P50: at(0.5), P99: at(0.99), Max: ms[len(ms)-1]}
 }
 
+// goals are those of a lateness, in ms.
+func (s *stage) goals(l lateness, p99, most float64) {
+	s.goal("p99", l.P99, p99, "ms")
+	s.goal("max", l.Max, most, "ms")
+}
+
 // judge hands the history to the checker.
 func (s *stage) judge(ctx context.Context, to time.Time) (*judged, error) {
 	if err := s.exportRows(ctx); err != nil {

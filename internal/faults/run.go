@@ -47,8 +47,11 @@ type result struct {
 	// Figure is the row's own figure in words, Figures the numbers behind it.
 	Figure  string         `json:"figure"`
 	Figures map[string]any `json:"figures,omitempty"`
-	Seconds float64        `json:"seconds"`
-	Dir     string         `json:"dir,omitempty"` // kept when it failed
+	// Over are the figures that are over their goal. They fail no row: how
+	// fast a machine is decides on them, too.
+	Over    []string `json:"over,omitempty"`
+	Seconds float64  `json:"seconds"`
+	Dir     string   `json:"dir,omitempty"` // kept when it failed
 }
 
 // unableError: the machine, not the product, is the reason.

@@ -236,6 +236,13 @@ func (s *stage) faults(kind, target string, from, to time.Time, n int) error {
 // figure sets the row's own figure.
 func (s *stage) figure(format string, args ...any) { s.result.Figure = fmt.Sprintf(format, args...) }
 
+// goal notes a figure that is over its goal.
+func (s *stage) goal(what string, got, goal float64, unit string) {
+	if got > goal {
+		s.result.Over = append(s.result.Over, fmt.Sprintf("%s %.4g %s, goal %.4g", what, got, unit, goal))
+	}
+}
+
 // defers runs do when the row ends, last first, after the fleet has stopped.
 func (s *stage) defers(do func() error) { s.cleanup = append(s.cleanup, do) }
 

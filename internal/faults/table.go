@@ -17,7 +17,7 @@ func printTable(w io.Writer, results []result) {
 	var sum result
 	count := map[verdict]int{}
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%.0f\t%s\n", r.ID, r.Injected, r.Targets, r.Missed, r.Double, r.Verdict, r.Seconds, r.Figure)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%.0f\t%s\n", r.ID, r.Injected, r.Targets, r.Missed, r.Double, r.judgement(), r.Seconds, r.Figure)
 		sum.Injected += r.Injected
 		sum.Targets += r.Targets
 		sum.Missed += r.Missed
@@ -29,11 +29,22 @@ func printTable(w io.Writer, results []result) {
 		sum.Injected, sum.Targets, sum.Missed, sum.Double, count[passed], count[failed], count[unable], sum.Seconds)
 	_ = t.Flush()
 	for _, r := range results {
+		if len(r.Over) > 0 {
+			fmt.Fprintf(w, "\n%s over its goal: %s\n", r.ID, strings.Join(r.Over, "; "))
+		}
 		if r.Reason != "" {
 			fmt.Fprintf(w, "\n%s %s (%s)\n  %s\n", r.ID, r.Verdict, r.Title, strings.ReplaceAll(r.Reason, "\n", "\n  "))
 		}
 	}
 	fmt.Fprintf(w, "\n%d passed, %d failed\n", count[passed], count[failed])
+}
+
+// judgement is the verdict, and whether a figure is over its goal.
+func (r *result) judgement() string {
+	if len(r.Over) > 0 {
+		return string(r.Verdict) + ", over goal"
+	}
+	return string(r.Verdict)
 }
 
 // markdown is the table of docs/reliability.md.
@@ -46,7 +57,7 @@ func markdown(results []result) string {
 			figure = r.Reason
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %s | %s |\n",
-			r.ID, r.Title, r.Injected, r.Targets, r.Missed, r.Double, r.Verdict, strings.ReplaceAll(figure, "|", "\\|"))
+			r.ID, r.Title, r.Injected, r.Targets, r.Missed, r.Double, r.judgement(), strings.ReplaceAll(figure, "|", "\\|"))
 	}
 	return b.String()
 }

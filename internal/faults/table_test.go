@@ -9,19 +9,30 @@ import (
 
 func TestTheTableSaysWhatCouldNotBeRun(t *testing.T) {
 	results := []result{
-		{ID: "F01", Title: "kill", Verdict: passed, Injected: 200, Targets: 1000, Figure: "max 1 s"},
+		{ID: "F01", Title: "kill", Verdict: passed, Injected: 200, Targets: 1000, Figure: "max 6 s", Over: []string{"max 6 s, goal 5"}},
 		{ID: "F13", Title: "blackhole", Verdict: unable, Reason: "it takes root"},
 		{ID: "F19", Title: "crash", Verdict: failed, Reason: "1 missed", Targets: 10, Missed: 1},
 	}
 	var out bytes.Buffer
 	printTable(&out, results)
 	require.Contains(t, out.String(), "1 pass, 1 fail, 1 unable")
+	require.Regexp(t, `F01 .* pass, over goal +0 +max 6 s\n`, out.String())
+	require.Contains(t, out.String(), "F01 over its goal: max 6 s, goal 5\n")
 	require.Contains(t, out.String(), "F13 unable (blackhole)\n  it takes root\n")
 	require.Regexp(t, `all +200 +1010 +1 +0 `, out.String())
 	require.Regexp(t, `\n1 passed, 1 failed\n$`, out.String(), "what CI counts")
 	require.Contains(t, markdown(results), "| F13 | blackhole | 0 | 0 | 0 | 0 | unable | it takes root |\n")
 	require.EqualError(t, conclude(&settings{dir: "x"}, false, results), "F19 failed (logs and histories in x)")
 	require.NoError(t, conclude(&settings{dir: "x"}, false, results[:2]))
+}
+
+func TestAFigureOverItsGoalIsNoted(t *testing.T) {
+	var s stage
+	s.goal("p99", 1000, 1000, "ms")
+	require.Empty(t, s.result.Over)
+	require.Equal(t, "pass", (&result{Verdict: passed}).judgement())
+	s.goal("max", 6905.2, 5000, "ms")
+	require.Equal(t, []string{"max 6905 ms, goal 5000"}, s.result.Over)
 }
 
 func TestRowsAreChosenByIdOrForCI(t *testing.T) {
