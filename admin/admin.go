@@ -207,7 +207,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
-	a.timer = scheduler.NewTimer(a.clock.Now, scheduler.Lead, func(due []domain.Execution) { a.dispatcher.Fire(due) })
+	a.timer = scheduler.NewTimer(a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: schedules.Plan,

@@ -87,11 +87,11 @@ func benchmarkOffer(b *testing.B, routing domain.Routing, instances int) {
 		s.recent = append(s.recent, domain.InstanceID(1000+i%instances))
 	}
 	d := New(Options{Store: s, Fleet: fleet, Later: func(...domain.Execution) {}, Punctual: func(...domain.Execution) {}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
-	batch := make([]domain.Execution, offerBatch)
+	batch := make([]*domain.Execution, offerBatch)
 	ctx := context.Background()
 	round := func() {
 		for i := range batch {
-			batch[i] = domain.Execution{ID: domain.ExecutionID(i + 1), JobID: domain.JobID(i + 1), TenantID: 1, Executor: 1, Cause: domain.CauseSchedule}
+			batch[i] = &domain.Execution{ID: domain.ExecutionID(i + 1), JobID: domain.JobID(i + 1), TenantID: 1, Executor: 1, Cause: domain.CauseSchedule}
 		}
 		d.offer(ctx, d.queued.enter(batch)[0])
 	}

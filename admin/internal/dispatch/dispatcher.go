@@ -98,7 +98,7 @@ type Dispatcher struct {
 	opt Options
 	log *slog.Logger
 	// due has a queue per worker.
-	due      [offerWorkers]*batch.Queue[domain.Execution]
+	due      [offerWorkers]*batch.Queue[*domain.Execution]
 	queued   queued
 	answers  *batch.Queue[Answer]
 	backs    *batch.Queue[store.GiveBack]
@@ -184,7 +184,7 @@ func (d *Dispatcher) Queues() []batch.Worker {
 	return append(workers(d.due[:]), d.answers, d.backs, d.admits, d.cancels)
 }
 
-func workers(queues []*batch.Queue[domain.Execution]) (out []batch.Worker) {
+func workers(queues []*batch.Queue[*domain.Execution]) (out []batch.Worker) {
 	for _, q := range queues {
 		out = append(out, q)
 	}
@@ -192,10 +192,26 @@ func workers(queues []*batch.Queue[domain.Execution]) (out []batch.Worker) {
 }
 
 // Fire takes executions that are due. It never blocks.
-func (d *Dispatcher) Fire(due []domain.Execution) {
-	for i, part := range d.queued.enter(due) {
-		d.due[i].Add(part...)
+func (d *Dispatcher) Fire(due []*domain.Execution) {
+	var parts [offerWorkers][]*domain.Execution
+	for few := range slices.Chunk(due, offerBatch) { // others enter and leave between them
+		for i, part := range d.queued.enter(few) {
+			parts[i] = append(parts[i], part...)
+		}
 	}
+	for i, part := range parts {
+		d.due[i].Add(part...) // all at once: the best go first
+	}
+}
+
+func (d *Dispatcher) fire(due []domain.Execution) { d.Fire(pointers(due)) }
+
+func pointers(list []domain.Execution) []*domain.Execution {
+	out := make([]*domain.Execution, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
 }
 
 // choice is one execution with the target it was given.
@@ -209,8 +225,8 @@ type choice struct {
 }
 
 // offer is the flush of the due queue.
-func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
-	defer d.queued.leave(due)()
+func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
+	defer d.queued.leave(batch)()
 	select {
 	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
 		return // other nodes take them
@@ -218,9 +234,9 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	// The best of them get what room there is.
-	slices.SortStableFunc(due, func(a, b domain.Execution) int { return domain.ComparePrecedence(&a, &b) })
+	slices.SortStableFunc(batch, domain.ComparePrecedence)
 	unused := map[domain.ExecutorID]int{} // room that somebody else may have
-	due, specs := d.specsOf(ctx, due, unused)
+	due, specs := d.specsOf(ctx, batch, unused)
 	d.recall(ctx, due, specs)
 	now := d.opt.Now()
 	chosen := make([]choice, 0, len(due))
@@ -278,10 +294,10 @@ func (d *Dispatcher) offer(ctx context.Context, due []domain.Execution) {
 
 // specsOf reads the settings of due executions, and postpones those whose
 // settings cannot be read.
-func (d *Dispatcher) specsOf(ctx context.Context, due []domain.Execution, unused map[domain.ExecutorID]int) ([]domain.Execution, []*domain.JobSpec) {
+func (d *Dispatcher) specsOf(ctx context.Context, due []*domain.Execution, unused map[domain.ExecutorID]int) ([]domain.Execution, []*domain.JobSpec) {
 	readable := true
 	specs := make([]*domain.JobSpec, 0, len(due))
-	kept := due[:0]
+	kept := make([]domain.Execution, 0, len(due))
 	for _, e := range due {
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
@@ -291,10 +307,10 @@ func (d *Dispatcher) specsOf(ctx context.Context, due []domain.Execution, unused
 				readable = false
 				d.owed.add(e.Executor, 1) // the next one would fare no better now
 			}
-			d.postpone(&d.noSpec, err, e)
+			d.postpone(&d.noSpec, err, *e)
 			continue
 		}
-		kept, specs = append(kept, e), append(specs, spec.For(e.Part))
+		kept, specs = append(kept, *e), append(specs, spec.For(e.Part))
 	}
 	if readable {
 		d.noSpec.over(d.log)

@@ -376,7 +376,7 @@ func TestStoppingOffersNothing(t *testing.T) {
 		to := r.join(1, nil)
 		run, lonely := r.Run(r.Job(nil), time.Now()), r.Run(r.Job(func(s *domain.JobSpec) { s.Handler = "other" }), time.Now())
 		to.handler = "close-day"
-		r.d.Fire([]domain.Execution{run, lonely})
+		r.d.fire([]domain.Execution{run, lonely})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r.d.Run(ctx)

@@ -43,7 +43,7 @@ func TestFewRunsAreOneBatchAtEachStep(t *testing.T) {
 				runs = append(runs, r.Run(job, time.Now()))
 			}
 		}
-		r.d.Fire(runs)
+		r.d.fire(runs)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Equal(t, []int{12, 8, 4}, batches)
@@ -59,7 +59,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 	var q queued
 	type batch struct {
 		worker int
-		runs   []domain.Execution
+		runs   []*domain.Execution
 		over   func() // nil while it waits
 	}
 	var there []batch
@@ -75,11 +75,11 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 			}
 			continue
 		}
-		due := make([]domain.Execution, 1+source.IntN(40))
+		due := make([]*domain.Execution, 1+source.IntN(40))
 		for i := range due {
 			next++
 			job := domain.JobID(1 + source.IntN(200))
-			due[i] = domain.Execution{ID: next, JobID: job, Partition: int(job) % domain.Partitions}
+			due[i] = &domain.Execution{ID: next, JobID: job, Partition: int(job) % domain.Partitions}
 		}
 		before := q.load
 		parts := q.enter(due)
@@ -120,9 +120,9 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 	}
 	require.Empty(t, q.jobs)
 	require.Equal(t, [offerWorkers]int{}, q.load)
-	many := make([]domain.Execution, offerFew+1)
+	many := make([]*domain.Execution, offerFew+1)
 	for i := range many {
-		many[i] = domain.Execution{ID: domain.ExecutionID(i + 1), JobID: domain.JobID(i + 1), Partition: i % domain.Partitions}
+		many[i] = &domain.Execution{ID: domain.ExecutionID(i + 1), JobID: domain.JobID(i + 1), Partition: i % domain.Partitions}
 	}
 	for _, part := range q.enter(many) {
 		require.NotEmpty(t, part)

@@ -389,7 +389,7 @@ func (r *rig) takeLater(executions ...domain.Execution) {
 	defer r.mu.Unlock()
 	for _, e := range executions {
 		r.later = append(r.later, e)
-		time.AfterFunc(time.Until(e.NotBefore), func() { r.d.Fire([]domain.Execution{e}) })
+		time.AfterFunc(time.Until(e.NotBefore), func() { r.d.fire([]domain.Execution{e}) })
 	}
 }
 
@@ -414,7 +414,7 @@ func (r *rig) join(slots int, change func(*instance)) *instance {
 
 // fire hands runs to the dispatcher and waits until it has nothing to do.
 func (r *rig) fire(runs ...domain.Execution) {
-	r.d.Fire(runs)
+	r.d.fire(runs)
 	synctest.Wait()
 }
 

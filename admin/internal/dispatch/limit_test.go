@@ -77,7 +77,7 @@ func TestLimitsHoldAndNobodyIsForgotten(t *testing.T) {
 				}
 			}
 			r.fleet.join(to)
-			r.d.Fire(flood(w, each, nil))
+			r.d.fire(flood(w, each, nil))
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()

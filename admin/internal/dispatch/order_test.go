@@ -96,7 +96,7 @@ func TestSerialRunsKeepTheirOrderUnderLoad(t *testing.T) {
 		for len(all) > 0 { // some of one job, some of another, as time goes by
 			at := random(len(all))
 			n := min(1+random(4), len(all[at]))
-			r.d.Fire(all[at][:n])
+			r.d.fire(all[at][:n])
 			if all[at] = all[at][n:]; len(all[at]) == 0 {
 				all = append(all[:at], all[at+1:]...)
 			}

@@ -13,8 +13,8 @@ import (
 // Tenants share every queue here in equal parts; among one tenant's due runs
 // precedence decides (docs/adr/0009).
 
-func dueInTurn(e *domain.Execution) batch.Place {
-	return batch.Place{Owner: int64(e.TenantID), Rank: e.Precedence().UnixMilli()}
+func dueInTurn(e **domain.Execution) batch.Place {
+	return batch.Place{Owner: int64((*e).TenantID), Rank: (*e).Precedence().UnixMilli()}
 }
 
 func answersInTurn(a *Answer) batch.Place       { return batch.Place{Owner: int64(a.Tenant)} }
@@ -47,7 +47,7 @@ const offerFew = offerBatch / 4
 // enter keeps those that were not there, and returns them by worker. Runs of one
 // job are offered in order, so they go to the worker that has some of it; apart
 // from that, few go together to the one that has less to do, and many to both.
-func (q *queued) enter(due []domain.Execution) (parts [offerWorkers][]domain.Execution) {
+func (q *queued) enter(due []*domain.Execution) (parts [offerWorkers][]*domain.Execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ids == nil {
@@ -76,7 +76,7 @@ func (q *queued) enter(due []domain.Execution) (parts [offerWorkers][]domain.Exe
 		at.runs++
 		q.jobs[e.JobID] = at
 		q.load[at.worker]++
-		q.ids[e.ID] = waitEnd(&e)
+		q.ids[e.ID] = waitEnd(e)
 		q.tenants[e.TenantID]++
 		parts[at.worker] = append(parts[at.worker], e)
 	}
@@ -85,7 +85,7 @@ func (q *queued) enter(due []domain.Execution) (parts [offerWorkers][]domain.Exe
 
 // leave takes out what is in a batch now; it may enter again from then on.
 // offered is to be called when the batch is over.
-func (q *queued) leave(due []domain.Execution) (offered func()) {
+func (q *queued) leave(due []*domain.Execution) (offered func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	type run struct {

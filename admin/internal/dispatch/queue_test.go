@@ -57,7 +57,7 @@ func TestAnotherTenantsBurstDelaysNobody(t *testing.T) {
 				began[e.ID] = time.Now()
 			}
 			mu.Unlock()
-			r.d.Fire(runs)
+			r.d.fire(runs)
 		}
 		for _, w := range []*storetest.World{r.World, other} {
 			to := &instance{id: w.Instance("boot", time.Hour), slots: 100_000, executor: w.Executor}
@@ -239,7 +239,7 @@ func TestRoomThatAFailedOfferGaveBackIsUsed(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		r.d.Fire([]domain.Execution{first, second}) // the second one finds a full house
+		r.d.fire([]domain.Execution{first, second}) // the second one finds a full house
 		synctest.Wait()
 		_, err := r.S.RequestCancel(t.Context(), r.Tenant, first.ID, domain.ReasonKilled, "")
 		require.NoError(t, err)

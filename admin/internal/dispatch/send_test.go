@@ -247,7 +247,7 @@ func TestAFloodIsNotReadUp(t *testing.T) {
 		r.fire(part(2)...)
 		require.Equal(t, int32(1), reads.Load())
 		r.d.uses = uses{}
-		due, specs := r.d.specsOf(t.Context(), runs, map[domain.ExecutorID]int{})
+		due, specs := r.d.specsOf(t.Context(), pointers(runs), map[domain.ExecutorID]int{})
 		r.d.recall(t.Context(), due, specs)
 		require.Equal(t, int32(1), reads.Load())
 	})

@@ -46,7 +46,7 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 		case r.Status == store.OfferGone && !r.Execution.State.Terminal() && r.Execution.NotBefore.After(d.opt.Now()):
 			d.opt.Later(r.Execution) // the database's clock was set back
 		}
-		d.Fire(r.Parts)
+		d.fire(r.Parts)
 	}
 	if len(ended) > 0 {
 		d.opt.Ended(ended)

@@ -289,7 +289,7 @@ func (d *Dispatcher) release(l line, n, let int) (slots int) {
 	}
 	free := d.room(l, head, seen.Add(savedFor), targets, let)
 	due := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets))
-	d.Fire(due)
+	d.fire(due)
 	return len(due) * weight
 }
 

@@ -199,7 +199,7 @@ func TestTheTimerStandsWithTheClock(t *testing.T) {
 	withClock(t, 0, func(r *clockRig) {
 		var mu sync.Mutex
 		var fired []time.Time
-		timer := NewTimer(r.clock.Now, 0, func([]domain.Execution) {
+		timer := NewTimer(r.clock.Now, 0, func([]*domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			fired = append(fired, time.Now())

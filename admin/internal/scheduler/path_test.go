@@ -99,7 +99,7 @@ func TestTwoNodesFireEachTimeOnceToTheMillisecond(t *testing.T) {
 		schedules, err := timing.NewCache(100)
 		require.NoError(t, err)
 		for _, mine := range stores {
-			timer := NewTimer(time.Now, 0, func(due []domain.Execution) {
+			timer := NewTimer(time.Now, 0, func(due []*domain.Execution) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, e := range due {

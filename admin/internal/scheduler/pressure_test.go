@@ -86,10 +86,12 @@ func (s *sender) waiting(timer *Timer) map[domain.TenantID]int {
 	return n
 }
 
-func (s *sender) take(due []domain.Execution) {
+func (s *sender) take(due []*domain.Execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line = append(s.line, due...)
+	for _, e := range due {
+		s.line = append(s.line, *e)
+	}
 	for i := range due {
 		if due[i].PlannedAt.After(due[i].FireAt) {
 			s.late[due[i].TenantID] = max(s.late[due[i].TenantID], due[i].PlannedAt.Sub(due[i].FireAt))

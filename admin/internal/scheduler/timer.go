@@ -11,17 +11,19 @@ import (
 )
 
 // Timer holds executions until their NotBefore, or until a little ahead of it, and
-// then hands them to fire, all that are due in one call. Create it with NewTimer,
-// run it with Run; Add and AddPunctual are safe for concurrent use.
+// then hands them to fire: all that are due in one call, or where they are many, in
+// one call for each tenant of whom there are many, and before these in one for all
+// others. Create it with NewTimer, run it with Run; Add and AddPunctual are safe
+// for concurrent use.
 type Timer struct {
 	now   func() time.Time // the database's clock
 	ahead time.Duration
-	fire  func([]domain.Execution)
+	fire  func([]*domain.Execution)
 
 	mu      sync.Mutex
-	pending *pending.Wheel[domain.Execution] // guarded by mu
-	held    map[domain.ExecutionID]entry     // guarded by mu: what is pending
-	tenants map[domain.TenantID]int          // guarded by mu: how many of whom
+	pending *pending.Wheel[*domain.Execution] // guarded by mu; they are large, and moved about
+	held    map[domain.ExecutionID]entry      // guarded by mu: what is pending
+	tenants map[domain.TenantID]int           // guarded by mu: how many of whom
 	wake    chan struct{}
 }
 
@@ -42,9 +44,9 @@ type entry struct {
 
 // NewTimer returns a Timer that fires at least so long ahead of what Add is given;
 // 0: not before its time. fire must return quickly.
-func NewTimer(now func() time.Time, ahead time.Duration, fire func([]domain.Execution)) *Timer {
+func NewTimer(now func() time.Time, ahead time.Duration, fire func([]*domain.Execution)) *Timer {
 	return &Timer{
-		now: now, ahead: ahead, fire: fire, pending: pending.NewWheel[domain.Execution](now().UnixNano()),
+		now: now, ahead: ahead, fire: fire, pending: pending.NewWheel[*domain.Execution](now().UnixNano()),
 		held: map[domain.ExecutionID]entry{}, tenants: map[domain.TenantID]int{}, wake: make(chan struct{}, 1),
 	}
 }
@@ -76,7 +78,7 @@ func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 		} else {
 			t.tenants[e.TenantID]++
 		}
-		t.held[e.ID] = entry{t.pending.Add(at.UnixNano(), e), at, e.Bound != 0}
+		t.held[e.ID] = entry{t.pending.Add(at.UnixNano(), &e), at, e.Bound != 0}
 	}
 	after, has := t.pending.Next()
 	t.mu.Unlock()
@@ -122,21 +124,24 @@ const pace = 5 * time.Millisecond
 
 // Run fires until ctx ends. What is still held then is left to other nodes.
 func (t *Timer) Run(ctx context.Context) {
-	pending.Look(ctx, t.wake, pace, func() (bool, time.Duration) {
-		due, wait := t.Due()
-		if len(due) > 0 {
-			t.fire(due)
-		}
-		return len(due) > 0, wait
-	})
+	pending.Look(ctx, t.wake, pace, t.Round)
+}
+
+// Round is one round of Run: it fires what has come due, and says how long it is
+// until the next of it.
+func (t *Timer) Round() (fired bool, wait time.Duration) {
+	due, wait := t.due()
+	for _, part := range apart(due) {
+		t.fire(part)
+	}
+	return len(due) > 0, wait
 }
 
 // maxSleep bounds the sleep, so that a database clock that was set forward is
 // followed.
 const maxSleep = time.Second
 
-// Due is one round of Run: it takes what has come due, or says how long to sleep.
-func (t *Timer) Due() (due []domain.Execution, wait time.Duration) {
+func (t *Timer) due() (due []*domain.Execution, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now().UnixNano()
@@ -152,4 +157,47 @@ func (t *Timer) Due() (due []domain.Execution, wait time.Duration) {
 		return due, maxSleep
 	}
 	return due, min(max(0, time.Duration(at-now)), maxSleep)
+}
+
+// many is from how many runs on a tenant's are handed over by themselves, after
+// those of tenants with fewer: to take ten thousand takes tens of milliseconds.
+const many = 200
+
+// apart divides what is due at once, so that one tenant's burst keeps nobody
+// else's runs waiting (docs/adr/0017).
+func apart(due []*domain.Execution) (parts [][]*domain.Execution) {
+	if len(due) == 0 {
+		return nil
+	}
+	count := map[domain.TenantID]int{}
+	if len(due) >= many {
+		for _, e := range due {
+			count[e.TenantID]++
+		}
+	}
+	if len(count) < 2 {
+		return append(parts, due)
+	}
+	var few []*domain.Execution
+	burst := map[domain.TenantID][]*domain.Execution{}
+	var order []domain.TenantID
+	for _, e := range due {
+		n := count[e.TenantID]
+		if n < many {
+			few = append(few, e)
+			continue
+		}
+		if burst[e.TenantID] == nil {
+			burst[e.TenantID] = make([]*domain.Execution, 0, n)
+			order = append(order, e.TenantID)
+		}
+		burst[e.TenantID] = append(burst[e.TenantID], e)
+	}
+	if len(few) > 0 {
+		parts = append(parts, few)
+	}
+	for _, tenant := range order {
+		parts = append(parts, burst[tenant])
+	}
+	return parts
 }

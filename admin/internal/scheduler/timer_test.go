@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,7 @@ func inTimer(t *testing.T, f func(timer *Timer, fires func() []fired)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var got []fired
-		timer := NewTimer(time.Now, 0, func(due []domain.Execution) {
+		timer := NewTimer(time.Now, 0, func(due []*domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, e := range due {
@@ -152,7 +153,7 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		got := map[domain.ExecutionID]time.Duration{}
-		timer := NewTimer(time.Now, Lead, func(due []domain.Execution) {
+		timer := NewTimer(time.Now, Lead, func(due []*domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, e := range due {
@@ -184,5 +185,48 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 		require.Zero(t, ahead(99))
 		cancel()
 		<-done
+	})
+}
+
+// TestABurstIsHandedOverLast: what others have due at the same instant does not
+// wait until thousands of one tenant's runs are taken.
+func TestABurstIsHandedOverLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls [][]domain.TenantID
+		timer := NewTimer(time.Now, 0, func(due []*domain.Execution) {
+			var of []domain.TenantID
+			for _, e := range due {
+				of = append(of, e.TenantID)
+			}
+			calls = append(calls, of)
+		})
+		at := time.Now().Add(time.Second)
+		var id domain.ExecutionID
+		add := func(at time.Time, tenants ...domain.TenantID) {
+			for _, tenant := range tenants {
+				id++
+				timer.Add(domain.Execution{ID: id, TenantID: tenant, NotBefore: at})
+			}
+		}
+		same := func(tenant domain.TenantID, n int) []domain.TenantID {
+			return slices.Repeat([]domain.TenantID{tenant}, n)
+		}
+		add(at, same(1, 2*many)...)
+		add(at, 2, 3)
+		add(at, same(4, many)...)
+		add(at, 2, 1)
+		add(at.Add(time.Second), 1, 2, 1)
+		add(at.Add(2*time.Second), same(1, 2*many)...)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { timer.Run(ctx); close(done) }()
+		time.Sleep(10 * time.Second)
+		cancel()
+		<-done
+		require.Equal(t, [][]domain.TenantID{
+			{2, 3, 2}, same(1, 2*many+1), same(4, many),
+			{1, 2, 1}, // few are taken together
+			same(1, 2*many),
+		}, calls)
 	})
 }

@@ -90,7 +90,7 @@ func (n *node) build() {
 		Gained: func() {}, ClockHeld: n.clockHeld, Logger: log, Elapsed: n.elapsed,
 		Beside: func(f func()) { n.w.after(&n.actor, 0, func() { n.flow(f) }) },
 	})
-	n.timer = scheduler.NewTimer(n.clock.Now, scheduler.Lead, func(due []domain.Execution) { n.dispatch.Fire(due) })
+	n.timer = scheduler.NewTimer(n.clock.Now, scheduler.Lead, func(due []*domain.Execution) { n.dispatch.Fire(due) })
 	n.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: n.store, Held: n.partitions, Refused: func() { n.leaseEvent(lease.Refused{}) }, Latest: n.clock.Latest,
 		NewID: n.w.newID, Plan: n.w.plans.Plan, Out: func(e []domain.Execution) { later(e...) }, Logger: log,
@@ -170,9 +170,8 @@ func (n *node) lookAtTimer(in time.Duration) {
 		if n.alarm != mine {
 			return
 		}
-		due, wait := n.timer.Due()
-		if len(due) > 0 {
-			n.dispatch.Fire(due)
+		fired, wait := n.timer.Round()
+		if fired {
 			wait = 0
 		}
 		n.lookAtTimer(max(wait, time.Microsecond))
