@@ -126,7 +126,8 @@ func (f *fair[T]) take(limit int) ([]T, func()) {
 		return nil, nil
 	}
 	items, done := f.flush(&f.floods, limit, part, flood)
-	return items, func() { done(); f.bound.leave() }
+	began := f.now()
+	return items, func() { done(); f.bound.leave(f.now().Sub(began)) }
 }
 
 // unbind ends what others have to say about this queue.

@@ -1,6 +1,9 @@
 package batch
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Floods bounds how many flushes of floods are under way at once in several
 // queues together. They share a database and its processors with everybody
@@ -8,9 +11,15 @@ import "sync"
 // little would find all of it busy. It bounds nothing while a queue has one
 // owner only.
 //
+// A place rests for as long as the flush has taken. Where processors are to
+// spare, that is little; where there are none, the flush took long because
+// everybody waited for them, and the others get through in its rest.
+//
 // A place that becomes free goes to the queue that comes last on the path of
 // the items and has a flood: what has been begun is ended first.
 type Floods struct {
+	after func(rest time.Duration, do func()) // fixed after construction
+
 	mu     sync.Mutex // taken with a queue's lock held; takes none itself
 	free   int
 	queues []*flooded // by rank, the last step first
@@ -24,7 +33,9 @@ type flooded struct {
 }
 
 // NewFloods returns a bound of n flushes.
-func NewFloods(n int) *Floods { return &Floods{free: n} }
+func NewFloods(n int) *Floods {
+	return &Floods{free: n, after: func(rest time.Duration, do func()) { time.AfterFunc(rest, do) }}
+}
 
 // join adds a queue; earlier ones come first.
 func (f *Floods) join(wake func()) *flooded {
@@ -76,17 +87,22 @@ func (q *flooded) pass() {
 	}
 }
 
-// leave gives a place back. The queue's worker is about to look for more, so
-// the queue counts as wishing until that has entered or passed.
-func (q *flooded) leave() {
+// leave gives a place back after its rest. The queue's worker is about to look
+// for more, so the queue counts as wishing until that has entered or passed.
+func (q *flooded) leave(took time.Duration) {
 	if q == nil {
 		return
 	}
-	q.floods.mu.Lock()
-	defer q.floods.mu.Unlock()
-	q.floods.free++
+	f := q.floods
+	f.mu.Lock()
 	q.wants = true
-	q.floods.wakeLocked()
+	f.mu.Unlock()
+	f.after(took, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.free++
+		f.wakeLocked()
+	})
 }
 
 func (f *Floods) wakeLocked() {

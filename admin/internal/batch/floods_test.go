@@ -11,21 +11,25 @@ import (
 )
 
 // TestFloodsOfSeveralQueuesTakeTurns: two queues with floods never flush them at
-// once, the one that comes last on the path goes first, other owners wait for
-// neither, and everything is flushed.
+// once, and rest in between for as long as that takes; the one that comes last on
+// the path goes first, other owners wait for neither, and everything is flushed.
 func TestFloodsOfSeveralQueuesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 10 * time.Millisecond
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		floods, most, count := 0, 0, map[int64]int{}
-		var ends []int // which queue's flood was flushed, in order
+		var ended time.Time // the last flush of a flood
+		var ends []int      // which queue's flood was flushed, in order
 		flush := func(queue int) func(context.Context, []item) {
 			return func(_ context.Context, items []item) {
 				mu.Lock()
 				flood := len(items) == 10 // a part; the tail of 5 is none
 				if flood {
 					floods++
+					if rest := time.Since(ended); rest < took {
+						t.Errorf("a flood was flushed %v after another", rest)
+					}
 				}
 				most = max(most, floods)
 				mu.Unlock()
@@ -34,6 +38,7 @@ func TestFloodsOfSeveralQueuesTakeTurns(t *testing.T) {
 				defer mu.Unlock()
 				if flood {
 					floods--
+					ended = time.Now()
 					ends = append(ends, queue)
 				}
 				for _, i := range items {
