@@ -63,7 +63,7 @@ func f33(ctx context.Context, s *stage) error {
 	return err
 }
 
-// steadyGoal is the goal of a steady load's p99, in ms (docs/bench.md).
+// steadyGoal is the goal of a steady load's p99, in ms (docs/acceptance.md).
 const steadyGoal = 25
 
 // burst makes n jobs of a tenant that fire together on the same seconds, and

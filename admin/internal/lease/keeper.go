@@ -251,7 +251,7 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 			return
 		}
 		k.log.Info("what a dead node would have fired is fired from here",
-			"partitions", len(a.Partitions), "offers looked for in", len(a.Offers), "executions", len(found))
+			"partitions", len(a.Partitions), "offers_in", len(a.Offers), "executions", len(found))
 	})
 }
 
