@@ -62,6 +62,7 @@ type bench struct {
 	carried map[floorKey]float64
 	// steadyFloors are those of few runs at a time, by database.
 	steadyFloors map[string]*Spread
+	stalls       *stallWatch
 }
 
 type floorKey struct {
@@ -102,7 +103,7 @@ func Scenarios() (names, says []string) {
 
 // Run measures. The report is there even when an error is: with what was
 // measured before.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	b := &bench{o: o, floors: map[floorKey]*floor{}, carried: map[floorKey]float64{}, steadyFloors: map[string]*Spread{}}
 	b.report = &Report{StartedAt: time.Now().UTC().Truncate(time.Second), Quick: o.Quick, Machine: thisMachine(o.Version)}
 	defer func() { b.report.Took = seconds(time.Since(b.report.StartedAt)) }()
@@ -110,6 +111,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return b.report, err
 	}
+	if b.stalls, err = watchStalls(ctx, o.Dir); err != nil {
+		return b.report, err
+	}
+	defer func() { err = errors.Join(err, b.stalls.close()) }()
 	if err := b.runAll(ctx, b.plan(chosen)); err != nil {
 		return b.report, err
 	}
@@ -244,6 +249,9 @@ func (r *Result) line() string {
 		if p.PerFire > 0 {
 			fmt.Fprintf(&b, " %.0f µs/fire", p.PerFire)
 		}
+	}
+	if s := r.Stalls; s != nil && max(s.Disk, s.Processor) > 0 {
+		fmt.Fprintf(&b, "; the machine stood still for up to %.0f ms (disk), %.0f ms (processors)", s.Disk, s.Processor)
 	}
 	if r.Failed != "" {
 		b.WriteString("; FAILED: " + r.Failed)

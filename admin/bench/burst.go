@@ -58,7 +58,7 @@ func (f *fleet) burst(ctx context.Context, n int, r *Result) error {
 	if err := pauseUntil(ctx, first.Add(-time.Second)); err != nil {
 		return err
 	}
-	if r.Processes, err = f.measure(ctx, to.Add(-4*time.Second), r.profileName()); err != nil {
+	if err := f.measure(ctx, to.Add(-4*time.Second), r); err != nil {
 		return err
 	}
 	if err := f.stop(ctx, jobs); err != nil {

@@ -46,6 +46,5 @@ func (f *fleet) idle(ctx context.Context, n int, r *Result) (err error) {
 	}
 	window := f.b.window(idleWindow)
 	r.Window = seconds(window)
-	r.Processes, err = f.measure(ctx, time.Now().Add(window), r.profileName())
-	return err
+	return f.measure(ctx, time.Now().Add(window), r)
 }

@@ -62,8 +62,10 @@ type Result struct {
 	// Elapsed is how long each of what the variant names took, in milliseconds.
 	Elapsed   *Spread   `json:"elapsedMs,omitempty"`
 	Processes []Process `json:"processes,omitempty"`
-	Timers    []Timer   `json:"timers,omitempty"`
-	Notes     []string  `json:"notes,omitempty"`
+	// Stalls are the machine's own while this was measured.
+	Stalls *Stalls  `json:"stalls,omitempty"`
+	Timers []Timer  `json:"timers,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 	// Failed says why there are no figures, or why they are not to be trusted.
 	Failed string `json:"failed,omitempty"`
 }

@@ -62,7 +62,7 @@ func (f *fleet) sessions(ctx context.Context, n int, r *Result) (err error) {
 	}
 	window := f.b.window(sessionsWindow)
 	r.Window = seconds(window)
-	if r.Processes, err = f.measure(ctx, time.Now().Add(window), r.profileName()); err != nil {
+	if err := f.measure(ctx, time.Now().Add(window), r); err != nil {
 		return err
 	}
 	r.Processes[0].Alone = alone

@@ -49,7 +49,7 @@ func (l *load) steady(ctx context.Context, window time.Duration, r *Result) (err
 	if err := pauseUntil(ctx, from); err != nil {
 		return err
 	}
-	if r.Processes, err = f.measure(ctx, to, r.profileName()); err != nil {
+	if err := f.measure(ctx, to, r); err != nil {
 		return err
 	}
 	if err := l.end(ctx); err != nil {

@@ -208,7 +208,7 @@ func (l *load) sustain(ctx context.Context, n int, r *Result) error {
 	if err := pauseUntil(ctx, from); err != nil {
 		return err
 	}
-	if r.Processes, err = f.measure(ctx, to, r.profileName()); err != nil {
+	if err := f.measure(ctx, to, r); err != nil {
 		return err
 	}
 	if err := l.end(ctx); err != nil {

@@ -16,13 +16,13 @@ import (
 // sampleEvery is how often memory is looked at; CPU is counted by the kernel.
 const sampleEvery = 500 * time.Millisecond
 
-// measure watches the fleet's processes from now to an instant, and takes
-// profiles of that time when they were asked for.
-func (f *fleet) measure(ctx context.Context, to time.Time, name string) ([]Process, error) {
+// measure watches the fleet's processes and the machine from now to an instant,
+// and takes profiles of that time when they were asked for.
+func (f *fleet) measure(ctx context.Context, to time.Time, r *Result) error {
 	var profiles sync.WaitGroup
 	var failed error
 	if len(f.profiles) > 0 {
-		profiles.Go(func() { failed = f.takeProfiles(ctx, time.Until(to), name) })
+		profiles.Go(func() { failed = f.takeProfiles(ctx, time.Until(to), r.profileName()) })
 	}
 	began := time.Now()
 	before := make([]lab.Usage, len(f.processes))
@@ -35,20 +35,21 @@ func (f *fleet) measure(ctx context.Context, to time.Time, name string) ([]Proce
 			peak[i] = max(peak[i], lab.UsageOf(p.pid).RSS)
 		}
 		if err := pause(ctx, min(sampleEvery, to.Sub(now))); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	out := make([]Process, len(f.processes))
+	r.Stalls = f.b.stalls.since(began)
+	r.Processes = make([]Process, len(f.processes))
 	took := time.Since(began)
 	for i, p := range f.processes {
 		cpu := lab.UsageOf(p.pid).CPU - before[i].CPU
-		out[i] = Process{Name: p.name, CPU: seconds(cpu), Core: 100 * cpu.Seconds() / took.Seconds(), RSS: peak[i]}
+		r.Processes[i] = Process{Name: p.name, CPU: seconds(cpu), Core: 100 * cpu.Seconds() / took.Seconds(), RSS: peak[i]}
 	}
 	profiles.Wait()
 	if failed != nil {
-		return nil, failed
+		return failed
 	}
-	return out, f.alive()
+	return f.alive()
 }
 
 // perFire shares the CPU out among the runs of the window.

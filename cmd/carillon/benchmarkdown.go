@@ -122,7 +122,7 @@ func replaceTable(file, text string) error {
 type words struct {
 	columns                               []string
 	quick, failed, missed, memory, timers string
-	more                                  string
+	more, stall                           string
 	variants                              *strings.Replacer
 }
 
@@ -131,6 +131,7 @@ var tableWords = map[string]words{
 		columns: []string{"scenario", "database", "measured", "floor: the same SQL alone", "of the floor", "goal", "stretch"},
 		quick:   "a quick run: short windows", failed: "failed", missed: "%d of %d missed, %d doubled", memory: "admin %.0f %% of a core, %d MiB",
 		more:     ", %.0f MB more than without them",
+		stall:    "the machine stood still for %.0f ms",
 		timers:   "insert %.0f ns, fire %.0f ns",
 		variants: strings.NewReplacer(),
 	},
@@ -138,6 +139,7 @@ var tableWords = map[string]words{
 		columns: []string{"场景", "数据库", "实测", "基线：仅执行相同 SQL", "占基线", "目标", "挑战目标"},
 		quick:   "快速运行：测量窗口较短", failed: "失败", missed: "%[2]d 次中遗漏 %[1]d、重复 %[3]d", memory: "管理节点占单核 %.0f %%、%d MiB",
 		more:   "（因此增加 %.0f MB）",
+		stall:  "机器停顿 %.0f ms",
 		timers: "插入 %.0f ns、触发 %.0f ns",
 		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
 			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
@@ -171,6 +173,10 @@ func markdownOf(r *bench.Report, w words) string {
 	return b.String()
 }
 
+// longStall is from how many ms on a table tells of a stall: a steady load's
+// goal for its p99.
+const longStall = 25
+
 func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
@@ -195,6 +201,9 @@ func rowsOf(r *bench.Report, one *bench.Result, w words) (rows [][]string) {
 	}
 	if ok && !strings.HasPrefix(one.Variant, "admin nodes: 1,") {
 		share = strings.TrimPrefix(share+"; ", "; ") + fmt.Sprintf("%+.0f %%", change)
+	}
+	if s := one.Stalls; s != nil && one.Lateness != nil && one.Throughput == nil && max(s.Disk, s.Processor) >= longStall {
+		floor = strings.TrimPrefix(floor+"; ", "; ") + fmt.Sprintf(w.stall, max(s.Disk, s.Processor))
 	}
 	goal, _ := r.GoalOf(one)
 	return [][]string{{name, databaseOf(r, one), measuredOf(one, w), floor, share, mark(goal.Figure, goal.Reached() >= 1), mark(goal.Stretch, goal.Reached() >= 2)}}

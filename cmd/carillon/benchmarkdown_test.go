@@ -70,3 +70,13 @@ func TestBothReadmesHaveATable(t *testing.T) {
 		require.Contains(t, string(raw), tableBegin)
 	}
 }
+
+func TestTheTableTellsOfALongStall(t *testing.T) {
+	for ms, want := range map[float64]string{24: "| 2.0 / 6.0 / 8.0 ms |", 543: "| 2.0 / 6.0 / 8.0 ms; the machine stood still for 543 ms |"} {
+		r := throughputReport(1)
+		r.Results[0].Throughput = nil
+		r.Results[0].Lateness, r.Results[0].FloorLateness = &bench.Spread{P50: 4, P99: 500, Max: 600}, &bench.Spread{P50: 2, P99: 6, Max: 8}
+		r.Results[0].Stalls = &bench.Stalls{Disk: ms, Processor: 3}
+		require.Contains(t, markdownOf(&r, tableWords["en"]), want)
+	}
+}

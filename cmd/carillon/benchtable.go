@@ -77,6 +77,12 @@ var benchColumns = []output.Column[bench.Result]{
 	{Title: "LATE p50/p99/max ms", Right: true, Value: func(r bench.Result) string { return spread(r.Lateness) }},
 	{Title: "TOOK p50/p99/max ms", Right: true, Value: func(r bench.Result) string { return spread(r.Elapsed) }},
 	{Title: "FLOOR ms", Right: true, Value: func(r bench.Result) string { return spread(r.FloorLateness) }},
+	{Title: "STALL disk/cpu ms", Right: true, Value: func(r bench.Result) string {
+		if r.Stalls == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.0f / %.0f", r.Stalls.Disk, r.Stalls.Processor)
+	}},
 	{Title: "CPU % OF A CORE, MiB", Value: processes},
 }
 
