@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // Options say what is measured, and with what.
@@ -62,7 +64,7 @@ type bench struct {
 	carried map[floorKey]float64
 	// steadyFloors are those of few runs at a time, by database.
 	steadyFloors map[string]*Spread
-	stalls       *stallWatch
+	stalls       *lab.StallWatch
 }
 
 type floorKey struct {
@@ -111,10 +113,10 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err != nil {
 		return b.report, err
 	}
-	if b.stalls, err = watchStalls(ctx, o.Dir); err != nil {
+	if b.stalls, err = lab.WatchStalls(ctx, o.Dir); err != nil {
 		return b.report, err
 	}
-	defer func() { err = errors.Join(err, b.stalls.close()) }()
+	defer func() { err = errors.Join(err, b.stalls.Close()) }()
 	if err := b.runAll(ctx, b.plan(chosen)); err != nil {
 		return b.report, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // Report is all that one run of the bench found out.
@@ -15,6 +17,9 @@ type Report struct {
 	Machine   Machine   `json:"machine"`
 	Results   []Result  `json:"results"`
 }
+
+// Stalls are the machine's own, as internal/lab notices them.
+type Stalls = lab.Stalls
 
 // Machine says where the figures were taken.
 type Machine struct {

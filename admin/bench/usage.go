@@ -38,7 +38,7 @@ func (f *fleet) measure(ctx context.Context, to time.Time, r *Result) error {
 			return err
 		}
 	}
-	r.Stalls = f.b.stalls.since(began)
+	r.Stalls = f.b.stalls.Since(began)
 	r.Processes = make([]Process, len(f.processes))
 	took := time.Since(began)
 	for i, p := range f.processes {

@@ -51,7 +51,9 @@ type result struct {
 	// fast a machine is decides on them, too.
 	Over    []string `json:"over,omitempty"`
 	Seconds float64  `json:"seconds"`
-	Dir     string   `json:"dir,omitempty"` // kept when it failed
+	// Stalls are the machine's own while the row ran.
+	Stalls *lab.Stalls `json:"stalls,omitempty"`
+	Dir    string      `json:"dir,omitempty"` // kept when it failed
 }
 
 // unableError: the machine, not the product, is the reason.
@@ -86,12 +88,22 @@ func runRows(ctx context.Context, args []string) error {
 	if s.binary, err = lab.Build(ctx, s.dir, "carillon"); err != nil {
 		return err
 	}
+	stalls, err := lab.WatchStalls(context.WithoutCancel(ctx), s.dir)
+	if err != nil {
+		return err
+	}
 	var results []result
 	for _, r := range rows {
 		if ctx.Err() != nil {
 			break
 		}
-		results = append(results, runRow(ctx, s, r))
+		began := time.Now()
+		one := runRow(ctx, s, r)
+		one.Stalls = stalls.Since(began)
+		results = append(results, one)
+	}
+	if err := stalls.Close(); err != nil {
+		return err
 	}
 	if err := report(s, results); err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // printTable prints one line per row, the reasons below it, and the line that
@@ -13,11 +15,12 @@ import (
 func printTable(w io.Writer, results []result) {
 	fmt.Fprintf(w, "\n%s/%s, %d cores; database, admin nodes and executors share them\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "id\tinjected\ttargets\tmissed\tdouble\tverdict\tseconds\tfigure")
+	fmt.Fprintln(t, "id\tinjected\ttargets\tmissed\tdouble\tverdict\tseconds\tstall ms\tfigure")
 	var sum result
 	count := map[verdict]int{}
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%.0f\t%s\n", r.ID, r.Injected, r.Targets, r.Missed, r.Double, r.judgement(), r.Seconds, r.Figure)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%.0f\t%s\t%s\n",
+			r.ID, r.Injected, r.Targets, r.Missed, r.Double, r.judgement(), r.Seconds, stallsOf(r.Stalls), r.Figure)
 		sum.Injected += r.Injected
 		sum.Targets += r.Targets
 		sum.Missed += r.Missed
@@ -25,7 +28,7 @@ func printTable(w io.Writer, results []result) {
 		sum.Seconds += r.Seconds
 		count[r.Verdict]++
 	}
-	fmt.Fprintf(t, "all\t%d\t%d\t%d\t%d\t%d pass, %d fail, %d unable\t%.0f\t\n",
+	fmt.Fprintf(t, "all\t%d\t%d\t%d\t%d\t%d pass, %d fail, %d unable\t%.0f\t\t\n",
 		sum.Injected, sum.Targets, sum.Missed, sum.Double, count[passed], count[failed], count[unable], sum.Seconds)
 	_ = t.Flush()
 	for _, r := range results {
@@ -37,6 +40,15 @@ func printTable(w io.Writer, results []result) {
 		}
 	}
 	fmt.Fprintf(w, "\n%d passed, %d failed\n", count[passed], count[failed])
+}
+
+// stallsOf are the longest ones of disk and processors: no part of a verdict,
+// but of what a time may mean.
+func stallsOf(s *lab.Stalls) string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f/%.0f", s.Disk, s.Processor)
 }
 
 // judgement is the verdict, and whether a figure is over its goal.

@@ -5,18 +5,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 func TestTheTableSaysWhatCouldNotBeRun(t *testing.T) {
 	results := []result{
 		{ID: "F01", Title: "kill", Verdict: passed, Injected: 200, Targets: 1000, Figure: "max 6 s", Over: []string{"max 6 s, goal 5"}},
 		{ID: "F13", Title: "blackhole", Verdict: unable, Reason: "it takes root"},
-		{ID: "F19", Title: "crash", Verdict: failed, Reason: "1 missed", Targets: 10, Missed: 1},
+		{ID: "F19", Title: "crash", Verdict: failed, Reason: "1 missed", Targets: 10, Missed: 1, Seconds: 20, Stalls: &lab.Stalls{Disk: 1266, Processor: 44}},
 	}
 	var out bytes.Buffer
 	printTable(&out, results)
 	require.Contains(t, out.String(), "1 pass, 1 fail, 1 unable")
 	require.Regexp(t, `F01 .* pass, over goal +0 +max 6 s\n`, out.String())
+	require.Regexp(t, `F19 .* FAIL +20 +1266/44 `, out.String())
 	require.Contains(t, out.String(), "F01 over its goal: max 6 s, goal 5\n")
 	require.Contains(t, out.String(), "F13 unable (blackhole)\n  it takes root\n")
 	require.Regexp(t, `all +200 +1010 +1 +0 `, out.String())

@@ -1,4 +1,4 @@
-package bench
+package lab
 
 import (
 	"context"
@@ -31,16 +31,17 @@ const (
 	noStall = 5 * time.Millisecond
 )
 
-// stallWatch notices stalls for the whole time of a run.
-type stallWatch struct {
+// StallWatch notices stalls from WatchStalls to Close. It is safe for concurrent use.
+type StallWatch struct {
 	disk, processor stallList
 	file            *os.File
 	all             sync.WaitGroup
 	stop            context.CancelFunc
 }
 
-// watchStalls begins to watch the disk of a folder.
-func watchStalls(ctx context.Context, dir string) (*stallWatch, error) {
+// WatchStalls begins to watch the disk of a folder and the processors, until
+// ctx ends or Close.
+func WatchStalls(ctx context.Context, dir string) (*StallWatch, error) {
 	file, err := os.CreateTemp(dir, "stalls-")
 	if err != nil {
 		return nil, err
@@ -57,10 +58,15 @@ func watchStalls(ctx context.Context, dir string) (*stallWatch, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w := &stallWatch{file: file, stop: stop}
+	w := &StallWatch{file: file, stop: stop}
 	block := make([]byte, 512)
 	w.all.Go(func() {
-		for pause(ctx, diskEvery) == nil {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(diskEvery):
+			}
 			w.disk.begins(time.Now())
 			if _, err := file.WriteAt(block, 0); err != nil {
 				return // whatever is measured on that disk says so, too
@@ -71,8 +77,10 @@ func watchStalls(ctx context.Context, dir string) (*stallWatch, error) {
 	w.all.Go(func() {
 		for {
 			w.processor.begins(time.Now().Add(napEvery))
-			if pause(ctx, napEvery) != nil {
+			select {
+			case <-ctx.Done():
 				return
+			case <-time.After(napEvery):
 			}
 			w.processor.ends(time.Now())
 		}
@@ -80,14 +88,15 @@ func watchStalls(ctx context.Context, dir string) (*stallWatch, error) {
 	return w, nil
 }
 
-func (w *stallWatch) close() error {
+// Close waits until a write under way has ended.
+func (w *StallWatch) Close() error {
 	w.stop()
 	w.all.Wait()
 	return w.file.Close()
 }
 
-// since tells of a window that ends now.
-func (w *stallWatch) since(from time.Time) *Stalls {
+// Since tells of a window that ends now.
+func (w *StallWatch) Since(from time.Time) *Stalls {
 	now := time.Now()
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return &Stalls{Disk: ms(w.disk.longest(from, now)), Processor: ms(w.processor.longest(from, now))}

@@ -1,4 +1,4 @@
-package bench
+package lab
 
 import (
 	"os"
@@ -32,15 +32,15 @@ func TestTheLongestStallOfAWindow(t *testing.T) {
 
 func TestStallsAreWatchedUntilTheEnd(t *testing.T) {
 	dir := t.TempDir()
-	w, err := watchStalls(t.Context(), dir)
+	w, err := WatchStalls(t.Context(), dir)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		w.disk.mu.Lock()
 		defer w.disk.mu.Unlock()
 		return !w.disk.began.IsZero() || len(w.disk.stalls) > 0
 	}, 10*time.Second, time.Millisecond, "the disk was asked")
-	require.NotNil(t, w.since(time.Now()))
-	require.NoError(t, w.close())
+	require.NotNil(t, w.Since(time.Now()))
+	require.NoError(t, w.Close())
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, entries, "nothing is left behind")
