@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"sync"
 	"syscall"
 	"testing"
@@ -264,9 +265,9 @@ func digestOf(t *testing.T, text string) string {
 func TestAgentMakesHTTPCalls(t *testing.T) {
 	s := startSite(t)
 	s.must("", "script", "policy", "--http")
-	tries := 0
+	var tries atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if tries++; tries == 1 {
+		if tries.Add(1) == 1 {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return

@@ -69,6 +69,7 @@ func WatchStalls(ctx context.Context, dir string) (*StallWatch, error) {
 			}
 			w.disk.begins(time.Now())
 			if _, err := file.WriteAt(block, 0); err != nil {
+				w.disk.begins(time.Time{})
 				return // whatever is measured on that disk says so, too
 			}
 			w.disk.ends(time.Now())

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,15 +28,24 @@ type seen struct {
 	header            http.Header
 }
 
-func newServer(t *testing.T, answer http.HandlerFunc) (*httptest.Server, *[]seen) {
-	var asked []seen
+// newServer also returns what it was asked so far. A caller that gave up may
+// still be served while the next one asks.
+func newServer(t *testing.T, answer http.HandlerFunc) (_ *httptest.Server, asked func() []seen) {
+	var mu sync.Mutex
+	var all []seen // guarded by mu
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		asked = append(asked, seen{r.Method, r.RequestURI, string(body), r.Header})
+		mu.Lock()
+		all = append(all, seen{r.Method, r.RequestURI, string(body), r.Header})
+		mu.Unlock()
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return server, &asked
+	return server, func() []seen {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
 }
 
 func newTestCaller(t *testing.T, hosts ...string) *caller {
@@ -72,7 +83,7 @@ func TestACallSaysWhatItIsTold(t *testing.T) {
 	require.Equal(t, 200, got.Status)
 	require.JSONEq(t, `{"ok":true}`, string(got.JSON))
 	require.Equal(t, "application/json", got.Headers["Content-Type"])
-	a := (*asked)[0]
+	a := asked()[0]
 	require.Equal(t, "POST", a.method)
 	require.Equal(t, "/customers/a%2Fb%3Fc/orders?since=1%262", a.uri)
 	require.JSONEq(t, `{"run":"4711","items":[1,{"x":null}],"note":"for \"them\"","shard":1}`, a.body)
@@ -101,7 +112,7 @@ func TestWhatMakesACallFail(t *testing.T) {
 		_, err := c.try(t, HTTPRequest{URL: server.URL + path})
 		require.ErrorContains(t, err, want)
 	}
-	require.Len(t, *asked, 3, "the redirect was not followed")
+	require.Len(t, asked(), 3, "the redirect was not followed")
 	for _, expect := range [][]string{{"404"}, {"2xx", "4xx"}, {"4XX"}} {
 		got, err := c.try(t, HTTPRequest{URL: server.URL + "/missing", Expect: expect})
 		require.NoError(t, err)
@@ -123,18 +134,22 @@ func TestAnAnswerIsBounded(t *testing.T) {
 }
 
 func TestACallEndsWithItsTimeAndItsRun(t *testing.T) {
-	arrived := make(chan struct{}, 2)
-	server, _ := newServer(t, func(_ http.ResponseWriter, r *http.Request) { arrived <- struct{}{}; <-r.Context().Done() })
+	arrived := make(chan struct{})
+	server, _ := newServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/until-its-run-ends" { // the other one may end before it arrives
+			close(arrived)
+		}
+		<-r.Context().Done()
+	})
 	c := newTestCaller(t, "*")
 	_, err := c.try(t, HTTPRequest{URL: server.URL, Timeout: 20 * time.Millisecond})
 	require.EqualError(t, err, "no answer within 20ms")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		<-arrived
-		<-arrived
 		cancel(http.ErrAbortHandler)
 	}()
-	_, err = c.call(ctx, HTTPRequest{URL: server.URL}, job{log: slog.New(slog.DiscardHandler)})
+	_, err = c.call(ctx, HTTPRequest{URL: server.URL + "/until-its-run-ends"}, job{log: slog.New(slog.DiscardHandler)})
 	require.ErrorIs(t, err, http.ErrAbortHandler)
 }
 
@@ -168,7 +183,7 @@ func TestWhereACallMayNotGo(t *testing.T) {
 		_, err := named.try(t, HTTPRequest{URL: address, Input: json.RawMessage(`{"host":"evil","x":"@evil","up":".."}`)})
 		require.ErrorContains(t, err, want, address)
 	}
-	require.Empty(t, *asked)
+	require.Empty(t, asked())
 	for pattern, hosts := range map[string][]string{
 		"api.example.com": {"http://API.example.com./", "https://api.example.com:99/"}, "*.example.org:8443": {"https://a.b.example.org:8443"}, "api.example.com:443": {"https://api.example.com"},
 	} {
@@ -197,7 +212,7 @@ func TestHeadersCannotBeForged(t *testing.T) {
 	}
 	_, err := c.try(t, HTTPRequest{URL: server.URL, Body: json.RawMessage(`"{{env.API_TOKEN}}"`)})
 	require.ErrorContains(t, err, "no such variable here", "the environment is for headers only")
-	require.Empty(t, *asked)
+	require.Empty(t, asked())
 }
 
 func FuzzExpand(f *testing.F) {
