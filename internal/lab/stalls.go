@@ -107,6 +107,7 @@ func (w *StallWatch) Since(from time.Time) *Stalls {
 type stallList struct {
 	mu     sync.Mutex
 	began  time.Time // guarded by mu: of the wait under way; zero: there is none
+	waits  int       // guarded by mu: how many have ended
 	stalls []stall   // guarded by mu, in order
 }
 
@@ -127,6 +128,7 @@ func (l *stallList) ends(at time.Time) {
 		l.stalls = append(l.stalls, stall{l.began, at})
 	}
 	l.began = time.Time{}
+	l.waits++
 }
 
 // longest is that of the stalls that were within or reached into a window, the
