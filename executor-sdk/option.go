@@ -32,7 +32,10 @@ func (o handlerOption) applyHandler(h *handler) { o(h) }
 
 // Idempotent says that running the handler twice for one run does no harm.
 // Runs then start in one step instead of two, and a run whose instance died
-// is given to another one instead of being reported as lost.
+// or cannot be reached is given to another one instead of being reported as
+// lost. The first three attempts that a run loses so use up none of its
+// attempts; further ones do, so that an input that ends each process which
+// takes it is not repeated for ever. A job with onLost fail is never repeated.
 func Idempotent() HandlerOption {
 	return handlerOption(func(h *handler) { h.idempotent = true })
 }

@@ -17,8 +17,8 @@ type Task struct {
 	// highest one it saw can refuse writes of an attempt that was given up.
 	Fence int64
 	// Attempt counts from 1 to MaxAttempts, which grows with each attempt that
-	// was snoozed or that the stop of its process interrupted, and that therefore
-	// does not count.
+	// was snoozed, that the stop of its process interrupted, or that was lost (the
+	// first three of a run), and that therefore does not count.
 	Attempt, MaxAttempts int
 
 	TenantID int64

@@ -34,6 +34,7 @@ func TestAHealthyWorldIsClean(t *testing.T) {
 func TestAttemptsThatDoNotCount(t *testing.T) {
 	stopped := func(r *verify.Run) { r.Stopped = true }
 	snoozed := func(r *verify.Run) { r.Snoozed, r.Cancelled = true, false }
+	lost := func(r *verify.Run) { r.End, r.Cancelled, r.Failed = 0, false, false }
 	neither := func(*verify.Run) {}
 	history := func(job string, first func(*verify.Run), attempts int) *verify.Report {
 		h := newWorld(1)
@@ -59,7 +60,9 @@ func TestAttemptsThatDoNotCount(t *testing.T) {
 	}
 	require.Empty(t, history("idempotent", stopped, 4).Examples, "3 are allowed, and one was interrupted")
 	require.Empty(t, history("failing", snoozed, 3).Examples, "2 are allowed, and one was snoozed")
+	require.Empty(t, history("idempotent", lost, 4).Examples, "3 are allowed, and one was lost")
 	for name, r := range map[string]*verify.Report{
+		"one was lost, two too many":   history("idempotent", lost, 5),
 		"none was interrupted":         history("idempotent", neither, 4),
 		"one was, and two too many":    history("idempotent", stopped, 5),
 		"this job must not repeat it":  history("failing", stopped, 3),

@@ -262,6 +262,14 @@ func (j *job) retriesLost(t Time) bool {
 	})
 }
 
+// freeLosses is how many lost attempts of a run do not count (docs/adr/0039).
+func (j *job) freeLosses(t Time) int {
+	if j.retriesLost(t) {
+		return 3
+	}
+	return 0
+}
+
 // maxAttempts is how often one run may be tried.
 func (j *job) maxAttempts(t Time) int {
 	most := 1

@@ -194,17 +194,23 @@ func (c *checker) judgeTime(j *job, t *target, r *Run) {
 func (c *checker) judgeAttempts(j *job, runs []int) {
 	last := map[string]int{}
 	free := map[string]int{} // attempts of the key that do not count
+	lost := map[string]int{} // those that may have been lost
 	for _, i := range runs {
 		r := &c.runs[i]
 		before, seen := last[r.Key]
 		last[r.Key] = i
 		if !seen {
+			lost[r.Key] = r.Attempt - 1
 			continue
 		}
 		b := &c.runs[before]
-		if b.Snoozed || b.Stopped && j.retriesLost(b.FireAt) {
+		switch {
+		case b.Snoozed || b.Stopped && j.retriesLost(b.FireAt):
 			free[r.Key]++
+		case !b.Failed:
+			lost[r.Key]++
 		}
+		lost[r.Key] += max(0, r.Attempt-b.Attempt-1) // they never started
 		switch {
 		case r.Fence == b.Fence:
 			c.find(Double, j.id, r.Key, r.Start, "fence %d started a second time, %s after the first", r.Fence, (r.Start - b.Start).Duration())
@@ -214,7 +220,7 @@ func (c *checker) judgeAttempts(j *job, runs []int) {
 		case r.Attempt <= b.Attempt:
 			c.find(Double, j.id, r.Key, r.Start, "attempt %d started a second time, under fence %d after %d", r.Attempt, r.Fence, b.Fence)
 			j.extra++
-		case r.Attempt > j.maxAttempts(r.FireAt)+free[r.Key]:
+		case r.Attempt > j.maxAttempts(r.FireAt)+free[r.Key]+min(lost[r.Key], j.freeLosses(r.FireAt)):
 			c.find(Double, j.id, r.Key, r.Start, "attempt %d of a job that allows %d", r.Attempt, j.maxAttempts(r.FireAt))
 		default:
 			c.judgeRepeat(j, b, r)

@@ -28,7 +28,7 @@ func workJobs(n int, every time.Duration, ms int64, start time.Time) []job {
 			startAt: start.Add(time.Duration(i) * every / time.Duration(n)).Truncate(time.Millisecond),
 		}
 		if i%2 == 1 {
-			jobs[i].handler, jobs[i].onLost, jobs[i].maxAttempts = handlerWorkIdem, "retry", 5
+			jobs[i].handler, jobs[i].onLost = handlerWorkIdem, "retry"
 		}
 	}
 	return jobs

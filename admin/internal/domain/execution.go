@@ -156,9 +156,12 @@ type Execution struct {
 	Fence int64
 	// Attempt is the number of the current attempt, 0 before the first grant.
 	// MaxAttempts is copied from the revision, and grows by one with each attempt
-	// that does not count: it was snoozed, or its process stopped.
+	// that does not count: it was snoozed, its process stopped, or it was among
+	// the first FreeLosses that were lost and may be repeated.
 	Attempt     int
 	MaxAttempts int
+	// LostAttempts is how many attempts were lost and followed by another one.
+	LostAttempts int
 	// NotBefore is the earliest instant of the next offer.
 	NotBefore time.Time
 	// WakeAt is when any node has to look at the execution if nothing has

@@ -65,6 +65,7 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	if r.Outcome == OutcomeUnknown {
 		return e.Lose(now, ReasonProcessDied, r.Error, p)
 	}
+	e.found()
 	e.settle(now, r)
 	if r.Outcome == OutcomeSucceeded {
 		return e.end(now, Succeeded, "", ""), nil

@@ -125,7 +125,7 @@ func TestAnInterruptionThatIsToldLate(t *testing.T) {
 	p := retryPolicy(1, true)
 	for parent, want := range map[ExecutionID]State{0: RetryWait, 7: Failed} {
 		e := newExecution(1)
-		e.Parent = parent
+		e.Parent, e.LostAttempts = parent, FreeLosses
 		run(t, e, t0, p)
 		_, err := e.Lose(t0.Add(time.Minute), ReasonLeaseExpired, "silent", p)
 		require.NoError(t, err)

@@ -272,29 +272,6 @@ func (e *Execution) Wake(now time.Time, patience time.Duration) error {
 	return nil
 }
 
-// Lose ends an attempt whose instance went silent or died (arrow 8): lost, or
-// a retry when the job allows to repeat an unknown outcome and another instance may.
-func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy) (Effects, error) {
-	if e.State == Cancelling {
-		e.FinishedAt = now
-		return e.end(now, Cancelled, ReasonCancelForced, message), nil
-	}
-	if e.State != Running {
-		return Effects{}, e.illegal("declare it lost")
-	}
-	e.FinishedAt = now
-	if p.RetryLost && e.Attempt < e.MaxAttempts {
-		fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.counted(p)), p)
-		if e.retryOnlyThere(p) {
-			over, err := e.missGone(now)
-			over.Archive, over.ReleaseSlot = fx.Archive, fx.ReleaseSlot
-			return over, err
-		}
-		return fx, nil
-	}
-	return e.end(now, Lost, reason, message), nil
-}
-
 // ExpireDeadline ends a running attempt whose executor did not enforce the
 // timeout in time. It is never repeated, and lingers: the handler may still be
 // running.

@@ -285,7 +285,7 @@ func TestLostAttemptIsRepeatedOnlyWhereAllowed(t *testing.T) {
 	}{
 		{"forbidden, attempts left", 3, false, Lost, AlertRunLost},
 		{"allowed, attempts left", 3, true, RetryWait, ""},
-		{"allowed, last attempt", 1, true, Lost, AlertRunLost},
+		{"allowed, last attempt", 1, true, RetryWait, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := retryPolicy(row.attempts, row.lost)

@@ -150,7 +150,7 @@ func (w *world) checkMove(before, after *domain.Execution) {
 }
 
 // checkInterrupted: that its executor stops costs a run that may be repeated no
-// attempt, and gives one to no other.
+// attempt, nor do its first losses; and both give one to no other.
 func (w *world) checkInterrupted(j *jobRow, before, after *domain.Execution) {
 	if before == nil || after.OnlyPartsMove() {
 		return
@@ -158,7 +158,16 @@ func (w *world) checkInterrupted(j *jobRow, before, after *domain.Execution) {
 	free := domain.PolicyOf(j.of(before), before.Idempotent).RetryLost
 	grew := after.MaxAttempts - before.MaxAttempts
 	stopped := after.Reason == domain.ReasonStopped && before.State == domain.Running && !after.Lingers
+	lost := after.LostAttempts - before.LostAttempts
+	late := before.State == domain.RetryWait && before.LogLines < 0 // the result of a lost attempt may still come
 	switch {
+	case after.LostAttempts > domain.FreeLosses+max(1, after.MaxAttempts):
+		w.fail("P3: execution %d has lost %d attempts of %d", after.ID, after.LostAttempts, after.MaxAttempts)
+	case lost == 1 && grew == 1 && free && after.State == domain.RetryWait && after.LostAttempts <= domain.FreeLosses:
+	case lost == -1 && grew == -1 && late && after.LogLines >= 0 && before.LostAttempts <= domain.FreeLosses:
+	case lost == -1 && grew == 0 && late && after.Reason == domain.ReasonStopped: // once instead of once
+	case after.State == domain.Lost && before.State == domain.Running && free && after.LostAttempts < domain.FreeLosses && after.Bound == 0:
+		w.fail("P3: execution %d may be repeated, and is lost after %d losses", after.ID, after.LostAttempts)
 	case grew != 0 && (grew != 1 || !free || after.Reason != domain.ReasonStopped || after.State != domain.RetryWait):
 		w.fail("P3: execution %d may make %d attempts instead of %d, and is %s (%s)", after.ID, after.MaxAttempts, before.MaxAttempts, after.State, after.Reason)
 	case stopped && free && grew != 1:

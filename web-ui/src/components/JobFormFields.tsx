@@ -306,7 +306,7 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
             <Input className="mono" />
           </Form.Item>
           <SendFields />
-          <Form.Item name="onLost" label={t('jobs.form.onLost')}>
+          <Form.Item name="onLost" label={t('jobs.form.onLost')} extra={t('jobs.form.onLostHelp')}>
             <Select options={(['auto', 'fail', 'retry'] as const).map((value) => ({ value, label: t(`jobs.form.onLost_${value}`) }))} />
           </Form.Item>
           <Form.Item name="priority" label={t('jobs.form.priority')} rules={[rules.needed]}>

@@ -155,16 +155,25 @@ func testSweepLost(t *testing.T, f *fixture) {
 	require.Equal(t, []domain.AlertKind{domain.AlertRunLost}, f.alertKinds(first))
 	f.start(second)
 
-	// The same for a job that may be repeated.
-	j = f.job(func(s *domain.JobSpec) {
-		s.OnLost, s.Retry = domain.OnLostRetry, domain.Retry{MaxAttempts: 2}
-	})
-	e := f.grant(f.offerTo(dead.ID, f.run(j))[0].Execution)
-	f.age(e, time.Minute)
-	got = f.sweep()
-	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Ended))
-	require.Equal(t, domain.RetryWait, f.find(e).State)
-	require.Equal(t, 2, f.start(e).Attempt)
+	// The same for a job that may be repeated: the first losses cost nothing.
+	j = f.job(func(s *domain.JobSpec) { s.OnLost, s.Retry = domain.OnLostRetry, domain.Retry{MaxAttempts: 1} })
+	e := f.run(j)
+	for n := range domain.FreeLosses + 1 {
+		e = f.grant(f.offerTo(dead.ID, e)[0].Execution)
+		require.Equal(t, n, e.LostAttempts)
+		f.age(e, time.Minute)
+		got = f.sweep()
+		require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Ended))
+		e = f.find(e)
+		if n < domain.FreeLosses {
+			require.Equal(t, domain.RetryWait, e.State)
+			require.Empty(t, f.alertKinds(e))
+		}
+		f.age(e, 3*time.Second)
+	}
+	require.Equal(t, domain.Lost, e.State)
+	require.Equal(t, domain.FreeLosses+1, e.Attempt)
+	require.Equal(t, []domain.AlertKind{domain.AlertRunLost}, f.alertKinds(e))
 }
 
 func testSweepRetry(t *testing.T, f *fixture) {

@@ -1,0 +1,65 @@
+package domain
+
+import (
+	"fmt"
+	"time"
+)
+
+// FreeLosses is how many lost attempts of one run cost it none of its attempts,
+// where a lost attempt may be repeated (docs/adr/0039). It is bounded because an
+// input that kills its process loses each attempt: from the next one on, losses
+// count like failures.
+const FreeLosses = 3
+
+// Lose ends an attempt whose instance went silent or died (arrow 8): lost, or
+// a retry when the job allows to repeat an unknown outcome and another instance
+// may. The first FreeLosses retries use up no attempt.
+func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy) (Effects, error) {
+	if e.State == Cancelling {
+		e.FinishedAt = now
+		return e.end(now, Cancelled, ReasonCancelForced, message), nil
+	}
+	if e.State != Running {
+		return Effects{}, e.illegal("declare it lost")
+	}
+	e.FinishedAt = now
+	switch {
+	case p.RetryLost && e.LostAttempts < FreeLosses && !e.retryOnlyThere(p):
+		return e.loseFree(now, reason, message, p), nil
+	case !p.RetryLost || e.Attempt >= e.MaxAttempts:
+		if e.LostAttempts > 0 {
+			message += fmt.Sprintf("; %d attempts before were lost too", e.LostAttempts)
+		}
+		return e.end(now, Lost, reason, message), nil
+	}
+	e.LostAttempts++
+	fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.counted(p)), p)
+	if e.retryOnlyThere(p) {
+		over, err := e.missGone(now)
+		over.Archive, over.ReleaseSlot = fx.Archive, fx.ReleaseSlot
+		return over, err
+	}
+	return fx, nil
+}
+
+// loseFree lets the run go on elsewhere after an attempt that was lost: the
+// attempt keeps its number and does not count, as one that was interrupted. The
+// first time it goes on at once; then an attempt that was lost early waits.
+func (e *Execution) loseFree(now time.Time, reason Reason, message string, p Policy) Effects {
+	pause := time.Duration(e.LostAttempts)*minSnooze - now.Sub(e.GrantedAt)
+	e.LostAttempts++
+	e.MaxAttempts++
+	return e.retry(now, Lost, reason, message, max(pause, 0), p)
+}
+
+// found takes back that the current attempt was lost: its result has come
+// before the next attempt was offered.
+func (e *Execution) found() {
+	if e.State != RetryWait || e.reported() || e.LostAttempts == 0 {
+		return
+	}
+	if e.LostAttempts <= FreeLosses {
+		e.MaxAttempts--
+	}
+	e.LostAttempts--
+}

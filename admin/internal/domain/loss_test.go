@@ -1,0 +1,116 @@
+package domain
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A run that may be repeated outlives the death of its instance with default
+// settings (one attempt), and an input that kills each process that takes it
+// ends after so many of them.
+func TestTheFirstLossesCostNoAttempt(t *testing.T) {
+	p := retryPolicy(1, true)
+	p.Retry.Delay = time.Hour
+	e, now := newExecution(1), t0
+	for n := range FreeLosses {
+		run(t, e, now, p)
+		e.HoldsSlot = true
+		now = now.Add(20 * time.Second)
+		fx, err := e.Lose(now, ReasonLeaseExpired, "silent", p)
+		require.NoError(t, err)
+		require.Equal(t, RetryWait, e.State)
+		require.Equal(t, now, e.NotBefore, "at once, whatever the job's delay is")
+		require.Equal(t, n+1, e.LostAttempts)
+		require.Equal(t, 1, e.MaxAttempts-e.Attempt, "one is left as before")
+		require.True(t, fx.ReleaseSlot)
+		require.Empty(t, fx.Alert)
+		require.Equal(t, Lost, fx.Archive.State)
+		require.Equal(t, n+1, fx.Archive.Number)
+	}
+	run(t, e, now, p)
+	fx, err := e.Lose(now.Add(20*time.Second), ReasonProcessDied, "died", p)
+	require.NoError(t, err)
+	require.Equal(t, Lost, e.State)
+	require.Equal(t, AlertRunLost, fx.Alert)
+	require.Equal(t, "died; 3 attempts before were lost too", e.Message)
+}
+
+// Behind the bound losses count like failures, with the job's delay.
+func TestFurtherLossesCountLikeFailures(t *testing.T) {
+	p := retryPolicy(2, true)
+	e, now := newExecution(2), t0
+	for range FreeLosses + 1 {
+		run(t, e, now, p)
+		now = now.Add(20 * time.Second)
+		_, err := e.Lose(now, ReasonProcessDied, "died", p)
+		require.NoError(t, err)
+		require.Equal(t, RetryWait, e.State)
+		now = e.NotBefore
+	}
+	require.Equal(t, e.FinishedAt.Add(p.Retry.DelayAfter(1)), e.NotBefore)
+	run(t, e, now, p)
+	_, err := e.Lose(now.Add(20*time.Second), ReasonProcessDied, "died", p)
+	require.NoError(t, err)
+	require.Equal(t, Lost, e.State)
+	require.Equal(t, FreeLosses+2, e.Attempt)
+}
+
+// A run that takes its process along goes on later each time.
+func TestLossesDoNotRunInCircles(t *testing.T) {
+	p := retryPolicy(1, true)
+	e := newExecution(1)
+	for _, want := range []time.Duration{0, 700 * time.Millisecond, 1700 * time.Millisecond} {
+		run(t, e, e.NotBefore, p)
+		now := e.GrantedAt.Add(300 * time.Millisecond)
+		_, err := e.Lose(now, ReasonProcessDied, "died", p)
+		require.NoError(t, err)
+		require.Equal(t, now.Add(want), e.NotBefore)
+	}
+}
+
+// The result of an attempt that was given up says what it was after all: it
+// counts, and was not lost.
+func TestALostAttemptWhoseResultComesCounts(t *testing.T) {
+	for losses, attempts := range map[int]int{1: 1, FreeLosses: 1, FreeLosses + 1: 2} {
+		p := retryPolicy(attempts, true)
+		e, now := newExecution(attempts), t0
+		for range losses {
+			run(t, e, now, p)
+			now = now.Add(20 * time.Second)
+			_, err := e.Lose(now, ReasonLeaseExpired, "silent", p)
+			require.NoError(t, err)
+			now = e.NotBefore
+		}
+		_, err := e.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeFailed, ErrorKind: "retryable", Error: "no route"}, p)
+		require.NoError(t, err)
+		require.Equal(t, losses-1, e.LostAttempts)
+		require.Equal(t, attempts+min(losses-1, FreeLosses), e.MaxAttempts)
+		if attempts == 1 {
+			require.Equal(t, Failed, e.State)
+			require.Equal(t, "no route", e.Message)
+		}
+	}
+	p := retryPolicy(1, true)
+	e := newExecution(1)
+	run(t, e, t0, p)
+	_, err := e.Lose(t0.Add(time.Minute), ReasonLeaseExpired, "silent", p)
+	require.NoError(t, err)
+	_, err = e.Finish(t0.Add(time.Minute), stopping(e), p)
+	require.NoError(t, err)
+	require.Equal(t, RetryWait, e.State)
+	require.Equal(t, 2, e.MaxAttempts, "it was interrupted, once")
+	require.Zero(t, e.LostAttempts)
+}
+
+// What must not be repeated unasked is not, however it is lost.
+func TestALossEndsARunThatMustNotBeRepeated(t *testing.T) {
+	p := retryPolicy(3, false)
+	e := newExecution(3)
+	run(t, e, t0, p)
+	_, err := e.Lose(t0.Add(time.Minute), ReasonLeaseExpired, "silent", p)
+	require.NoError(t, err)
+	require.Equal(t, Lost, e.State)
+	require.Zero(t, e.LostAttempts)
+}
