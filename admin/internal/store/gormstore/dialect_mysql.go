@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -25,7 +27,9 @@ import (
 )
 
 // mysqlDialect speaks to MySQL 8 and MariaDB 10.6 or newer.
-type mysqlDialect struct{}
+type mysqlDialect struct {
+	sessions *sessionNames
+}
 
 func (mysqlDialect) name() string { return "mysql" }
 
@@ -55,15 +59,41 @@ func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
 // connection ends, in whatever way. The name may have 64 characters.
 func (d mysqlDialect) connect(t *txn, bootID string) error {
 	var got sql.NullInt64
-	name := sessionLock("?")
+	name := d.sessions.lock("?")
 	return t.raw.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
 }
 
-func (mysqlDialect) connected(bootID string) string {
-	return "IS_USED_LOCK(" + sessionLock(bootID) + ") IS NOT NULL"
+func (d mysqlDialect) connected(bootID string) string {
+	return "IS_USED_LOCK(" + d.sessions.lock(bootID) + ") IS NOT NULL"
 }
 
-func sessionLock(bootID string) string { return "CONCAT('carillon_node:', MD5(" + bootID + "))" }
+// sessionNames says how the server hashes a boot id into the name of its lock.
+// MD5 is what previous versions use, whose nodes share the database during an
+// upgrade; where MySQL has it no more (9.6), none of them could start.
+type sessionNames struct{ withoutMD5 atomic.Bool }
+
+// learn asks the server of a new lease connection, the only one with such locks.
+func (n *sessionNames) learn(ctx context.Context, conn driver.ExecerContext) error {
+	_, err := conn.ExecContext(ctx, "DO MD5('')", nil)
+	var my *mysql.MySQLError
+	if errors.As(err, &my) && (my.Number == myNoSuchFunction || my.Number == myNoSuchRoutine) {
+		n.withoutMD5.Store(true)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask for MD5: %w", err)
+	}
+	n.withoutMD5.Store(false)
+	return nil
+}
+
+// lock is an SQL expression for the name.
+func (n *sessionNames) lock(bootID string) string {
+	if n.withoutMD5.Load() {
+		return "CONCAT('carillon_node:', LEFT(SHA2(" + bootID + ", 256), 32))"
+	}
+	return "CONCAT('carillon_node:', MD5(" + bootID + "))"
+}
 
 func (mysqlDialect) insertBatch() int { return 500 }
 func (mysqlDialect) claimAtOnce() int { return math.MaxInt }
@@ -248,7 +278,20 @@ func writeJSONString(b *bytes.Buffer, s string) {
 type mysqlConnector struct {
 	driver.Connector
 	past *past
+	pool mysqlPool
+	// shortLived is called when connections of this pool may not rest for long.
+	shortLived func()
+	sessions   *sessionNames
 }
+
+// mysqlPool is what connections are for.
+type mysqlPool uint8
+
+const (
+	mainPool mysqlPool = iota
+	transactionPool
+	leasePool
+)
 
 // Connect adds what a DSN cannot say for both MySQL 8 and MariaDB 10.11, whose
 // variables for the isolation level have different names.
@@ -257,40 +300,39 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	execer, ok := conn.(driver.ExecerContext)
+	my, ok := conn.(mysqlConn)
 	if !ok {
 		conn.Close()
-		return nil, fmt.Errorf("the MySQL driver cannot execute statements directly")
+		return nil, fmt.Errorf("the MySQL driver's connections (%T) lack what the store needs", conn)
 	}
-	if _, err := execer.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("set isolation level: %w", err)
-	}
-	if err := limitIdle(ctx, execer); err != nil {
+	ready, err := c.setUp(ctx, my)
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	if err := c.past.meet(ctx, conn); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
+	return ready, nil
 }
 
-// limitIdle makes the server end a connection whose process is frozen inside a
-// transaction, so that its row locks are free again (RELIABILITY 2.5). MySQL
-// has no timeout for transactions alone: there every connection that is silent
-// for so long ends, and the pool makes a new one when it is needed.
-func limitIdle(ctx context.Context, conn driver.ExecerContext) error {
-	_, err := conn.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 3", nil)
-	var my *mysql.MySQLError
-	if errors.As(err, &my) && my.Number == myUnknownVariable {
-		_, err = conn.ExecContext(ctx, "SET SESSION wait_timeout = 5", nil)
+func (c mysqlConnector) setUp(ctx context.Context, conn mysqlConn) (driver.Conn, error) {
+	if _, err := conn.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+		return nil, fmt.Errorf("set isolation level: %w", err)
 	}
+	bounded, err := limitIdle(ctx, conn, c.pool)
 	if err != nil {
-		return fmt.Errorf("limit idle transactions: %w", err)
+		return nil, err
 	}
-	return nil
+	if c.pool == leasePool {
+		if err := c.sessions.learn(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.past.meet(ctx, conn); err != nil {
+		return nil, err
+	}
+	if _, rests := bounded.(*restingConn); rests {
+		c.shortLived()
+	}
+	return bounded, nil
 }
 
 // mysqlConfig reads a DSN and hardens it: these settings are part of the
@@ -338,10 +380,16 @@ type mysqlPools struct {
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
-func openMySQL(o Options, past *past) (p mysqlPools, err error) {
+func openMySQL(o Options, past *past, sessions *sessionNames) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return p, err
+	}
+	if o.migrating {
+		// A statement that rebuilds a large table takes its time, and the
+		// connection that holds the lock is silent meanwhile.
+		cfg.ReadTimeout = max(cfg.ReadTimeout, migrateWait)
+		cfg.Params["wait_timeout"] = strconv.Itoa(int(2 * migrateWait / time.Second))
 	}
 	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
 		return p, fmt.Errorf("choose character set: %w", err)
@@ -351,15 +399,18 @@ func openMySQL(o Options, past *past) (p mysqlPools, err error) {
 	if err != nil {
 		return p, fmt.Errorf("prepare MySQL connections: %w", err)
 	}
-	connector := mysqlConnector{driver, past}
+	connector := mysqlConnector{Connector: driver, past: past}
+	transactions, leases := connector, connector
+	transactions.pool, transactions.shortLived = transactionPool, sync.OnceFunc(func() { p.txs.SetConnMaxIdleTime(restLimit) })
+	leases.pool, leases.sessions = leasePool, sessions
 	p.main = sql.OpenDB(o.connector(connector))
-	p.txs = sql.OpenDB(o.connector(implicitConnector{connector}))
+	p.txs = sql.OpenDB(o.connector(implicitConnector{transactions}))
 	for _, db := range []*sql.DB{p.main, p.txs} {
 		db.SetMaxOpenConns(o.MaxOpenConns)
 		db.SetMaxIdleConns(o.MaxOpenConns)
 		db.SetConnMaxLifetime(3 * time.Minute) // follow a primary that moved, below any proxy's limit
 	}
-	p.leases = sql.OpenDB(connector)
+	p.leases = sql.OpenDB(leases)
 	p.leases.SetMaxOpenConns(1)
 	return p, nil
 }

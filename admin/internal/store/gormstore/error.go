@@ -34,6 +34,9 @@ const (
 	myTooManyConns      = 1040
 	myConnectionKilled  = 1927 // MariaDB
 	myStatementTimedOut = 1969 // MariaDB
+	myNoSuchRoutine     = 1305
+	myNoSuchFunction    = 1630
+	mySilentTooLong     = 4031 // MySQL: wait_timeout has ended the connection
 )
 
 // translate turns what a database says into an error with a domain code, once,
@@ -97,7 +100,7 @@ func isTransient(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {
 		switch my.Number {
-		case myDeadlock, myLockWaitTimeout, myUnknownCommand, myServerShutdown, myConnectionKilled,
+		case myDeadlock, myLockWaitTimeout, myUnknownCommand, myServerShutdown, myConnectionKilled, mySilentTooLong,
 			myReadOnlyOption, myReadOnlyTx, myReadOnlyMode:
 			return true
 		}

@@ -3,7 +3,9 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,8 @@ type explainer struct {
 	seen int
 	// tables are those that may not be scanned, by the names that a statement gives them; nil: bigTables
 	tables map[string]bool
+	// few is how many rows of an index may be read in its order: a LIMIT ends it.
+	few int64
 }
 
 func (e *explainer) guarded(table string) bool {
@@ -76,13 +80,21 @@ func (e *explainer) explain(ctx context.Context, statement string, args ...any) 
 			return nil
 		}
 		kind, extra := row["type"].String, row["Extra"].String
-		if kind == "ALL" || kind == "index" || strings.Contains(extra, "filesort") {
+		read, err := strconv.ParseInt(row["rows"].String, 10, 64)
+		if err != nil {
+			return err
+		}
+		if kind == "ALL" || kind == "index" && read > e.few || strings.Contains(extra, "filesort") {
 			e.t.Errorf("%s by %s (%s):\n%s", kind, row["key"].String, extra, statement)
 		}
 		return nil
-	}, "EXPLAIN "+statement, args...)
+	}, explainTable+statement, args...)
 	require.NoError(e.t, err)
 }
+
+// explainTable asks for the plan as a table, which is all that MariaDB knows; it
+// does not read this comment.
+const explainTable = "EXPLAIN /*!80000 FORMAT=TRADITIONAL */ "
 
 // No read scans or sorts a big table, however it is filtered.
 func TestReadsUseTheirIndexes(t *testing.T) {
@@ -171,8 +183,24 @@ func TestRetentionUsesIndexes(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
-			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true}}
-			e.explain(t.Context(), oldBoots(s.d), 99999999999999, 10)
+			// Of an empty table MySQL says that any way is as good.
+			require.NoError(t, s.run(t.Context(), "fill", func(x *txn) error {
+				for i := range 500 {
+					_, boot := x.exec(x.ctx, "INSERT INTO join_token_boots (token_id, boot_id, tenant_id, used_at) VALUES (?, 'b', 1, ?)", i, i+1)
+					_, refusal := x.exec(x.ctx, "INSERT INTO refusals (subject, code, message, remote, executor, instance, node, first_at, last_at)"+
+						" VALUES (?, '', '', '', '', '', '', 1, ?)", fmt.Appendf(nil, "%016d", i), i+1)
+					if err := errors.Join(boot, refusal); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			if name == "mysql" {
+				_, err := s.write.ExecContext(t.Context(), "ANALYZE TABLE join_token_boots, refusals")
+				require.NoError(t, err)
+			}
+			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true}, few: 10}
+			e.explain(t.Context(), oldBoots(s.d), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refusals WHERE last_at < ? LIMIT 10", 1)
 			e.explain(t.Context(), "SELECT subject FROM refusals WHERE last_at > 0 ORDER BY last_at LIMIT 10")
 		})

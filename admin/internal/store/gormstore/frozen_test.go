@@ -4,12 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -72,37 +76,180 @@ func TestAFrozenClaimIsFreedAndFenced(t *testing.T) {
 	require.Len(t, runs, 1)
 }
 
-// settings is a connection that knows some variables.
-type settings struct {
-	unknown string
-	sent    []string
+// onMariaDB says which of the two the tests run on.
+func onMariaDB(t *testing.T, s *Store) bool {
+	t.Helper()
+	var version string
+	require.NoError(t, s.write.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version))
+	return strings.Contains(version, "MariaDB")
 }
 
-func (s *settings) ExecContext(_ context.Context, statement string, _ []driver.NamedValue) (driver.Result, error) {
-	s.sent = append(s.sent, statement)
-	if statement == s.unknown {
-		return nil, &mysql.MySQLError{Number: myUnknownVariable}
-	}
-	return driver.ResultNoRows, nil
-}
-
-func TestEachDatabaseLimitsIdleTransactionsItsWay(t *testing.T) {
-	maria := &settings{}
-	require.NoError(t, limitIdle(t.Context(), maria))
-	require.Equal(t, []string{"SET SESSION idle_transaction_timeout = 3"}, maria.sent)
-	mysql8 := &settings{unknown: "SET SESSION idle_transaction_timeout = 3"}
-	require.NoError(t, limitIdle(t.Context(), mysql8))
-	require.Equal(t, "SET SESSION wait_timeout = 5", mysql8.sent[1])
-
+// TestTheServerEndsOnlyTransactionsThatAreSilent: on MariaDB by its timeout for
+// transactions, on MySQL by the one for connections, which is short only where
+// a transaction may be.
+func TestTheServerEndsOnlyTransactionsThatAreSilent(t *testing.T) {
 	s := openStore(t, mysqlOptions(t))
-	for name, pool := range map[string]interface {
-		Conn(context.Context) (*sql.Conn, error)
-	}{"write": s.write, "leases": s.leases} {
-		conn, err := pool.Conn(t.Context())
-		require.NoError(t, err)
-		var seconds int
-		require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT @@SESSION.idle_transaction_timeout").Scan(&seconds))
-		require.Equal(t, 3, seconds, name)
-		require.NoError(t, conn.Close())
+	ctx := t.Context()
+	limits := func(q querier) string {
+		t.Helper()
+		var set []string
+		require.NoError(t, query(ctx, q, func(rows *sql.Rows) error {
+			var name, value string
+			err := rows.Scan(&name, &value)
+			set = append(set, name+"="+value)
+			return err
+		}, "SHOW SESSION VARIABLES WHERE Variable_name IN ('idle_transaction_timeout', 'wait_timeout')"))
+		return strings.Join(set, " ")
 	}
+	var server string
+	require.NoError(t, s.write.QueryRowContext(ctx, "SELECT @@GLOBAL.wait_timeout").Scan(&server))
+	usual, bounded := "wait_timeout="+server, "wait_timeout=5"
+	if onMariaDB(t, s) {
+		usual = "idle_transaction_timeout=3 " + usual
+		bounded = usual
+	}
+	s.write.SetMaxOpenConns(1)
+	require.Equal(t, usual, limits(s.write))
+	require.NoError(t, s.snapshot(ctx, func(q querier) error {
+		require.Equal(t, bounded, limits(q))
+		return nil
+	}))
+	require.Equal(t, usual, limits(s.write), "after a transaction for reading")
+	require.Equal(t, 1, s.write.Stats().OpenConnections)
+	require.NoError(t, s.leaseTx(ctx, "test", func(x *txn) error { require.Equal(t, bounded, limits(x.q)); return nil }))
+	require.NoError(t, s.run(ctx, "test", func(x *txn) error { require.Equal(t, bounded, limits(x.q)); return nil }))
+}
+
+// TestNothingOfAnIdleNodeEnds: no pool hears of the server's timeouts, however
+// long it has not been used, nor does whoever has taken a connection from it.
+func TestNothingOfAnIdleNodeEnds(t *testing.T) {
+	t.Parallel()
+	o := mysqlOptions(t)
+	var repeats atomic.Int64
+	o.Observe = func(x Transaction) { repeats.Add(int64(x.Repeats)) }
+	s := openStore(t, o)
+	ctx := t.Context()
+	taken, err := s.write.Conn(ctx)
+	require.NoError(t, err)
+	defer taken.Close()
+	use := func() {
+		t.Helper()
+		together := make(chan struct{}) // as many connections as transactions
+		var errs errgroup.Group
+		var began sync.WaitGroup
+		began.Add(3)
+		for range 3 {
+			errs.Go(func() error {
+				var once sync.Once
+				return s.run(ctx, "test", func(x *txn) error {
+					once.Do(began.Done)
+					<-together
+					_, err := x.clock()
+					return err
+				})
+			})
+		}
+		began.Wait()
+		close(together)
+		require.NoError(t, errs.Wait())
+		_, err := s.Now(ctx)
+		require.NoError(t, err)
+		require.NoError(t, s.snapshot(ctx, func(q querier) error { return query(ctx, q, func(*sql.Rows) error { return nil }, "SELECT 1") }))
+		_, err = s.ReadPartitions(ctx)
+		require.NoError(t, err)
+	}
+	use()
+	// Longer than any timeout of the server's for what is silent.
+	time.Sleep(6 * time.Second)
+	require.NoError(t, query(ctx, taken, func(*sql.Rows) error { return nil }, "SELECT 1"))
+	use()
+	require.Zero(t, repeats.Load())
+}
+
+// TestAConnectionThatRestedTooLongIsNotUsed: nobody waits for the server to
+// have ended it.
+func TestAConnectionThatRestedTooLongIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		db := sql.OpenDB(connectorFunc(func() (driver.Conn, error) {
+			made++
+			return &implicitConn{mysqlConn: &restingConn{mysqlConn: &scripted{}, usedAt: time.Now()}}, nil
+		}))
+		defer db.Close()
+		use := func() {
+			t.Helper()
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			_, err = tx.ExecContext(t.Context(), "one")
+			require.NoError(t, err)
+			require.NoError(t, tx.Commit())
+		}
+		use()
+		time.Sleep(restLimit)
+		use()
+		require.Equal(t, 1, made)
+		time.Sleep(restLimit + time.Millisecond)
+		use()
+		require.Equal(t, 2, made)
+	})
+}
+
+type connectorFunc func() (driver.Conn, error)
+
+func (f connectorFunc) Connect(context.Context) (driver.Conn, error) { return f() }
+func (f connectorFunc) Driver() driver.Driver                        { return nil }
+
+// A limit that could not be lifted costs its connection, and not the transaction.
+func TestAConnectionThatStaysLimitedIsNotUsed(t *testing.T) {
+	fails := map[string]error{limitSilenceNoMore: errors.New("it broke")}
+	db := sql.OpenDB(connectorFunc(func() (driver.Conn, error) { return &explicitConn{mysqlConn: &scripted{fails: fails}}, nil }))
+	defer db.Close()
+	for range 2 {
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		require.Zero(t, db.Stats().OpenConnections)
+	}
+	delete(fails, limitSilenceNoMore)
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback())
+	require.Equal(t, 1, db.Stats().OpenConnections)
+}
+
+// TestASlowMigrationIsNotEnded: neither by the limits of transactions, nor by
+// how long an answer may take otherwise.
+func TestASlowMigrationIsNotEnded(t *testing.T) {
+	t.Parallel()
+	o := mysqlOptions(t)
+	ctx := t.Context()
+	s, err := connect(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	provider, err := s.provider()
+	require.NoError(t, err)
+	_, err = provider.UpTo(ctx, 10)
+	require.NoError(t, err)
+	blocker, err := s.write.Conn(ctx)
+	require.NoError(t, err)
+	defer blocker.Close()
+	_, err = blocker.ExecContext(ctx, "LOCK TABLES executions READ") // the next migrations change it
+	require.NoError(t, err)
+	slow := o
+	slow.DSN += "&readTimeout=1s&wait_timeout=1"
+	done := make(chan error, 1)
+	go func() { done <- Migrate(context.WithoutCancel(ctx), slow) }()
+	// Longer than any limit: of a silent connection, of a transaction, of an answer.
+	time.Sleep(6 * time.Second)
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	_, err = blocker.ExecContext(ctx, "UNLOCK TABLES")
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	pending, err := PendingSQL(ctx, o)
+	require.NoError(t, err)
+	require.Empty(t, pending)
 }

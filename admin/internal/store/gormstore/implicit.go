@@ -12,17 +12,6 @@ import (
 // At 1,000 fires a second every fourth request was a BEGIN (docs/adr/0033).
 type implicitConnector struct{ driver.Connector }
 
-// mysqlConn is all that database/sql uses of the driver's connections.
-type mysqlConn interface {
-	driver.Conn
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.NamedValueChecker
-	driver.SessionResetter
-	driver.Validator
-}
-
 // Connect leaves autocommit to the last: what is read before begins nothing.
 func (c implicitConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)

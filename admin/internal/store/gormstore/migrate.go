@@ -26,6 +26,7 @@ const (
 // Migrate brings the schema up to date. Several nodes may do it at once: on
 // MySQL they queue for a named lock, on SQLite for the file's write lock.
 func Migrate(ctx context.Context, o Options) (err error) {
+	o.migrating = true
 	s, err := connect(o)
 	if err != nil {
 		return err

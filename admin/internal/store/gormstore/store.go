@@ -48,6 +48,9 @@ type Options struct {
 	MaxSpecs int
 	// LogLimits bound what handlers' logs may fill.
 	LogLimits store.LogLimits
+
+	// migrating: statements may take as long as a migration may.
+	migrating bool
 }
 
 // Store is store.Store on one database. It is safe for concurrent use.
@@ -112,9 +115,10 @@ func connect(o Options) (*Store, error) {
 	switch o.Driver {
 	case "mysql":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
-		s.d, dialector = mysqlDialect{}, mysqlGorm
+		sessions := &sessionNames{}
+		s.d, dialector = mysqlDialect{sessions}, mysqlGorm
 		var pools mysqlPools
-		pools, err = openMySQL(o, s.past)
+		pools, err = openMySQL(o, s.past, sessions)
 		s.write, s.read, s.txs, s.leases = pools.main, pools.main, pools.txs, pools.leases
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)

@@ -78,7 +78,7 @@ func TestSQLite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, sqliteOptions(t))} })
 }
 
-func TestMariaDB(t *testing.T) {
+func TestMySQL(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, mysqlOptions(t))} })
 }
 

@@ -133,7 +133,7 @@ func live(t *testing.T, w *world) {
 // ways are the indexes through which a statement reaches the big tables.
 func ways(t *testing.T, s *Store, st statement) (out []string) {
 	t.Helper()
-	explain := "EXPLAIN "
+	explain := explainTable
 	if s.d.name() == "sqlite" {
 		explain = "EXPLAIN QUERY PLAN "
 	}
