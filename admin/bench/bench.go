@@ -84,6 +84,8 @@ func scenarios() []scenario {
 		{"throughput", "sustained fires per second, end to end", false, (*bench).throughput},
 		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", false, (*bench).burst},
 		{"steady", "1,000 fires per second", false, (*bench).steady},
+		{"edges", "many cron jobs on the edge of each second, with default and with many slots", true, (*bench).edges},
+		{"overload", "three times what can be done, then a tenth of it", true, (*bench).overload},
 		{"idle", "many enabled jobs that do not fire", false, (*bench).idle},
 		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch},
 		{"cancel", "handlers that are killed, meet their timeout, or are covered, until their row says so", true, (*bench).cancel},
@@ -241,6 +243,10 @@ func (r *Result) line() string {
 	}
 	if e := r.Elapsed; e != nil {
 		fmt.Fprintf(&b, "; took p50 %.0f p99 %.0f max %.0f ms", e.P50, e.P99, e.Max)
+	}
+	if o := r.Overload; o != nil {
+		fmt.Fprintf(&b, "; missed with a reason %d, still waiting %d; on time again after %.0f s; %d jobs paused meanwhile, %.1f a second",
+			o.Told, o.Waiting, float64(o.OnTimeAgain), o.Paused, o.PausesPerSecond)
 	}
 	for _, t := range r.Timers {
 		fmt.Fprintf(&b, "; %s: insert %.0f cancel %.0f pop %.0f fire %.0f ns, %.0f B, late p50 %.2f p99 %.2f max %.2f ms",

@@ -43,9 +43,16 @@ type watched struct {
 	pid  int
 }
 
+// fleetPlan says what a scenario runs on.
+type fleetPlan struct {
+	kind   string // of database
+	admins int
+	slots  int // of each executor; 0 = what the SDK does by default
+}
+
 // startFleet starts everything on an empty database of a kind. Whoever gets a
 // fleet closes it.
-func (b *bench) startFleet(ctx context.Context, kind string, admins int) (_ *fleet, err error) {
+func (b *bench) startFleet(ctx context.Context, p fleetPlan) (_ *fleet, err error) {
 	f := &fleet{b: b, ids: domain.NewIDSource(loaderNode, time.Now)}
 	defer func() {
 		if err != nil {
@@ -59,21 +66,27 @@ func (b *bench) startFleet(ctx context.Context, kind string, admins int) (_ *fle
 	if err := os.Mkdir(f.history, 0o700); err != nil {
 		return f, err
 	}
-	if f.db, err = b.newDatabase(ctx, kind, f.dir); err != nil {
+	if f.db, err = b.newDatabase(ctx, p.kind, f.dir); err != nil {
 		return f, err
 	}
 	if f.store, err = f.db.open(ctx, f.ids); err != nil {
 		return f, err
 	}
-	if err := f.startAdmins(ctx, admins); err != nil {
+	if err := f.startAdmins(ctx, p.admins); err != nil {
 		return f, err
 	}
-	return f, f.startExecutors(ctx)
+	return f, f.startExecutors(ctx, p.slots)
 }
 
-// withFleet lends a fleet to do, and keeps its data when something went wrong.
-func (b *bench) withFleet(ctx context.Context, kind string, admins int, do func(*fleet) error) (err error) {
-	f, err := b.startFleet(ctx, kind, admins)
+// withFleet lends a fleet with more slots than are needed to do, and keeps its
+// data when something went wrong.
+func (b *bench) withFleet(ctx context.Context, kind string, admins int, do func(*fleet) error) error {
+	return b.withFleetOf(ctx, fleetPlan{kind, admins, loadSlots}, do)
+}
+
+// withFleetOf is withFleet with a plan.
+func (b *bench) withFleetOf(ctx context.Context, p fleetPlan, do func(*fleet) error) (err error) {
+	f, err := b.startFleet(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -102,7 +115,7 @@ func (f *fleet) startAdmins(ctx context.Context, n int) (err error) {
 	return nil
 }
 
-func (f *fleet) startExecutors(ctx context.Context) error {
+func (f *fleet) startExecutors(ctx context.Context, slots int) error {
 	api := f.lab.Admins[0].API
 	id, token, err := api.CreateExecutor(ctx, "bench")
 	if err != nil {
@@ -122,7 +135,7 @@ func (f *fleet) startExecutors(ctx context.Context) error {
 			Name: name, Program: f.b.o.Binary, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
 			Args: append([]string{
 				"bench", "executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
-				"--journal", filepath.Join(f.dir, name), "--history", f.history,
+				"--journal", filepath.Join(f.dir, name), "--history", f.history, "--slots", strconv.Itoa(slots),
 			}, f.profileFlags(name, "--profiles")...),
 		})
 		if err != nil {

@@ -34,8 +34,11 @@ func (r *Report) GoalOf(one *Result) (Goal, bool) {
 		return one.rateGoal(), true
 	case one.Scenario == "steady" && one.Lateness != nil:
 		return one.steadyGoal(), true
-	case one.Scenario == "burst" && one.Lateness != nil:
+	case (one.Scenario == "burst" || one.Scenario == "edges") && one.Lateness != nil:
 		return one.burstGoal()
+	case one.Scenario == "overload" && one.Overload != nil:
+		done, again := one.Throughput.FloorPercent, one.Overload.OnTimeAgain
+		return Goal{"90 %, on time after 60 s", "95 %, 10 s", level(one.notWell() == nil, done >= 95 && again <= 10)}, true
 	case one.Scenario == "idle" && len(one.Processes) > 0:
 		return one.idleGoal()
 	case one.Scenario == "dispatch" && one.RoundTrip != nil:

@@ -105,6 +105,33 @@ func (o *observed) judge(g grid) (*Fires, *Spread) {
 	return out, spreadOf(late)
 }
 
+// unfinished is judge for a fleet that was stopped in its midst, where runs
+// still wait, and where those may have been given up that waited for too long
+// (told): neither is lost. What waits is as late as it was when all stopped.
+func (o *observed) unfinished(g grid, stopped time.Time) (fires *Fires, late *Spread, told, waiting int) {
+	fires, _ = o.judge(g)
+	var all []float64
+	for _, r := range o.rows {
+		if r.FireAt.Before(g.from) || !r.FireAt.Before(g.to) {
+			continue
+		}
+		starts := o.starts[r.ID]
+		switch {
+		case len(starts) > 0:
+			all = append(all, ms(starts[0].Std().Sub(r.FireAt)))
+		case !r.State.Terminal():
+			waiting++
+			all = append(all, ms(stopped.Sub(r.FireAt)))
+		case r.State != domain.Succeeded:
+			told++
+		}
+	}
+	fires.Missed -= told + waiting
+	return fires, spreadOf(all), told, waiting
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

@@ -88,3 +88,30 @@ func TestOnGrid(t *testing.T) {
 	require.Equal(t, anchor.Add(14*time.Second), onGrid(anchor, 7*time.Second, anchor.Add(8*time.Second)))
 	require.Equal(t, anchor.Add(14*time.Second), onGrid(anchor, 7*time.Second, anchor.Add(14*time.Second)))
 }
+
+// A fleet that was stopped in its midst: what waits is no loss and as late as it
+// is by then; what was given up with a reason has no lateness; a fire time
+// without a row is lost as ever.
+func TestUnfinished(t *testing.T) {
+	base := time.UnixMilli(1_800_000_000_000).UTC()
+	o := &observed{starts: map[domain.ExecutionID][]verify.Time{1: {verify.At(base.Add(5 * time.Millisecond))}}}
+	for i, state := range []domain.State{domain.Succeeded, domain.Missed, domain.Due} {
+		o.rows = append(o.rows, gormstore.MeasuredRun{ID: domain.ExecutionID(i + 1), Job: 7, State: state, FireAt: base.Add(time.Duration(i) * time.Second)})
+	}
+	g := grid{every: time.Second, from: base, to: base.Add(time.Minute)}
+	stopped := base.Add(2200 * time.Millisecond)
+	fires, late, told, waiting := o.unfinished(g, stopped)
+	require.NoError(t, fires.broken())
+	require.Equal(t, &Fires{Expected: 3, Rows: 3, Started: 1}, fires)
+	require.Equal(t, &Spread{Count: 2, P50: 200, P99: 200, Max: 200}, late)
+	require.Equal(t, []int{1, 1}, []int{told, waiting})
+
+	o.rows[1].FireAt = base.Add(3 * time.Second) // none at 1 s
+	fires, _, _, _ = o.unfinished(g, stopped)
+	require.Equal(t, 1, fires.Missed)
+	require.Error(t, fires.broken())
+
+	o.rows[0].State, o.starts = domain.Succeeded, nil
+	fires, _, _, _ = o.unfinished(g, stopped)
+	require.Equal(t, 1, fires.Unproven, "what is said to have succeeded is no excuse")
+}

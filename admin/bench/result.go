@@ -68,9 +68,12 @@ type Result struct {
 	Elapsed   *Spread   `json:"elapsedMs,omitempty"`
 	Processes []Process `json:"processes,omitempty"`
 	// Stalls are the machine's own while this was measured.
-	Stalls *Stalls  `json:"stalls,omitempty"`
-	Timers []Timer  `json:"timers,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
+	Stalls *Stalls `json:"stalls,omitempty"`
+	Timers []Timer `json:"timers,omitempty"`
+	// Overload: Throughput's floor is then what can be done, Lateness that of
+	// fresh runs once they are on time again, Elapsed that of pauses meanwhile.
+	Overload *Overload `json:"overload,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
 	// Failed says why there are no figures, or why they are not to be trusted.
 	Failed string `json:"failed,omitempty"`
 }

@@ -109,10 +109,15 @@ const (
 	handlerIdempotent = "tick-idempotent" // one step
 	handlerListens    = "listens"         // until it is told to stop
 	handlerTalks      = "talks"           // the same, and logs meanwhile
+	handlerWorks      = "works"           // at most once, and takes workTime
 )
 
-// loadSlots is how many handlers one load executor runs at once.
+// loadSlots is how many handlers one load executor runs at once where slots
+// must not be what is measured.
 const loadSlots = 2000
+
+// workTime is how long handlerWorks holds its slot.
+const workTime = 200 * time.Millisecond
 
 // ExecutorOptions configure the executor that the bench starts as a process.
 type ExecutorOptions struct {
@@ -121,13 +126,16 @@ type ExecutorOptions struct {
 	Journal   string // folder
 	History   string // folder of witness files
 	Token     string
+	// Slots is how many handlers run at once; 0 = what the SDK does by default.
+	Slots int
 	// Crowd is how many instances that do nothing are started instead; 0 = one
 	// that works.
 	Crowd int
 }
 
 // RunExecutor is an executor whose handlers write down that they were started
-// and return at once, but for those that wait until they are told to stop. It runs until ctx ends.
+// and return at once, but for one that works and those that wait until they are
+// told to stop. It runs until ctx ends.
 func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	if o.Crowd > 0 {
 		return runCrowd(ctx, o)
@@ -139,7 +147,7 @@ func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	defer func() { err = errors.Join(err, w.close()) }()
 	ex, err := executor.New(executor.Config{
 		Name: o.Name, Addresses: strings.Split(o.Addresses, ","), Token: executor.Secret(o.Token),
-		JournalDir: o.Journal, Slots: loadSlots,
+		JournalDir: o.Journal, Slots: o.Slots,
 	})
 	if err != nil {
 		return err
@@ -152,6 +160,7 @@ func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 		return ctx.Err()
 	})
 	executor.HandleFunc(ex, handlerTalks, talk)
+	executor.HandleFunc(ex, handlerWorks, func(ctx context.Context) error { return errors.Join(tick(ctx), pause(ctx, workTime)) })
 	return ex.Run(ctx)
 }
 

@@ -119,6 +119,7 @@ func newBenchExecutorCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Addresses, "addresses", "", "admin nodes")
 	cmd.Flags().StringVar(&o.Journal, "journal", "", "journal folder")
 	cmd.Flags().StringVar(&o.History, "history", "", "folder of the witness file")
+	cmd.Flags().IntVar(&o.Slots, "slots", 0, "handlers at once (default: the SDK's)")
 	cmd.Flags().IntVar(&o.Crowd, "crowd", 0, "instances that do nothing, instead of one that works")
 	cmd.Flags().StringVar(&profiles, "profiles", "", "address for pprof")
 	return cmd

@@ -122,7 +122,7 @@ func replaceTable(file, text string) error {
 type words struct {
 	columns                               []string
 	quick, failed, missed, memory, timers string
-	more, stall                           string
+	more, stall, again, price             string
 	variants                              *strings.Replacer
 }
 
@@ -132,6 +132,8 @@ var tableWords = map[string]words{
 		quick:   "a quick run: short windows", failed: "failed", missed: "%d of %d missed, %d doubled", memory: "admin %.0f %% of a core, %d MiB",
 		more:     ", %.0f MB more than without them",
 		stall:    "the machine stood still for %.0f ms",
+		price:    "%s %.0f µs of CPU a fire",
+		again:    "fresh runs on time %.0f s after it; %.0f pauses/s meanwhile",
 		timers:   "insert %.0f ns, fire %.0f ns",
 		variants: strings.NewReplacer(),
 	},
@@ -140,9 +142,11 @@ var tableWords = map[string]words{
 		quick:   "快速运行：测量窗口较短", failed: "失败", missed: "%[2]d 次中遗漏 %[1]d、重复 %[3]d", memory: "管理节点占单核 %.0f %%、%d MiB",
 		more:   "（因此增加 %.0f MB）",
 		stall:  "机器停顿 %.0f ms",
+		price:  "%s 每次触发 %.0f µs CPU",
+		again:  "过载结束 %.0f s 后新任务恢复准时；期间每秒完成 %.0f 次暂停",
 		timers: "插入 %.0f ns、触发 %.0f ns",
 		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
-			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
+			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "edges", "整秒齐发", " each second", " 个任务每秒", "default slots", "默认槽位", " slots", " 个槽位", "overload", "过载", " × capacity for ", " 倍处理能力，持续 ", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
 			"at most once", "至多一次", "idempotent", "幂等", " on one second", " 个任务同一秒", "fires/s", "次/秒", "enabled jobs", "个启用的任务", ", 50 of ", "，列出 50 条，共 ", " jobs", " 个任务", " runs", " 条运行记录",
 			"admin nodes:", "管理节点数", "no finished runs", "没有已结束的运行记录", "finished runs", "条已结束的运行记录", "pending", "个等待", "wheel", "时间轮", "heap", "四叉堆", "runtime", "运行时定时器"),
 	},
@@ -248,6 +252,9 @@ func measuredOf(r *bench.Result, w words) string {
 	if r.Fires != nil {
 		all = append(all, fmt.Sprintf(w.missed, r.Fires.Missed, r.Fires.Expected, r.Fires.Doubled))
 	}
+	if o := r.Overload; o != nil {
+		all = append(all, fmt.Sprintf(w.again, float64(o.OnTimeAgain), o.PausesPerSecond))
+	}
 	for _, p := range r.Processes {
 		if strings.HasPrefix(p.Name, "admin-1") && r.Throughput == nil {
 			used := fmt.Sprintf(w.memory, p.Core, p.RSS>>20)
@@ -255,6 +262,9 @@ func measuredOf(r *bench.Result, w words) string {
 				used += fmt.Sprintf(w.more, float64(p.RSS-p.Alone)/1e6)
 			}
 			all = append(all, used)
+		}
+		if r.Scenario == "edges" {
+			all = append(all, fmt.Sprintf(w.price, p.Name, p.PerFire))
 		}
 	}
 	return strings.Join(all, "; ")

@@ -80,3 +80,23 @@ func TestTheTableTellsOfALongStall(t *testing.T) {
 		require.Contains(t, markdownOf(&r, tableWords["en"]), want)
 	}
 }
+
+func TestTheTableTellsOfTheRecovery(t *testing.T) {
+	r := throughputReport(300)
+	r.Results[0].Scenario, r.Results[0].Variant = "overload", "3 × capacity for 90 s"
+	r.Results[0].Throughput.Floor, r.Results[0].Throughput.FloorPercent = 310, 97
+	r.Results[0].Overload = &bench.Overload{OnTimeAgain: 4, PausesPerSecond: 40}
+	require.Contains(t, markdownOf(&r, tableWords["en"]),
+		"| **300/s**; 0 of 100 missed, 0 doubled; fresh runs on time 4 s after it; 40 pauses/s meanwhile | 310/s | 97 % | 90 %, on time after 60 s ✓ | 95 %, 10 s ✓ |")
+	require.Contains(t, markdownOf(&r, tableWords["zh"]), "过载, 3 倍处理能力，持续 90 s")
+}
+
+func TestTheTableTellsThePriceOfAnEdge(t *testing.T) {
+	r := throughputReport(1)
+	r.Results[0] = bench.Result{
+		Scenario: "edges", Variant: "1000 each second, default slots", Jobs: 1000, Lateness: &bench.Spread{P50: 322, P99: 640, Max: 900},
+		Processes: []bench.Process{{Name: "admin-1", Core: 40, RSS: 90 << 20, PerFire: 401}, {Name: "executor-1", PerFire: 99.6}},
+	}
+	require.Contains(t, markdownOf(&r, tableWords["en"]),
+		"| **322 / 640 / 900 ms**; admin 40 % of a core, 90 MiB; admin-1 401 µs of CPU a fire; executor-1 100 µs of CPU a fire |  |  | p99 150 ms ✗ | p99 75 ms ✗ |")
+}

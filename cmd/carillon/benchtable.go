@@ -83,7 +83,7 @@ var benchColumns = []output.Column[bench.Result]{
 		}
 		return fmt.Sprintf("%.0f / %.0f", r.Stalls.Disk, r.Stalls.Processor)
 	}},
-	{Title: "CPU % OF A CORE, MiB", Value: processes},
+	{Title: "CPU % OF A CORE, MiB, µs A FIRE", Value: processes},
 }
 
 var timerColumns = []output.Column[bench.Timer]{
@@ -134,7 +134,11 @@ func milli(ms float64) string {
 func processes(r bench.Result) string {
 	var all []string
 	for _, p := range r.Processes {
-		all = append(all, fmt.Sprintf("%s %.0f %% %d", p.Name, p.Core, p.RSS>>20))
+		text := fmt.Sprintf("%s %.0f %% %d", p.Name, p.Core, p.RSS>>20)
+		if p.PerFire > 0 {
+			text += fmt.Sprintf(" %.0f", p.PerFire)
+		}
+		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
 }

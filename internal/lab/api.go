@@ -155,27 +155,44 @@ func (a *API) Online(ctx context.Context, executorID string, n int, limit time.D
 
 // Metrics reads the node's metrics by name; those with labels are summed.
 func (a *API) Metrics(ctx context.Context) (map[string]float64, error) {
+	out := map[string]float64{}
+	return out, a.eachMetric(ctx, func(name, _ string, value float64) { out[name] += value })
+}
+
+// MetricBy reads one metric by the value of one of its labels.
+func (a *API) MetricBy(ctx context.Context, metric, label string) (map[string]float64, error) {
+	out := map[string]float64{}
+	return out, a.eachMetric(ctx, func(name, labels string, value float64) {
+		_, rest, ok := strings.Cut(labels, label+`="`)
+		if of, _, end := strings.Cut(rest, `"`); ok && end && name == metric {
+			out[of] += value
+		}
+	})
+}
+
+// eachMetric calls seen for each series, with what stands between its braces.
+func (a *API) eachMetric(ctx context.Context, seen func(name, labels string, value float64)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	raw, err := a.do(ctx, http.MethodGet, "/metrics", nil, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	for lines.Scan() {
+		labels := ""
 		name, rest, ok := strings.Cut(lines.Text(), " ")
 		if at := strings.LastIndexByte(lines.Text(), '}'); at > 0 {
-			name, _, _ = strings.Cut(lines.Text(), "{")
+			name, labels, _ = strings.Cut(lines.Text()[:at], "{")
 			rest, ok = strings.TrimSpace(lines.Text()[at+1:]), true
 		}
 		value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
 		if !ok || err != nil || strings.HasPrefix(name, "#") {
 			continue
 		}
-		out[name] += value
+		seen(name, labels, value)
 	}
-	return out, lines.Err()
+	return lines.Err()
 }
 
 // Date returns the node's own clock as its answers tell it, to the second.

@@ -49,6 +49,9 @@ func TestMetricsAreSummedOverTheirLabels(t *testing.T) {
 	m, err := NewAPI(server.URL).Metrics(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"plain": 3, "labelled": 3.5}, m)
+	by, err := NewAPI(server.URL).MetricBy(t.Context(), "labelled", "state")
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{"x y": 1, "z": 2.5}, by)
 }
 
 func TestAnAnswerThatIsNoSuccessIsAnError(t *testing.T) {
