@@ -57,7 +57,7 @@ faults: ## every row of the fault matrix against real processes; ARGS="--only F0
 	go run ./internal/faults run $(ARGS)
 
 .PHONY: faults-ci
-faults-ci: ## a selection of them, smaller, in about ten minutes
+faults-ci: ## a selection of them, smaller, in about a quarter of an hour
 	@$(MAKE) --no-print-directory faults ARGS="--ci $(ARGS)"
 
 .PHONY: sim

@@ -12,17 +12,8 @@ import (
 // f15 makes the paths between executors and admins bad in three ways, one after
 // the other. They are slow then, and nobody is dead.
 func f15(ctx context.Context, s *stage) error {
-	var paths []*proxy.Proxy
-	err := s.open(ctx, fleetPlan{admins: 2, executors: 2, advertise: func(_ int, listens string) (string, error) {
-		p, err := proxy.New(listens, proxy.Options{})
-		if err != nil {
-			return "", err
-		}
-		paths = append(paths, p)
-		s.defers(p.Close)
-		return p.Addr(), nil
-	}})
-	if err != nil {
+	paths, via := s.executorPaths(2)
+	if err := s.open(ctx, fleetPlan{admins: 2, executors: 2, advertise: via}); err != nil {
 		return err
 	}
 	if err := s.load(ctx, 20); err != nil {

@@ -2,7 +2,7 @@
 // for each what was missed and what was doubled.
 //
 //	go run ./internal/faults run                      # every row, as docs/reliability.md has them
-//	go run ./internal/faults run --ci                 # about ten minutes: fewer injections, shorter pauses
+//	go run ./internal/faults run --ci                 # a quarter of an hour: fewer injections, shorter pauses
 //	go run ./internal/faults run --only F01,F19 --rate 400 --rounds 100
 //	go run ./internal/faults list
 //
@@ -24,6 +24,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -62,8 +63,9 @@ func command(ctx context.Context, args []string) error {
 // settings are the same for all rows of a run.
 type settings struct {
 	ci     bool
-	rate   int // fires per second of the steady load; 0 = the row's own
-	rounds int // injections; 0 = the row's own
+	rate   int           // fires per second of the steady load; 0 = the row's own
+	rounds int           // injections; 0 = the row's own
+	lasts  time.Duration // the load or the faults of F36 and F39; 0 = the row's own
 	only   []string
 	json   string
 	md     string
@@ -77,9 +79,10 @@ type settings struct {
 func parse(args []string) (*settings, error) {
 	s := &settings{}
 	flags := flag.NewFlagSet("faults run", flag.ContinueOnError)
-	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses, about ten minutes")
+	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses, about a quarter of an hour")
 	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100)")
 	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
+	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36 and the faults of F39 last (default 7m and 30m, with --ci 40s and 2m)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")
 	flags.StringVar(&s.md, "markdown", "", "write the table of docs/reliability.md to this file")

@@ -262,6 +262,14 @@ func (s *stage) rounds(long, short int) int {
 	return pick(s.set, long, short)
 }
 
+// lasts is how long a row that lasts goes on with what it does.
+func (s *stage) lasts(long, short time.Duration) time.Duration {
+	if s.set.lasts > 0 {
+		return s.set.lasts
+	}
+	return pick(s.set, long, short)
+}
+
 // close stops everything; a second call does nothing.
 func (s *stage) close() error {
 	if s.fleet != nil {
