@@ -24,6 +24,8 @@ const (
 	// workSlots are the slots of each executor: with workTime they bound what
 	// can be done to 320 runs a second, far below what the nodes can do.
 	workSlots = 32
+	// fastest bounds the search for the capacity of handlers that return at once.
+	fastest = 5000
 	// recoveryLimit is how long after the load's end fresh runs may be late.
 	recoveryLimit = time.Minute
 	// leastGoodput is the part of the capacity that is useful under overload, in percent.
@@ -56,11 +58,13 @@ type Overload struct {
 	Transactions []Stage `json:"transactions"`
 }
 
-// overload has three times more due than can be done, then a tenth of it.
-func (b *bench) overload() []part {
-	plan := fleetPlan{kind: b.o.databases(true)[0], admins: 2, slots: workSlots}
-	if plan.kind == SQLite {
-		plan.admins = 1
+// overload has three times more due than can be done, then a tenth of it. What
+// can be done is bounded by slots first; then, but in a quick run, by all that
+// the nodes and the database do for a run, with an executor's default slots.
+func (b *bench) overload() (parts []part) {
+	kind, admins := b.o.databases(true)[0], 2
+	if kind == SQLite {
+		admins = 1
 	}
 	lasts := 90 * time.Second
 	if b.o.Window > 0 {
@@ -68,21 +72,28 @@ func (b *bench) overload() []part {
 	} else if b.o.Quick {
 		lasts = 30 * time.Second
 	}
-	return []part{{
-		result: Result{Scenario: "overload", Variant: fmt.Sprintf("%d × capacity for %.0f s", tooMuch, lasts.Seconds()), Database: plan.kind, Admins: plan.admins},
-		usual:  lasts + recoveryLimit + 40*time.Second,
-		run: func(ctx context.Context, r *Result) error {
-			return b.withFleetOf(ctx, plan, func(f *fleet) error { return f.overload(ctx, lasts, r) })
-		},
-	}}
+	add := func(handler, said string, slots int, usual time.Duration) {
+		parts = append(parts, part{
+			result: Result{Scenario: "overload", Variant: fmt.Sprintf("%d × capacity for %.0f s, %s", tooMuch, lasts.Seconds(), said), Database: kind, Admins: admins},
+			usual:  usual + lasts,
+			run: func(ctx context.Context, r *Result) error {
+				return b.withFleetOf(ctx, fleetPlan{kind, admins, slots}, func(f *fleet) error { return f.overload(ctx, handler, lasts, r) })
+			},
+		})
+	}
+	add(handlerWorks, "busy slots", workSlots, 80*time.Second)
+	if !b.o.Quick {
+		add(handlerOnce, "default slots", 0, 130*time.Second)
+	}
+	return parts
 }
 
 // overload finds the capacity first. A third of the jobs do not want to be
 // run late (dispatchTimeout), the others wait for as long as jobs do by default. A
 // tenth of the capacity goes on when the load has ended; of these jobs the
 // fresh runs are looked at.
-func (f *fleet) overload(ctx context.Context, lasts time.Duration, r *Result) error {
-	capacity, err := f.capacity(ctx)
+func (f *fleet) overload(ctx context.Context, handler string, lasts time.Duration, r *Result) error {
+	capacity, err := f.capacity(ctx, handler)
 	if err != nil {
 		return err
 	}
@@ -94,7 +105,7 @@ func (f *fleet) overload(ctx context.Context, lasts time.Duration, r *Result) er
 	from := time.Now().Add(lead + time.Duration(n)*2*time.Millisecond).Truncate(time.Second).UTC()
 	to := from.Add(lasts)
 	l.jobs, err = f.load(ctx, f.executor, n, func(i int) domain.JobSpec {
-		s := ticking(number("overload", i), handlerWorks, time.Second, from.Add(l.offset(i)))
+		s := ticking(number("overload", i), handler, time.Second, from.Add(l.offset(i)))
 		if i%impatient == 1 {
 			s.DispatchTimeout = lasts / 4
 		}
@@ -142,9 +153,18 @@ func (f *fleet) overload(ctx context.Context, lasts time.Duration, r *Result) er
 	return nil
 }
 
-// capacity is what is done when a little less or a little more is due than the
-// slots can do, whichever is better.
-func (f *fleet) capacity(ctx context.Context) (most float64, err error) {
+// capacity is what is done when a little less or a little more is due than busy
+// slots can do, whichever is better; of a handler that returns at once, what is
+// done at the first rate that is not carried.
+func (f *fleet) capacity(ctx context.Context, handler string) (most float64, err error) {
+	if handler != handlerWorks {
+		l, err := newLoad(ctx, f, handler, fastest)
+		if err != nil {
+			return 0, err
+		}
+		rate, err := l.search(ctx, 0)
+		return float64(rate) / overload, err
+	}
 	const bound = float64(executorsPerFleet*workSlots) / (float64(workTime) / float64(time.Second))
 	l, err := newLoad(ctx, f, handlerWorks, int(math.Ceil(bound*overload)))
 	if err != nil {

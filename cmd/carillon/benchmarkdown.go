@@ -146,7 +146,7 @@ var tableWords = map[string]words{
 		again:  "过载结束 %.0f s 后新任务恢复准时；期间每秒完成 %.0f 次暂停",
 		timers: "插入 %.0f ns、触发 %.0f ns",
 		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
-			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "edges", "整秒齐发", " each second", " 个任务每秒", "default slots", "默认槽位", " slots", " 个槽位", "overload", "过载", " × capacity for ", " 倍处理能力，持续 ", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
+			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "edges", "整秒齐发", " each second", " 个任务每秒", "default slots", "默认槽位", " slots", " 个槽位", "overload", "过载", "busy slots", "占用槽位", " × capacity for ", " 倍处理能力，持续 ", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
 			"at most once", "至多一次", "idempotent", "幂等", " on one second", " 个任务同一秒", "fires/s", "次/秒", "enabled jobs", "个启用的任务", ", 50 of ", "，列出 50 条，共 ", " jobs", " 个任务", " runs", " 条运行记录",
 			"admin nodes:", "管理节点数", "no finished runs", "没有已结束的运行记录", "finished runs", "条已结束的运行记录", "pending", "个等待", "wheel", "时间轮", "heap", "四叉堆", "runtime", "运行时定时器"),
 	},

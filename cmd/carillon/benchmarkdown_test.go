@@ -83,12 +83,12 @@ func TestTheTableTellsOfALongStall(t *testing.T) {
 
 func TestTheTableTellsOfTheRecovery(t *testing.T) {
 	r := throughputReport(300)
-	r.Results[0].Scenario, r.Results[0].Variant = "overload", "3 × capacity for 90 s"
+	r.Results[0].Scenario, r.Results[0].Variant = "overload", "3 × capacity for 90 s, default slots"
 	r.Results[0].Throughput.Floor, r.Results[0].Throughput.FloorPercent = 310, 97
 	r.Results[0].Overload = &bench.Overload{OnTimeAgain: 4, PausesPerSecond: 40}
 	require.Contains(t, markdownOf(&r, tableWords["en"]),
 		"| **300/s**; 0 of 100 missed, 0 doubled; fresh runs on time 4 s after it; 40 pauses/s meanwhile | 310/s | 97 % | 90 %, on time after 60 s ✓ | 95 %, 10 s ✓ |")
-	require.Contains(t, markdownOf(&r, tableWords["zh"]), "过载, 3 倍处理能力，持续 90 s")
+	require.Contains(t, markdownOf(&r, tableWords["zh"]), "过载, 3 倍处理能力，持续 90 s, 默认槽位")
 }
 
 func TestTheTableTellsThePriceOfAnEdge(t *testing.T) {
