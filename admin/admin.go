@@ -236,14 +236,15 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Later: a.timer.Add, Punctual: a.timer.AddPunctual,
-		Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.completer.Ended,
+		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Unattended: a.unattended, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.unattended, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []maintenance.Chore{
+			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},

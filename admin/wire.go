@@ -155,6 +155,10 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 	return out
 }
 
+func (f fleet) Connected(tenant domain.TenantID, executor domain.ExecutorID) bool {
+	return f.g.Connected(tenant, executor)
+}
+
 func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {
 	if s := f.g.SessionOf(instance); s != nil {
 		return target{s, f.traced, f.scripts}
@@ -173,11 +177,11 @@ type sink struct {
 	traced    bool
 }
 
-func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Free()) }
+func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Instance, s.Free()) }
 
 // Freed lets as many wait no longer as have left: what was let go before has
 // perhaps not reserved its room yet, and would be counted again.
-func (k *sink) Freed(s *gateway.Session, n int) { k.dispatch.Room(s.Executor, n) }
+func (k *sink) Freed(s *gateway.Session, n int) { k.dispatch.Room(s.Executor, s.Instance, n) }
 
 // Doubted takes back what the instance has not answered, and lets the other
 // nodes hear at once how many instances this one reaches.

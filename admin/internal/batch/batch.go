@@ -82,6 +82,14 @@ func (q *Queue[T]) Singly(n int) {
 	q.items.(*fair[T]).singly = n
 }
 
+// Drops makes the queue leave out items that are of no use any more, without a
+// flush, and tell dropped of them. Both are called under the queue's lock. Call
+// it once, before Run, for queues made by NewFair or NewOrdered.
+func (q *Queue[T]) Drops(dead func(*T) bool, dropped func([]T)) {
+	f := q.items.(*fair[T])
+	f.dead, f.dropped = dead, dropped
+}
+
 // NewOrdered is NewFair with one worker, and no two flushes at once have items
 // of the same owner: they are flushed in the order of their places.
 func NewOrdered[T any](max int, place func(*T) Place, flush func(ctx context.Context, items []T)) *Queue[T] {

@@ -12,7 +12,20 @@ type Place struct {
 	// Rank orders the items of one owner, lowest first; equal ones keep the
 	// order in which they came.
 	Rank int64
+	// Newest lets the item go before older ones of its owner while these have
+	// waited for longer than late: the two kinds take turns then. FreshRank
+	// orders such items, lowest first.
+	Newest    bool
+	FreshRank int64
 }
+
+// late is how long the first of an owner's items may wait before what comes new
+// takes turns with it. Without that everything is late once there is a backlog,
+// and goes on being late until the backlog is gone (docs/adr/0048).
+const late = 2 * time.Second
+
+// pruneEvery is how often items that are of no use any more are looked for.
+const pruneEvery = time.Second
 
 // fair holds items by owner and hands them out in turn: one of each owner that
 // has any, then the next of each (deficit round robin where all items cost the
@@ -33,6 +46,10 @@ type fair[T any] struct {
 	fills   *Backlog
 	heeds   *Backlog
 	now     func() time.Time
+	dead    func(*T) bool // nil: none is
+	dropped func([]T)
+
+	pruned time.Time // when dead items were looked for last
 
 	owners map[int64]*owner[T]
 	ring   []*owner[T] // those that have items; the first one is served next
@@ -56,19 +73,47 @@ const (
 	floodPart = 4
 )
 
-// owner is a binary heap of one owner's items.
+// owner holds one owner's items: each is in one of two heaps. items goes by rank.
+// fresh has what came while the first of items had waited for too long, the best
+// by its fresh rank first.
 type owner[T any] struct {
 	id    int64
-	items []entry[T]
-	left  int // what it may still take of this batch
+	items heap[T]
+	fresh heap[T]
+	turn  bool // the next one is of fresh
+	left  int  // what it may still take of this batch
 }
+
+func (o *owner[T]) len() int { return len(o.items) + len(o.fresh) }
+
+func (o *owner[T]) push(p Place, e entry[T]) {
+	if p.Newest && len(o.items) > 0 && e.since.Sub(o.items[0].since) > late {
+		e.rank = p.FreshRank
+		o.fresh.push(e)
+		return
+	}
+	o.items.push(e)
+}
+
+func (o *owner[T]) pop() entry[T] {
+	if len(o.fresh) > 0 && (o.turn || len(o.items) == 0) {
+		o.turn = false
+		return o.fresh.pop()
+	}
+	o.turn = true
+	return o.items.pop()
+}
+
+// heap is a binary heap.
+type heap[T any] []entry[T]
 
 // entry points into the slice that Add was given a copy of: items can be large,
 // and the heap moves them about.
 type entry[T any] struct {
-	rank int64
-	seq  uint64
-	item *T
+	rank  int64
+	seq   uint64
+	since time.Time // when it was added
+	item  *T
 }
 
 func (e entry[T]) before(o entry[T]) bool {
@@ -82,7 +127,9 @@ func newFair[T any](workers int, place func(*T) Place) *fair[T] {
 func (f *fair[T]) len() int { return f.size }
 
 func (f *fair[T]) push(items []T) {
+	f.prune()
 	own := append([]T(nil), items...)
+	now := f.now()
 	for i := range own {
 		p := f.place(&own[i])
 		o := f.owners[p.Owner]
@@ -92,17 +139,44 @@ func (f *fair[T]) push(items []T) {
 			f.ring = append(f.ring, o)
 		}
 		if len(f.ring) > 1 || p.Owner != f.last && f.count > 0 {
-			f.mixedTil = f.now().Add(mixedFor)
+			f.mixedTil = now.Add(mixedFor)
 		}
 		f.last = p.Owner
-		o.push(entry[T]{rank: p.Rank, seq: f.count, item: &own[i]})
+		o.push(p, entry[T]{rank: p.Rank, seq: f.count, since: now, item: &own[i]})
 		f.fills.add(o.id, 1)
 		f.count++
 		f.size++
 	}
 }
 
+// prune drops the dead items, now and then: who is at the end of a long queue
+// would count as waiting until his turn comes.
+func (f *fair[T]) prune() {
+	now := f.now()
+	if f.dead == nil || now.Sub(f.pruned) < pruneEvery {
+		return
+	}
+	f.pruned = now
+	var dropped []T
+	for _, o := range slices.Clone(f.ring) {
+		before := o.len()
+		for _, h := range []*heap[T]{&o.items, &o.fresh} {
+			h.prune(f.dead, &dropped)
+		}
+		f.fills.add(o.id, o.len()-before)
+		f.size += o.len() - before
+		if o.len() == 0 {
+			delete(f.owners, o.id)
+			f.ring = slices.DeleteFunc(f.ring, func(other *owner[T]) bool { return other == o })
+		}
+	}
+	if len(dropped) > 0 {
+		f.dropped(dropped)
+	}
+}
+
 func (f *fair[T]) take(limit int) ([]T, func()) {
+	f.prune()
 	if len(f.ring) < 2 && !f.now().Before(f.mixedTil) {
 		f.bound.pass()
 		if f.floods+f.others >= f.workers {
@@ -111,13 +185,13 @@ func (f *fair[T]) take(limit int) ([]T, func()) {
 		return f.flush(&f.floods, limit, limit, func(*owner[T]) bool { return true })
 	}
 	part := max(limit/floodPart, 1)
-	flood := func(o *owner[T]) bool { return len(o.items) > part && !f.busy[o.id] && !f.heeds.holds(o.id) }
+	flood := func(o *owner[T]) bool { return o.len() > part && !f.busy[o.id] && !f.heeds.holds(o.id) }
 	floods := f.floods < (f.workers+1)/2 && slices.ContainsFunc(f.ring, flood)
 	if !floods {
 		f.bound.pass()
 	}
 	if f.others < f.workers {
-		items, done := f.flush(&f.others, limit, limit, func(o *owner[T]) bool { return len(o.items) <= part })
+		items, done := f.flush(&f.others, limit, limit, func(o *owner[T]) bool { return o.len() <= part })
 		if len(items) > 0 {
 			return items, done
 		}
@@ -170,7 +244,7 @@ func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bo
 		f.size--
 		o.left--
 		switch {
-		case len(o.items) == 0:
+		case o.len() == 0:
 			delete(f.owners, o.id)
 		case o.left == 0:
 			rest = append(rest, o)
@@ -189,44 +263,68 @@ func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bo
 }
 
 // push mostly adds what belongs at the end: then nothing moves.
-func (o *owner[T]) push(e entry[T]) {
-	o.items = append(o.items, e)
-	at := len(o.items) - 1
+func (h *heap[T]) push(e entry[T]) {
+	items := append(*h, e)
+	at := len(items) - 1
 	for at > 0 {
 		parent := (at - 1) / 2
-		if !e.before(o.items[parent]) {
+		if !e.before(items[parent]) {
 			break
 		}
-		o.items[at] = o.items[parent]
+		items[at] = items[parent]
 		at = parent
 	}
-	o.items[at] = e
+	items[at] = e
+	*h = items
 }
 
-func (o *owner[T]) pop() entry[T] {
-	first, last := o.items[0], o.items[len(o.items)-1]
-	o.items[len(o.items)-1] = entry[T]{} // the item is not kept alive
-	o.items = o.items[:len(o.items)-1]
-	if len(o.items) == 0 {
-		return first
+func (h *heap[T]) pop() entry[T] {
+	items := *h
+	first, last := items[0], items[len(items)-1]
+	items[len(items)-1] = entry[T]{} // the item is not kept alive
+	items = items[:len(items)-1]
+	if len(items) > 0 {
+		items.down(0, last)
 	}
-	at := 0
+	*h = items
+	return first
+}
+
+// down puts e where it belongs below at, of which there is nothing now.
+func (h heap[T]) down(at int, e entry[T]) {
 	for {
 		child := 2*at + 1
-		if child >= len(o.items) {
+		if child >= len(h) {
 			break
 		}
-		if child+1 < len(o.items) && o.items[child+1].before(o.items[child]) {
+		if child+1 < len(h) && h[child+1].before(h[child]) {
 			child++
 		}
-		if !o.items[child].before(last) {
+		if !h[child].before(e) {
 			break
 		}
-		o.items[at] = o.items[child]
+		h[at] = h[child]
 		at = child
 	}
-	o.items[at] = last
-	return first
+	h[at] = e
+}
+
+// prune takes out what is dead.
+func (h *heap[T]) prune(dead func(*T) bool, dropped *[]T) {
+	kept := slices.DeleteFunc(*h, func(e entry[T]) bool {
+		is := dead(e.item)
+		if is {
+			*dropped = append(*dropped, *e.item)
+		}
+		return is
+	})
+	if len(kept) == len(*h) {
+		return
+	}
+	for at := len(kept)/2 - 1; at >= 0; at-- {
+		kept.down(at, kept[at])
+	}
+	*h = kept
 }
 
 // fifo hands items out as they came.

@@ -18,7 +18,7 @@ type item struct {
 	n           int // order of coming
 }
 
-func placeOf(i *item) Place { return Place{i.owner, i.rank} }
+func placeOf(i *item) Place { return Place{Owner: i.owner, Rank: i.rank} }
 
 func compare(a, b item) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.n, b.n)) }
 

@@ -122,12 +122,12 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 		return
 	}
 	var out batch.Groups[Target, Grant]
-	freed := map[domain.ExecutorID]int{}
+	freed := map[place]int{}
 	for i, r := range results {
 		a := answers[i]
 		out.Add(a.From, Grant{ID: a.ID, Fence: a.Fence, Granted: r.Granted})
 		if !r.Granted {
-			freed[r.Execution.Executor]++
+			freed[place{r.Execution.Executor, a.From.InstanceID()}]++
 		}
 	}
 	for _, g := range out {

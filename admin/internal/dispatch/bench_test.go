@@ -23,6 +23,8 @@ func (s *instant) JobSpec(context.Context, domain.TenantID, domain.JobID, int64)
 	return s.spec, nil
 }
 
+func (s *instant) KnownSpec(domain.JobID, int64) *domain.JobSpec { return s.spec }
+
 func (s *instant) LimitsOn(domain.TenantID, domain.ExecutorID) []domain.LimitKey { return nil }
 
 func (s *instant) OfferExecutions(_ context.Context, offers []store.Offer) ([]store.OfferResult, error) {
@@ -66,6 +68,7 @@ type benchFleet []Target
 
 func (f benchFleet) Targets(domain.TenantID, domain.ExecutorID, string) []Target { return f }
 func (f benchFleet) TargetOf(domain.InstanceID) Target                           { return nil }
+func (f benchFleet) Connected(domain.TenantID, domain.ExecutorID) bool           { return true }
 
 // BenchmarkOffer is the way of a full batch through dispatch without a
 // database: per run, for each strategy, with 3 and with 50 instances.

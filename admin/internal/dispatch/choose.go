@@ -36,7 +36,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 			continue
 		}
 		if d.saved.drop(e.ID) { // others may have what was kept beyond what it takes
-			d.owed.add(e.Executor, weight)
+			d.owed.add(place{executor: e.Executor}, weight)
 		}
 		d.uses.took(e.JobID, spec.Routing, t.InstanceID())
 		idempotent := t.Idempotent(spec.Handler)

@@ -51,6 +51,8 @@ type Grant struct {
 type Fleet interface {
 	Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []Target
 	TargetOf(instance domain.InstanceID) Target // nil: no session here
+	// Connected reports whether any instance of the executor has a session here.
+	Connected(tenant domain.TenantID, executor domain.ExecutorID) bool
 }
 
 // Store is what dispatch asks of the database.
@@ -59,6 +61,7 @@ type Store interface {
 	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
 	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 	RecordAlerts(ctx context.Context, events []domain.AlertEvent) error
+	KnownSpec(job domain.JobID, revision int64) *domain.JobSpec
 	LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey
 	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 }
@@ -73,9 +76,11 @@ type Options struct {
 	// for their time.
 	Later    func(...domain.Execution)
 	Punctual func(...domain.Execution)
-	Now      func() time.Time // the database's clock
-	NewID    func() int64
-	Logger   *slog.Logger
+	// Held returns the partitions that this node looks after; nil: all.
+	Held   func() []domain.PartitionTerm
+	Now    func() time.Time // the database's clock
+	NewID  func() int64
+	Logger *slog.Logger
 	// Floods bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
 	Floods *batch.Floods
@@ -110,10 +115,13 @@ type Dispatcher struct {
 	waiting  waitingRoom
 	saved    saved
 	owed     owed
-	outages  outages
+	seen     seen
+	// owned by LookAfterWaiting
+	held    map[int]bool
+	outages outages
 	// These keep the log short while the database is away.
-	noSpec, noOffer, noAdmit, noUses, noSpread trouble
-	stop                                       <-chan struct{} // set by Run before its workers begin
+	noSpec, noOffer, noAdmit, noUses, noSpread, noWaits trouble
+	stop                                                <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -139,10 +147,10 @@ func New(opt Options) *Dispatcher {
 		opt: opt, log: opt.Logger.With("component", "dispatch"), ahead: newAhead(opt.Now()),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
-		noSpread: trouble{step: "spread executions"},
+		noSpread: trouble{step: "spread executions"}, noWaits: trouble{step: "record waits"}, outages: outages{},
 	}
 	for i := range d.due {
-		d.due[i] = batch.NewOrdered(offerBatch, dueInTurn, d.offer)
+		d.due[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)
 	}
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
@@ -153,6 +161,7 @@ func New(opt Options) *Dispatcher {
 	d.answers.Expects(d.expected.soon)
 	for _, q := range d.due {
 		q.Singly(opt.Singly)
+		q.Drops(func(e **domain.Execution) bool { return (*e).Expired(opt.Now()) }, func(gone []*domain.Execution) { d.queued.leave(gone)() })
 		if opt.Backlog != nil {
 			q.Heeds(opt.Backlog)
 		}
@@ -233,9 +242,10 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 	default:
 	}
 	ctx = context.WithoutCancel(ctx)
+	batch = d.alive(batch)
 	// The best of them get what room there is.
 	slices.SortStableFunc(batch, domain.ComparePrecedence)
-	unused := map[domain.ExecutorID]int{} // room that somebody else may have
+	unused := map[place]int{} // room that somebody else may have
 	due, specs := d.specsOf(ctx, batch, unused)
 	d.recall(ctx, due, specs)
 	now := d.opt.Now()
@@ -258,7 +268,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 			continue
 		}
 		if isThere(&e, targets) {
-			unused[e.Executor] += weightOf(spec.Handler, targets)
+			unused[place{e.Executor, e.Bound}] += weightOf(spec.Handler, targets)
 			continue
 		}
 		if spec.Sharding.On() && len(d.candidates(&e, spec, targets, scratch[:0])) > 0 {
@@ -271,7 +281,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		if early && (wait != nil || !c.leavesRoom()) {
 			if wait == nil {
 				d.undo(&c)
-				unused[e.Executor] += c.weight
+				unused[place{e.Executor, c.offer.Instance}] += c.weight
 			}
 			punctual = append(punctual, e)
 			continue
@@ -292,9 +302,24 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 	d.rooms(unused)
 }
 
+// alive leaves out what nobody needs to offer any more, without asking the
+// database: runs whose wait for an instance is over, which the sweep ends, and
+// runs that another node looks after by now.
+func (d *Dispatcher) alive(batch []*domain.Execution) []*domain.Execution {
+	now, held := d.opt.Now(), d.holding()
+	return slices.DeleteFunc(batch, func(e *domain.Execution) bool {
+		return e.Expired(now) || now.Sub(e.WakeAt) > strangerGrace && !held(e.Partition)
+	})
+}
+
+// strangerGrace is how long after its WakeAt a run of a partition that another
+// node holds is left to that node. A dead node's runs are taken on before its
+// partitions are.
+const strangerGrace = 5 * time.Second
+
 // specsOf reads the settings of due executions, and postpones those whose
 // settings cannot be read.
-func (d *Dispatcher) specsOf(ctx context.Context, due []*domain.Execution, unused map[domain.ExecutorID]int) ([]domain.Execution, []*domain.JobSpec) {
+func (d *Dispatcher) specsOf(ctx context.Context, due []*domain.Execution, unused map[place]int) ([]domain.Execution, []*domain.JobSpec) {
 	readable := true
 	specs := make([]*domain.JobSpec, 0, len(due))
 	kept := make([]domain.Execution, 0, len(due))
@@ -302,10 +327,10 @@ func (d *Dispatcher) specsOf(ctx context.Context, due []*domain.Execution, unuse
 		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 		if err != nil {
 			if domain.Is(err, domain.CodeNotFound) {
-				unused[e.Executor]++
+				unused[place{e.Executor, e.Bound}]++
 			} else {
 				readable = false
-				d.owed.add(e.Executor, 1) // the next one would fare no better now
+				d.owed.add(place{e.Executor, e.Bound}, 1) // the next one would fare no better now
 			}
 			d.postpone(&d.noSpec, err, *e)
 			continue
@@ -339,7 +364,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		again := make([]domain.Execution, len(chosen))
 		for i, c := range chosen {
 			c.target.Release(c.execution.ID, c.execution.Fence+1)
-			d.owed.add(c.execution.Executor, c.weight)
+			d.owed.add(place{c.execution.Executor, c.offer.Instance}, c.weight)
 			again[i] = c.execution
 		}
 		d.postpone(&d.noOffer, err, again...)
@@ -349,7 +374,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	var out batch.Groups[Target, store.OfferResult]
 	freed := d.owed.take()
 	if freed == nil {
-		freed = map[domain.ExecutorID]int{}
+		freed = map[place]int{}
 	}
 	var ended, stayed []domain.Execution
 	answers := 0
@@ -359,7 +384,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
 			d.undo(&c)
-			freed[c.execution.Executor] += c.weight
+			freed[place{c.execution.Executor, c.offer.Instance}] += c.weight
 			if r.Execution.Reason != domain.ReasonWaitLimit || len(d.opt.Store.LimitsOn(c.execution.TenantID, c.execution.Executor)) > 1 {
 				stayed = append(stayed, c.execution) // it may have left the queue of a limit
 			}

@@ -314,7 +314,7 @@ func TestASessionThatLeavesGivesBackWhatItHadNotAccepted(t *testing.T) {
 		require.Equal(t, domain.ReasonWaitInstance, back.Reason, "it was tried at once, and waits")
 
 		next := r.join(1, nil)
-		r.d.Room(r.Executor, 1)
+		r.d.Room(r.Executor, 0, 1)
 		synctest.Wait()
 		require.Equal(t, offered.ID, one(t, next.sent()).Execution.ID)
 	})

@@ -109,6 +109,10 @@ func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) ([]domain.
 	return through(f, "RecordWaits", func() ([]domain.Execution, error) { return f.Store.RecordWaits(ctx, waits) })
 }
 
+func (f *faulty) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
+	return through(f, "ListWaiting", func() ([]domain.Execution, error) { return f.Store.ListWaiting(ctx, p) })
+}
+
 func (f *faulty) RecentInstances(ctx context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
 	return through(f, "RecentInstances", func() (map[domain.JobID][]domain.InstanceID, error) { return f.Store.RecentInstances(ctx, p) })
 }
@@ -304,6 +308,12 @@ func (s *sessions) Targets(_ domain.TenantID, executor domain.ExecutorID, handle
 	return out
 }
 
+func (s *sessions) Connected(domain.TenantID, domain.ExecutorID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.here) > 0
+}
+
 func (s *sessions) TargetOf(id domain.InstanceID) Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -418,6 +428,18 @@ func (r *rig) fire(runs ...domain.Execution) {
 	synctest.Wait()
 }
 
+// settle lets the rows of what waits say so.
+func (r *rig) settle() {
+	time.Sleep(recordAfter + 10*time.Millisecond)
+	r.look()
+}
+
+// look is one look after what waits.
+func (r *rig) look() {
+	require.NoError(r.T, r.d.LookAfterWaiting(context.Background()))
+	synctest.Wait()
+}
+
 // accept answers an offer, and waits for the pace of grants.
 func (r *rig) accept(from *instance, o store.OfferResult) {
 	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Accepted: true})
@@ -435,7 +457,7 @@ func (r *rig) finishFor(w *storetest.World, from *instance, e domain.Execution) 
 	from.Release(e.ID, e.Fence)
 	r.takeLater(results[0].Woken...)
 	r.d.Freed([]domain.Execution{results[0].Execution})
-	r.d.Room(w.Executor, from.Free())
+	r.d.Room(w.Executor, 0, from.Free())
 }
 
 func one[E any](t *testing.T, list []E) E {

@@ -13,8 +13,14 @@ import (
 // Tenants share every queue here in equal parts; among one tenant's due runs
 // precedence decides (docs/adr/0009).
 
-func dueInTurn(e **domain.Execution) batch.Place {
-	return batch.Place{Owner: int64((*e).TenantID), Rank: (*e).Precedence().UnixMilli()}
+// Where a backlog is late, new runs take turns with it, but for those of jobs with
+// a limit on their runs, which start in order.
+func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
+	spec := d.opt.Store.KnownSpec((*e).JobID, (*e).Revision)
+	return batch.Place{
+		Owner: int64((*e).TenantID), Rank: (*e).Precedence().UnixMilli(),
+		Newest: spec != nil && spec.SlotLimit() == 0, FreshRank: -freshness(*e).UnixMilli(),
+	}
 }
 
 func answersInTurn(a *Answer) batch.Place       { return batch.Place{Owner: int64(a.Tenant)} }
@@ -138,10 +144,11 @@ func waitEnd(e *domain.Execution) int64 {
 	return e.ExpireAt.UnixMilli()
 }
 
-// Unattended leaves out what is in a due queue and may still wait, or is being
-// offered, and returns the rest in its order.
+// Unattended leaves out what is in a due queue or the waiting room and may still
+// wait, or is being offered, and returns the rest in its order.
 func (d *Dispatcher) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
-	return d.queued.without(ids, d.opt.Now().UnixMilli())
+	now := d.opt.Now()
+	return d.waiting.without(d.queued.without(ids, now.UnixMilli()), now)
 }
 
 // Waiting adds how many executions of each tenant are due here and not in a
@@ -187,19 +194,19 @@ func (t *trouble) over(log *slog.Logger) {
 // once would only send them into the same fault.
 type owed struct {
 	mu   sync.Mutex
-	room map[domain.ExecutorID]int // guarded by mu
+	room map[place]int // guarded by mu
 }
 
-func (o *owed) add(executor domain.ExecutorID, slots int) {
+func (o *owed) add(at place, slots int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.room == nil {
-		o.room = map[domain.ExecutorID]int{}
+		o.room = map[place]int{}
 	}
-	o.room[executor] += slots
+	o.room[at] += slots
 }
 
-func (o *owed) take() map[domain.ExecutorID]int {
+func (o *owed) take() map[place]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	out := o.room

@@ -128,7 +128,7 @@ func TestTheMoreUrgentRunGoesFirst(t *testing.T) {
 		}
 		to.slots = 1
 		for _, id := range want {
-			r.d.Room(r.Executor, 1)
+			r.d.Room(r.Executor, 0, 1)
 			synctest.Wait()
 			o := one(t, to.sent())
 			require.Equal(t, id, o.Execution.ID)

@@ -23,7 +23,7 @@ func (r *rig) handled(by string, at time.Time) domain.Execution {
 func (r *rig) free(from *instance, e domain.Execution) {
 	before := from.Free()
 	from.Release(e.ID, e.Fence)
-	r.d.Room(r.Executor, from.Free()-before)
+	r.d.Room(r.Executor, 0, from.Free()-before)
 	synctest.Wait()
 }
 
@@ -43,6 +43,7 @@ func TestARunIsOfferedOnlyWhereItsSlotsAreFree(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		require.Empty(t, a.sent())
+		r.settle()
 		waits := r.Find(run.ID)
 		require.Zero(t, waits.Fence, "it was not offered")
 		require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
@@ -94,6 +95,7 @@ func TestLightRunsDoNotTakeEverySlotThatAHeavyOneWaitsFor(t *testing.T) {
 			fresh := r.handled("fry", time.Now())
 			r.fire(fresh)
 			require.Empty(t, a.sent())
+			r.settle()
 			require.Equal(t, "the free slots are kept for a run before this one that takes more of them", r.Find(fresh.ID).Message)
 			time.Sleep(time.Millisecond)
 		}
@@ -155,7 +157,7 @@ func TestSlotsAreNotKeptForARunThatIsGone(t *testing.T) {
 		r.fire(light)
 		require.Empty(t, a.sent())
 		time.Sleep(savedFor)
-		r.d.Room(r.Executor, a.Free()) // as with every heartbeat
+		r.d.Room(r.Executor, 0, a.Free()) // as with every heartbeat
 		synctest.Wait()
 		require.Equal(t, light.ID, one(t, a.sent()).Execution.ID)
 	})

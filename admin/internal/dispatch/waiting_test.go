@@ -16,7 +16,7 @@ func TestFullInstancesLetRunsWaitOldestFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(1, nil)
 		job := r.Job(nil)
-		base := time.Now().Truncate(time.Millisecond).Add(-time.Second)
+		base := time.Now().Truncate(time.Millisecond)
 		var runs []domain.Execution
 		for i := range 4 {
 			runs = append(runs, r.Run(job, base.Add(time.Duration(i)*time.Millisecond)))
@@ -26,25 +26,26 @@ func TestFullInstancesLetRunsWaitOldestFirst(t *testing.T) {
 		r.fire(runs[3], runs[1]) // one batch, then another: the order is that of the fire times
 		r.fire(runs[2])
 		require.Empty(t, to.sent())
+		r.settle()
 		for _, e := range runs[1:] {
 			waits := r.Find(e.ID)
 			require.Equal(t, domain.Due, waits.State)
 			require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
 			require.Contains(t, waits.Message, "full")
-			require.Equal(t, time.Now().Add(waitBusy).UnixMilli(), waits.WakeAt.UnixMilli(), "no other node looks before")
+			require.Equal(t, e.ExpireAt.UnixMilli(), waits.WakeAt.UnixMilli(), "it is this node's until its wait is over")
 			require.Zero(t, waits.Fence)
 		}
 		r.fire(runs[1]) // swept meanwhile: it waits once
 		done := first.Execution
 		for _, next := range runs[1:] {
 			to.Release(done.ID, done.Fence)
-			r.d.Room(r.Executor, 1)
+			r.d.Room(r.Executor, 0, 1)
 			synctest.Wait()
 			done = one(t, to.sent()).Execution
 			require.Equal(t, next.ID, done.ID)
 		}
 		to.Release(done.ID, done.Fence)
-		r.d.Room(r.Executor, 5)
+		r.d.Room(r.Executor, 0, 5)
 		synctest.Wait()
 		require.Empty(t, to.sent())
 	})
@@ -62,7 +63,7 @@ func TestAnotherHandlersWaitersAreNotInTheWay(t *testing.T) {
 		waiting := r.Run(fry, time.Now())
 		r.fire(waiting)
 		free.slots = 1
-		r.d.Room(r.Executor, 1)
+		r.d.Room(r.Executor, 0, 1)
 		synctest.Wait()
 		require.Equal(t, waiting.ID, one(t, free.sent()).Execution.ID)
 		require.Empty(t, full.sent())
@@ -82,7 +83,7 @@ func TestRoomThatBecomesFreeMeanwhileIsSeen(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		run := r.Run(r.Job(nil), time.Now())
+		run := r.Run(r.Job(serial), time.Now())
 		r.fire(run)
 		require.Equal(t, run.ID, one(t, to.sent()).Execution.ID)
 	})
@@ -109,7 +110,7 @@ func TestRoomThatAnOfferDidNotUseGoesToTheNext(t *testing.T) {
 		}, nil)
 		r.fire(gone) // holds the room
 		r.fire(next) // by the other worker: full
-		require.Equal(t, domain.ReasonWaitInstance, r.Find(next.ID).Reason)
+		require.Equal(t, domain.ReasonWaitInstance, r.Find(next.ID).Reason, "a serial job's order is kept in the database")
 		close(gate)
 		synctest.Wait()
 		require.Equal(t, next.ID, one(t, to.sent()).Execution.ID)
@@ -140,59 +141,70 @@ func TestWaitsThatCannotBeRecordedStillWaitHere(t *testing.T) {
 		r.fire(run)
 		r.store.heal()
 		to := r.join(1, nil)
-		r.d.Room(r.Executor, 1)
+		r.d.Room(r.Executor, 0, 1)
 		synctest.Wait()
 		require.Equal(t, run.ID, one(t, to.sent()).Execution.ID)
 	})
 }
 
-func TestWithoutAnInstanceOwnersAreToldOncePerJobAndHour(t *testing.T) {
+// TestAnOutageIsToldOnceToEachOwner: not once for each job, nor for each run.
+func TestAnOutageIsToldOnceToEachOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		first, second := r.Job(nil), r.Job(nil)
-		refire := func() { // what the sweep does again and again
-			for _, job := range []domain.Job{first, second} {
+		own := func(s *domain.JobSpec) { s.Owner.Email = "ops@shop.example" }
+		jobs := []domain.Job{r.Job(own), r.Job(own), r.Job(func(s *domain.JobSpec) { s.Owner.Email = "books@shop.example" })}
+		fire := func() {
+			for _, job := range jobs {
 				r.fire(r.Run(job, time.Now()))
 			}
 		}
-		old := r.Run(first, time.Now())
-		r.fire(old)
-		waits := r.Find(old.ID)
-		require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
-		require.Contains(t, waits.Message, "no instance")
-		require.Equal(t, time.Now().Add(waitOfflineMin).UnixMilli(), waits.WakeAt.UnixMilli())
+		fire()
 		time.Sleep(noExecutorAfter - time.Millisecond)
-		r.fire(old)
+		r.look()
 		require.Empty(t, r.Alerts(), "a restarting application is no news")
 		time.Sleep(time.Millisecond)
-		r.fire(old)
-		event := one(t, r.Alerts())
-		require.Equal(t, domain.AlertNoExecutor, event.Kind)
-		require.Equal(t, first.ID, event.JobID)
-		require.Equal(t, old.ID, event.ExecutionID)
-
-		for range 25 { // two more windows begin
-			time.Sleep(5 * time.Minute)
-			r.fire(old)
+		r.look()
+		events := r.Alerts()
+		require.Len(t, events, 2)
+		for _, event := range events {
+			require.Equal(t, domain.AlertNoExecutor, event.Kind)
 		}
-		require.Len(t, r.Alerts(), 2)
-		refire()
-		require.Empty(t, r.Alerts(), "new runs have not waited yet")
+		require.ElementsMatch(t, []string{jobs[0].Spec.Name + ", " + jobs[1].Spec.Name, jobs[2].Spec.Name}, []string{events[0].Detail, events[1].Detail})
+		fire()
+		for range 10 {
+			time.Sleep(time.Second)
+			r.look()
+		}
+		require.Empty(t, r.Alerts(), "it is the same outage")
 	})
 }
 
-// TestWaitsForAnInstanceGrow: another node may have one, so that it may look
-// soon; nobody having one is no reason to look all the time.
-func TestWaitsForAnInstanceGrow(t *testing.T) {
+// TestAnExecutorThatIsAwayCostsNothing: what waits for it is written once, and
+// looked at when an instance comes.
+func TestAnExecutorThatIsAwayCostsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		run := r.Run(r.Job(nil), time.Now())
-		for waited, want := range map[time.Duration]time.Duration{0: waitOfflineMin, time.Second: time.Second, time.Hour: waitOfflineMax} {
-			require.Equal(t, want, waitOffline(waited))
+		writes := 0
+		r.store.fail(func(method string) error {
+			if method == "RecordWaits" || method == "OfferExecutions" {
+				writes++
+			}
+			return nil
+		}, nil)
+		job := r.Job(nil)
+		var runs []domain.Execution
+		for range 50 {
+			runs = append(runs, r.Run(job, time.Now()))
 		}
-		r.fire(run)
-		first := time.Until(r.Find(run.ID).WakeAt)
-		time.Sleep(time.Second)
-		r.fire(run)
-		require.Greater(t, time.Until(r.Find(run.ID).WakeAt), first)
+		r.fire(runs...)
+		for range 160 {
+			time.Sleep(time.Second)
+			r.look()
+			require.Empty(t, r.d.Unattended([]domain.ExecutionID{runs[0].ID}), "no sweep takes it")
+		}
+		require.Equal(t, 1, writes)
+		to := r.join(100, nil)
+		r.d.Room(r.Executor, to.id, 100)
+		synctest.Wait()
+		require.Len(t, to.sent(), 50)
 	})
 }
 
@@ -200,11 +212,16 @@ func TestNoOutageWhileAnInstanceIsOnlineElsewhere(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.Instance("on another node", 30*time.Second)
 		run := r.Run(r.Job(nil), time.Now())
+		r.fire(run)
+		require.Equal(t, time.Now().Add(waitOfflineMin).UnixMilli(), r.Find(run.ID).WakeAt.UnixMilli(), "the other node may take it soon")
+		require.Len(t, r.d.Unattended([]domain.ExecutionID{run.ID}), 1)
 		time.Sleep(noExecutorAfter)
 		r.fire(run)
+		r.look()
 		require.Empty(t, r.Alerts())
 		time.Sleep(time.Minute) // its lease has run out
 		r.fire(run)
+		r.look()
 		require.Len(t, r.Alerts(), 1)
 	})
 }
@@ -215,6 +232,7 @@ func TestFullInstancesAreNoOutage(t *testing.T) {
 		run := r.Run(r.Job(nil), time.Now())
 		time.Sleep(time.Minute)
 		r.fire(run)
+		r.look()
 		require.Empty(t, r.Alerts())
 	})
 }
@@ -236,47 +254,25 @@ func TestLateAndRepeatedRunsHaveNotWaited(t *testing.T) {
 		require.NoError(t, store.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
 		time.Sleep(time.Minute)
 		r.fire(r.Find(run.ID))
+		r.look()
 		require.Empty(t, r.Alerts())
 		time.Sleep(noExecutorAfter)
-		r.fire(r.Find(run.ID))
+		r.look()
 		require.Len(t, r.Alerts(), 1)
 	})
 }
 
 func TestAnOutageIsTriedAgainAfterADatabaseError(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		run := r.Run(r.Job(nil), time.Now())
+		r.fire(r.Run(r.Job(nil), time.Now()))
 		time.Sleep(noExecutorAfter)
 		r.store.fail(only("CountOnline"), nil)
-		r.fire(run)
+		require.ErrorIs(t, r.d.LookAfterWaiting(t.Context()), errDatabase)
 		r.store.heal()
 		require.Empty(t, r.Alerts())
-		time.Sleep(waitOfflineMax)
-		r.fire(run)
+		r.look()
 		require.Len(t, r.Alerts(), 1)
 	})
-}
-
-func TestTheWaitingRoomIsBounded(t *testing.T) {
-	var room waitingRoom
-	spec := &domain.JobSpec{Handler: "close-day"}
-	for i := range domain.ExecutionID(maxWaiting + 5) {
-		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec}, time.Now())
-	}
-	l := room.of(1)[0]
-	require.Len(t, room.take(l, 2*maxWaiting, 0), maxWaiting)
-	require.Empty(t, room.of(1))
-	require.Empty(t, room.present)
-	room.add(waiter{execution: domain.Execution{ID: maxWaiting + 1, Executor: 1}, spec: spec}, time.Now())
-	require.Len(t, room.take(l, 1, 0), 1, "one that was not taken is not known")
-
-	spec.Input = []byte("1234567890")
-	for i := range domain.ExecutionID(6) {
-		room.add(waiter{execution: domain.Execution{ID: i + 1, Executor: 1}, spec: spec}, time.Now())
-	}
-	require.Len(t, room.take(l, 5, 25), 3, "two that fit, and one more")
-	require.Len(t, room.take(l, 5, 0), 1)
-	require.Len(t, room.take(l, 5, 1000), 2)
 }
 
 // TestRunsWaitForALineThatIsBusy: slots are free, but inputs of other runs are
@@ -285,7 +281,7 @@ func TestRunsWaitForALineThatIsBusy(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(10, func(i *instance) { i.line = 1000 })
 		job := r.Job(func(s *domain.JobSpec) { s.Input = []byte(strings.Repeat("7", 600)) })
-		base := time.Now().Truncate(time.Millisecond).Add(-time.Second)
+		base := time.Now().Truncate(time.Millisecond)
 		var runs []domain.Execution
 		for i := range 3 {
 			runs = append(runs, r.Run(job, base.Add(time.Duration(i)*time.Millisecond)))
@@ -293,15 +289,18 @@ func TestRunsWaitForALineThatIsBusy(t *testing.T) {
 		r.fire(runs...)
 		for i, e := range runs {
 			require.Equal(t, e.ID, one(t, to.sent()).Execution.ID)
+			r.settle()
 			for _, behind := range runs[i+1:] {
 				waits := r.Find(behind.ID)
 				require.Equal(t, domain.ReasonWaitInstance, waits.Reason)
 				require.Equal(t, "inputs of other runs are still on their way to the instances that serve the handler", waits.Message)
 			}
 			to.relieve()
-			r.d.Room(r.Executor, to.Free())
+			r.d.Room(r.Executor, 0, to.Free())
 			synctest.Wait()
 		}
 		require.Empty(t, to.sent())
 	})
 }
+
+func serial(s *domain.JobSpec) { s.Blocking = domain.BlockSerial }

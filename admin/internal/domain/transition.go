@@ -247,21 +247,33 @@ func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait
 }
 
 // Wait records why a due execution cannot be offered now, and when somebody
-// has to look again.
+// has to look again: when its wait for an instance ends, at the latest.
 func (e *Execution) Wait(now time.Time, reason Reason, message string, until time.Time) error {
 	if e.State != Due && e.State != RetryWait {
 		return e.illegal("wait")
+	}
+	if reason == ReasonWaitInstance && !e.ExpireAt.IsZero() && until.After(e.ExpireAt) {
+		until = e.ExpireAt
 	}
 	e.Reason, e.Message, e.WakeAt = reason, message, until
 	e.delayed(now, reason, message, 0)
 	return nil
 }
 
+// AwaitsTurn reports whether the execution waits for its job's slot or for room
+// under a limit. That wait does not count against its dispatch timeout.
+func (e *Execution) AwaitsTurn() bool {
+	return (e.State == Due || e.State == RetryWait) && (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit)
+}
+
 // Wake makes an execution that waited for its turn ready to be offered: its
-// job's slot is free now, or the limit that it waited for has room. The wait for an instance begins here, so ExpireAt is
-// set anew, to patience from now (0 = it never expires).
+// job's slot is free now, or the limit that it waited for has room. The wait for
+// an instance begins here, so ExpireAt is set anew, to patience from now (0 = it
+// never expires). One whose wait for an instance has begun already is not woken:
+// it would wait for longer than its dispatch timeout, once more for each run
+// before it that gives up.
 func (e *Execution) Wake(now time.Time, patience time.Duration) error {
-	if e.State != Due && e.State != RetryWait {
+	if !e.AwaitsTurn() {
 		return e.illegal("wake it")
 	}
 	e.Reason, e.Message = "", ""
@@ -270,6 +282,12 @@ func (e *Execution) Wake(now time.Time, patience time.Duration) error {
 		e.ExpireAt = now.Add(patience)
 	}
 	return nil
+}
+
+// Expired reports whether the execution has waited for an instance for as long
+// as it may. It is not offered any more; the sweep ends it.
+func (e *Execution) Expired(now time.Time) bool {
+	return !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) && !e.AwaitsTurn()
 }
 
 // ExpireDeadline ends a running attempt whose executor did not enforce the
@@ -322,6 +340,11 @@ func (e *Execution) Miss(now time.Time, reason Reason, message string) (Effects,
 		return e.end(now, Failed, reason, message), nil
 	}
 	return e.end(now, Missed, reason, message), nil
+}
+
+// Expire ends an execution whose wait for an instance is over.
+func (e *Execution) Expire(now time.Time) (Effects, error) {
+	return e.Miss(now, ReasonNoExecutor, "no instance took it before the deadline for dispatch")
 }
 
 // begun reports whether a handler may have been called for the execution.
@@ -380,7 +403,7 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 			e.WakeAt = e.retryCheck(now, p)
 			return SweepNothing, Effects{}, nil
 		}
-		if (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit) && !e.ExpireAt.IsZero() {
+		if e.AwaitsTurn() && !e.ExpireAt.IsZero() {
 			// Waiting for its turn is not waiting for an instance: that wait
 			// begins when the slot is free and the limit has room.
 			e.ExpireAt = p.waitEnd(now)
@@ -389,8 +412,8 @@ func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Polic
 			fx, err := e.SendFailed(now)
 			return SweepNothing, fx, err
 		}
-		if !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) {
-			fx, err := e.Miss(now, ReasonNoExecutor, "no instance took it before the deadline for dispatch")
+		if e.Expired(now) {
+			fx, err := e.Expire(now)
 			return SweepNothing, fx, err
 		}
 		e.WakeAt = e.NotBefore.Add(PickupGrace)

@@ -24,6 +24,24 @@ func TestWakeGivesFreshPatience(t *testing.T) {
 	require.Equal(t, CodeIllegalMove, CodeOf(e.Wake(now, time.Minute)))
 }
 
+// TestADeadlineIsNotExtended: who waits for an instance already is not woken again
+// each time a run before it gives up, and no record of a wait ends after it.
+func TestADeadlineIsNotExtended(t *testing.T) {
+	now := time.UnixMilli(1800000000000).UTC()
+	for _, reason := range []Reason{"", ReasonWaitInstance, ReasonOfferRefused} {
+		e := Execution{State: Due, Reason: reason, ExpireAt: now.Add(3 * time.Second)}
+		require.Equal(t, CodeIllegalMove, CodeOf(e.Wake(now, time.Minute)), reason)
+		require.Equal(t, now.Add(3*time.Second), e.ExpireAt)
+	}
+	e := Execution{State: Due, ExpireAt: now.Add(3 * time.Second)}
+	require.NoError(t, e.Wait(now, ReasonWaitInstance, "full", now.Add(10*time.Second)))
+	require.Equal(t, e.ExpireAt, e.WakeAt, "somebody looks when its wait is over")
+	require.False(t, e.Expired(e.ExpireAt.Add(-time.Millisecond)))
+	require.True(t, e.Expired(e.ExpireAt))
+	e.Reason = ReasonWaitSlot
+	require.False(t, e.Expired(e.ExpireAt), "that wait does not count")
+}
+
 func TestIDFloorBoundsIDs(t *testing.T) {
 	now := time.UnixMilli(1800000000123).UTC()
 	id := NewIDSource(MaxNodeID, func() time.Time { return now }).Next()

@@ -276,6 +276,11 @@ func (g *Gateway) Sessions(tenant domain.TenantID, executor domain.ExecutorID, h
 	return g.registry.serving(tenant, executor, handler)
 }
 
+// Connected reports whether any instance of the executor has a session here.
+func (g *Gateway) Connected(tenant domain.TenantID, executor domain.ExecutorID) bool {
+	return g.registry.connected(tenant, executor)
+}
+
 // SessionOf returns the session of an instance, or nil when it has none here.
 func (g *Gateway) SessionOf(instance domain.InstanceID) *Session {
 	return g.registry.byInstance(instance)

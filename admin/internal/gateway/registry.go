@@ -77,6 +77,12 @@ func (r *registry) serving(tenant domain.TenantID, executor domain.ExecutorID, h
 	return out
 }
 
+func (r *registry) connected(tenant domain.TenantID, executor domain.ExecutorID) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.ContainsFunc(r.byExecutor[executor], func(s *Session) bool { return s.Tenant == tenant && !s.doubt.Load() })
+}
+
 func (r *registry) byInstance(id domain.InstanceID) *Session {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -94,6 +94,18 @@ func (k *Keeper) Table() domain.PartitionTable {
 	return k.table
 }
 
+// Ownerless returns the partitions that no node held when this one looked last.
+func (k *Keeper) Ownerless() (out []int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, l := range k.table.Leases {
+		if l.BootID == "" || !l.Until.After(k.table.Now) {
+			out = append(out, l.Partition)
+		}
+	}
+	return out
+}
+
 // Living returns the boots of the nodes that are not dead for certain; empty
 // when this node cannot tell.
 func (k *Keeper) Living() []string {

@@ -23,14 +23,15 @@ const (
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold  = 3 * time.Second
 	admitEvery = time.Second
-	// Of partitions that another node holds, only what waits for an instance,
-	// or was left alone for longer than strayAfter, is swept, and less often:
-	// so no row is ever left alone, whoever holds what. strayAfter is longer than
-	// a backlog in a node's memory lasts (scheduler.MaxWaiting): what waits there
-	// is no stray.
-	strayEvery    = time.Second
-	strayAfter    = 30 * time.Second
-	instanceEvery = 2 * time.Second
+	// Of partitions that another node holds, only what it hands over is swept
+	// here, which are runs that wait for an instance and that it has none for;
+	// and what has been overdue for longer than any node's work takes (strayAfter),
+	// so that no row is ever left alone, whoever holds what. What is overdue where
+	// nobody holds the partition (ownerlessAfter) is left by a node that has died.
+	strayEvery     = time.Second
+	strayAfter     = 5 * time.Minute
+	ownerlessAfter = 3 * time.Second
+	instanceEvery  = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.
 	delayEvery = 10 * time.Second
@@ -51,6 +52,8 @@ type Options struct {
 	Store Store
 	// Held returns the partitions that this node looks after.
 	Held func() []domain.PartitionTerm
+	// Ownerless returns the partitions that no node holds; nil: there are none.
+	Ownerless func() []int
 	// Unattended leaves out what waits in a queue of this node's (see
 	// store.SweepParams); nil: nothing does.
 	Unattended func([]domain.ExecutionID) []domain.ExecutionID
@@ -100,6 +103,9 @@ func New(opt Options) *Sweeper {
 	opt.LogRetention = min(opt.LogRetention, opt.RunRetention)
 	if opt.Latest == nil {
 		opt.Latest = func() time.Time { return time.Time{} }
+	}
+	if opt.Ownerless == nil {
+		opt.Ownerless = func() []int { return nil }
 	}
 	return &Sweeper{opt: opt, log: opt.Logger.With("component", "maintenance")}
 }
@@ -167,10 +173,16 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 }
 
 func (s *Sweeper) sweepStrays(ctx context.Context) error {
+	if err := s.sweepAll(ctx, ownerlessAfter, s.opt.Ownerless); err != nil {
+		return err
+	}
 	return s.sweepAll(ctx, strayAfter, func() []int {
 		var mine [domain.Partitions]bool
 		for _, h := range s.opt.Held() {
 			mine[h.Partition] = true
+		}
+		for _, p := range s.opt.Ownerless() {
+			mine[p] = true
 		}
 		var others []int
 		for p := range mine {

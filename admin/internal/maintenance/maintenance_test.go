@@ -39,6 +39,7 @@ type rig struct {
 	cancels      []seen // guarded by mu
 	resends      []seen // guarded by mu
 	partitions   []int  // guarded by mu
+	ownerless    []int  // guarded by mu
 }
 
 func (r *rig) record(list *[]seen, executions ...domain.Execution) {
@@ -81,9 +82,10 @@ func newRig(t *testing.T) *rig {
 	r := &rig{World: storetest.NewWorld(t, s)}
 	r.sweeper = New(Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler),
-		Held:   func() []domain.PartitionTerm { r.mu.Lock(); defer r.mu.Unlock(); return held(r.partitions...) },
-		Later:  func(e ...domain.Execution) { r.record(&r.later, e...) },
-		Cancel: func(e domain.Execution) { r.record(&r.cancels, e) },
+		Held:      func() []domain.PartitionTerm { r.mu.Lock(); defer r.mu.Unlock(); return held(r.partitions...) },
+		Ownerless: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.ownerless },
+		Later:     func(e ...domain.Execution) { r.record(&r.later, e...) },
+		Cancel:    func(e domain.Execution) { r.record(&r.cancels, e) },
 		Resend: func(offers []store.OfferResult) {
 			for _, o := range offers {
 				r.record(&r.resends, o.Execution)
@@ -205,12 +207,12 @@ func TestLostAttemptsThatMayBeRepeatedAre(t *testing.T) {
 		time.Sleep(domain.LeaseTTL + domain.LeaseMargin + 2*sweepEvery)
 		got := one(t, r.took(&r.later))
 		require.Equal(t, domain.RetryWait, got.e.State)
-		require.Equal(t, got.e.NotBefore, got.at.Add(5*time.Second), "the timer waits for its delay")
+		require.Equal(t, got.e.NotBefore, got.at, "the first loss costs no delay")
 		require.Equal(t, got.e, one(t, r.took(&r.ended)).e, "whoever looks at attempts hears of it")
 		require.Empty(t, r.Alerts(), "it has not failed for good")
 
 		// Nobody offered it: the sweep brings it again after its time.
-		time.Sleep(5*time.Second + domain.PickupGrace + 2*sweepEvery)
+		time.Sleep(domain.PickupGrace + 2*sweepEvery)
 		again := one(t, r.took(&r.later))
 		within(t, again.at, got.e.NotBefore.Add(domain.PickupGrace))
 		require.Equal(t, domain.RetryWait, r.Find(e.ID).State)
@@ -220,14 +222,13 @@ func TestLostAttemptsThatMayBeRepeatedAre(t *testing.T) {
 
 func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		// Planned long ago; no node has looked since.
-		run := r.Run(r.Job(nil), time.Now().Add(5*time.Second-domain.DefaultDispatchTimeout))
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.DispatchTimeout = 5 * time.Second }), time.Now())
 		time.Sleep(5*time.Second + sweepHold + 2*sweepEvery)
 		got := one(t, r.took(&r.ended))
 		require.Equal(t, domain.Missed, got.e.State)
 		require.Equal(t, domain.ReasonNoExecutor, got.e.Reason)
 		require.Equal(t, got.e, r.Find(run.ID))
-		require.False(t, got.at.Before(run.FireAt.Add(domain.DefaultDispatchTimeout)))
+		require.False(t, got.at.Before(run.FireAt.Add(5*time.Second)))
 	})
 }
 
@@ -290,11 +291,27 @@ func TestPassedDeadlinesEndRunsAndCancelThem(t *testing.T) {
 	})
 }
 
-// TestStraysAreSweptByEverybody: what its own node leaves alone is found by
-// the others, some seconds later.
+// TestStraysOfDeadNodesAreSweptByEverybody: where nobody holds the partition.
+func TestStraysOfDeadNodesAreSweptByEverybody(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		job := r.World.Job(nil)
+		run := r.Run(job, time.Now())
+		time.Sleep(domain.PickupGrace + 10*ownerlessAfter)
+		require.Empty(t, r.took(&r.later), "a living node has it in a queue")
+		r.mu.Lock()
+		r.ownerless = []int{job.Partition}
+		r.mu.Unlock()
+		time.Sleep(strayEvery)
+		require.Equal(t, run.ID, one(t, r.took(&r.later)).e.ID)
+	})
+}
+
+// TestStraysAreSweptByEverybody: what its own node leaves alone for longer than
+// any work takes is found by the others.
 func TestStraysAreSweptByEverybody(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		run := r.Run(r.World.Job(nil), time.Now()) // in a partition that is not held
+		patient := r.World.Job(func(s *domain.JobSpec) { s.DispatchTimeout = time.Hour })
+		run := r.Run(patient, time.Now()) // in a partition that is not held
 		time.Sleep(domain.PickupGrace + strayAfter - time.Millisecond)
 		require.Empty(t, r.took(&r.later))
 		time.Sleep(time.Millisecond + strayEvery)

@@ -357,8 +357,8 @@ func (d *database) wake(now time.Time, j *jobRow) (woken []domain.Execution) {
 			break
 		}
 		places++
-		if e.Reason == domain.ReasonWaitLimit {
-			continue // it keeps its place, and goes when the limit has room
+		if e.Reason != domain.ReasonWaitSlot {
+			continue // it keeps its place, and waits for something else now
 		}
 		_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
 			return domain.Effects{}, e.Wake(now, patience(j.of(e)))

@@ -53,7 +53,7 @@ func (n *node) joined(s *session) {
 	}
 	s.nodeUp, s.heard = true, n.w.now
 	n.sessions = append(n.sessions, s)
-	n.room(s.Free())
+	n.room(s, s.Free())
 }
 
 // verdicts compares an inventory with the database. Without an answer
@@ -151,12 +151,12 @@ func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Dur
 		}
 	})
 	if s.Free() > 0 {
-		n.room(s.Free())
+		n.room(s, s.Free())
 	}
 }
 
 // room is what the gateway tells of a session that has room for more.
-func (n *node) room(more int) { n.dispatch.Room(executorID, more) }
+func (n *node) room(s *session, more int) { n.dispatch.Room(executorID, s.instance, more) }
 
 // answered takes answers to offers (as admin's sink).
 func (n *node) answered(s *session, list []*proto.Answer) {
@@ -178,7 +178,7 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 	n.dispatch.Answered(out...)
 	n.lookAtGrants()
 	if freed > 0 {
-		n.room(freed)
+		n.room(s, freed)
 	}
 }
 
@@ -212,6 +212,6 @@ func (n *node) results(s *session, list []*proto.Result) {
 	}
 	n.completer.Finished(out...)
 	if freed > 0 {
-		n.room(freed)
+		n.room(s, freed)
 	}
 }

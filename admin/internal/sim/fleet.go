@@ -182,6 +182,31 @@ func (d *database) release(p store.ReleasePartitionsParams) (ended []domain.Part
 	return ended
 }
 
+// stillDue is StillDue.
+func (d *database) stillDue(ids []domain.ExecutionID) map[domain.ExecutionID]int64 {
+	out := map[domain.ExecutionID]int64{}
+	for _, id := range ids {
+		if e := d.find(id); e != nil && (e.State == domain.Due || e.State == domain.RetryWait) {
+			out[id] = e.Fence
+		}
+	}
+	return out
+}
+
+// listWaiting is ListWaiting.
+func (d *database) listWaiting(p store.ListWaitingParams) (out []domain.Execution) {
+	now := d.clock()
+	for _, id := range d.living() {
+		e := d.find(id)
+		if (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason == domain.ReasonWaitInstance && e.WakeAt.After(now) &&
+			slices.Contains(p.Partitions, e.Partition) && len(p.Unattended([]domain.ExecutionID{id})) > 0 {
+			out = append(out, *e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b domain.Execution) int { return a.WakeAt.Compare(b.WakeAt) })
+	return out[:min(len(out), p.Limit)]
+}
+
 // planned is ListPlanned.
 func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	until := d.clock().Add(p.Horizon + domain.PickupGrace)

@@ -108,6 +108,11 @@ func (d *database) enter(now time.Time, known *limitsKnown, j *jobRow, e *domain
 		r.Status = store.OfferDiscarded
 		return false
 	}
+	if e.Expired(now) {
+		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.Expire(now) })
+		r.Status = store.OfferDiscarded
+		return false
+	}
 	if j.of(e).SlotLimit() == 0 || e.HoldsSlot {
 		return true
 	}
@@ -271,7 +276,7 @@ func (d *database) wait(known *limitsKnown, waits []store.Wait) (covered []domai
 			continue
 		}
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			err := e.Wait(now, w.Reason, w.Message, now.Add(w.For))
+			err := e.Wait(now, w.Reason, w.Message, w.Until(now, e))
 			if w.Full && err == nil {
 				e.WaitsForRoom(now, d.policy(e))
 			}

@@ -50,7 +50,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 					continue
 				}
 				if f := Finding(o.Broken); c.finding != "" {
-					require.Equal(t, c.finding, f, "seed %d: %s", seed, o.Broken[0])
+					require.Contains(t, f, c.finding, "seed %d: %s", seed, o.Broken[0])
 				}
 				t.Logf("seed %d: %s", seed, o.Broken[0])
 				return

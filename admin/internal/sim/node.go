@@ -105,7 +105,7 @@ func (n *node) build() {
 		now = func() time.Time { return n.clock.Now().Add(domain.OfferAhead) }
 	}
 	n.dispatch = dispatch.New(dispatch.Options{
-		Node: n.id, Store: n.store, Fleet: n, Later: later, Now: now,
+		Node: n.id, Store: n.store, Fleet: n, Later: later, Now: now, Held: n.partitions,
 		Punctual: func(list ...domain.Execution) { n.timer.AddPunctual(list...); n.lookAtTimer(0) },
 		NewID:    n.w.newID, Logger: log,
 		Ended: n.completer.Ended, Random: n.w.faults.chance("dispatch " + n.name).Uint64,
@@ -113,9 +113,11 @@ func (n *node) build() {
 	n.sweeper = maintenance.New(maintenance.Options{
 		Store: n.store, Held: n.partitions, Latest: n.clock.Latest, Later: later, Cancel: n.dispatch.SendCancel,
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
+		Ownerless: n.leases.Ownerless,
 		Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
 			return n.completer.Unattended(n.dispatch.Unattended(n.timer.Unattended(ids)))
 		},
+		Chores: []maintenance.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.dispatch.LookAfterWaiting}},
 	})
 	n.queues = append(n.dispatch.Queues(), n.completer.Results())
 	for _, q := range n.queues {
@@ -303,6 +305,11 @@ func (n *node) Targets(_ domain.TenantID, _ domain.ExecutorID, _ string) []dispa
 		}
 	}
 	return out
+}
+
+// Connected implements dispatch.Fleet.
+func (n *node) Connected(domain.TenantID, domain.ExecutorID) bool {
+	return len(n.Targets(0, 0, "")) > 0
 }
 
 // TargetOf implements dispatch.Fleet.

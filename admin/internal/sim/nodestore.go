@@ -101,6 +101,26 @@ func (s *nodeStore) RecordWaits(_ context.Context, waits []store.Wait) ([]domain
 	return plain(s.n, "wait", func(d *database) []domain.Execution { return d.wait(s.limits(), waits) })
 }
 
+func (s *nodeStore) StillDue(_ context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return plain(s.n, "still due", func(d *database) map[domain.ExecutionID]int64 { return d.stillDue(ids) })
+}
+
+func (s *nodeStore) ListWaiting(_ context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
+	return plain(s.n, "list waiting", func(d *database) []domain.Execution { return d.listWaiting(p) })
+}
+
+// ListWaitingJobs names no jobs: alerts of outages are not simulated by job.
+func (s *nodeStore) ListWaitingJobs(context.Context, domain.TenantID, domain.ExecutorID) ([]store.WaitingJob, error) {
+	return nil, nil
+}
+
+func (s *nodeStore) KnownSpec(id domain.JobID, revision int64) *domain.JobSpec {
+	return s.n.w.db.jobs[id].specs[revision-1]
+}
+
 func (s *nodeStore) RecordStarts(_ context.Context, starts []store.Start) error {
 	return s.n.call("start", anyCall, func() { s.n.w.db.start(starts) })
 }

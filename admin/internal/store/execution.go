@@ -91,6 +91,15 @@ type Executions interface {
 	// place before later runs of a job that has a slot, and cover earlier ones
 	// as an offer does; it returns those, and waiting ones that were covered.
 	RecordWaits(ctx context.Context, waits []Wait) (covered []domain.Execution, err error)
+	// StillDue returns those of the executions that wait to be offered, with their
+	// fences.
+	StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error)
+	// ListWaiting returns executions that wait for an instance and that nobody
+	// has to look at yet, those first whose wait ends soonest.
+	ListWaiting(ctx context.Context, p ListWaitingParams) ([]domain.Execution, error)
+	// ListWaitingJobs returns the jobs with living runs of an executor, by job;
+	// where there are very many runs, of some of them.
+	ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]WaitingJob, error)
 	// RecordStarts writes the start time of running attempts (for display; the
 	// result brings it again).
 	RecordStarts(ctx context.Context, starts []Start) error
@@ -221,9 +230,39 @@ type Wait struct {
 	ID      domain.ExecutionID
 	Reason  domain.Reason
 	Message string
-	For     time.Duration // until somebody looks again
+	// For is until somebody else looks again; 0 = the caller looks after the
+	// run until its wait for an instance ends.
+	For time.Duration
 	// Full: instances are there, and have no room.
 	Full bool
+}
+
+// attendedFor is until somebody else looks again at a run that may wait for ever.
+const attendedFor = time.Hour
+
+// Until returns when somebody else is to look again.
+func (w *Wait) Until(now time.Time, e *domain.Execution) time.Time {
+	switch {
+	case w.For > 0:
+		return now.Add(w.For)
+	case e.ExpireAt.IsZero():
+		return now.Add(attendedFor)
+	}
+	return e.ExpireAt
+}
+
+type ListWaitingParams struct {
+	Partitions []int
+	Executors  []domain.ExecutorID // empty = all
+	Limit      int
+	// Unattended: see SweepParams.
+	Unattended func([]domain.ExecutionID) []domain.ExecutionID
+}
+
+// WaitingJob is a job that has living runs, with the revision of the newest.
+type WaitingJob struct {
+	Job      domain.JobID
+	Revision int64
 }
 
 type RecentInstancesParams struct {

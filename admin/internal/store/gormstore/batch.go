@@ -192,8 +192,8 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 				break
 			}
 			places++
-			if m.e.Reason == domain.ReasonWaitLimit {
-				continue // it keeps its place, and goes when the limit has room
+			if m.e.Reason != domain.ReasonWaitSlot {
+				continue // it keeps its place, and waits for something else now
 			}
 			if err := m.e.Wake(b.now, patience(m.spec)); err != nil {
 				return nil, err

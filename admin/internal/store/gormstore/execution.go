@@ -209,6 +209,11 @@ func (b *batch) enter(m *move, r *store.OfferResult) (in bool, err error) {
 		r.Status = store.OfferDiscarded
 		return false, errors.Join(err, b.apply(m, fx))
 	}
+	if m.e.Expired(b.now) {
+		fx, err := m.e.Expire(b.now)
+		r.Status = store.OfferDiscarded
+		return false, errors.Join(err, b.apply(m, fx))
+	}
 	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
 	if limit == 0 || m.e.HoldsSlot {
 		return true, nil
@@ -402,7 +407,7 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 
 func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err error) {
 	// An illegal move means that somebody else was quicker.
-	if m.e.Wait(b.now, w.Reason, w.Message, b.now.Add(w.For)) != nil {
+	if m.e.Wait(b.now, w.Reason, w.Message, w.Until(b.now, &m.e)) != nil {
 		return nil, nil
 	}
 	if w.Full {

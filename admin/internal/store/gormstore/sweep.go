@@ -62,19 +62,36 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 	return out, err
 }
 
-// findOverdue reads ids by WakeAt: the oldest of each partition first, a page at
+// findOverdue reads what has passed its WakeAt.
+func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
+	due := "wake_at <= " + s.d.clockNow()
+	if p.Overdue > 0 {
+		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
+	}
+	return s.findByWake(ctx, "find overdue executions", byWake{p.Partitions, due, p.Limit, p.Unattended})
+}
+
+// byWake is a search along the index of when executions have to be looked at.
+type byWake struct {
+	partitions []int
+	where      string
+	limit      int
+	unattended func([]domain.ExecutionID) []domain.ExecutionID
+}
+
+// findByWake reads ids by WakeAt: the first of each partition first, a page at
 // a time, because under overload most of what it meets waits in a queue of the
 // caller's. Pages grow, so that a long backlog takes few of them.
-func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
+func (s *Store) findByWake(ctx context.Context, step string, p byWake) (now time.Time, ids []domain.ExecutionID, err error) {
 	var found []overdue
-	err = s.look(ctx, "find overdue executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error {
 		found = nil
-		from := make([]overdue, len(p.Partitions))
-		for i, part := range p.Partitions {
+		from := make([]overdue, len(p.partitions))
+		for i, part := range p.partitions {
 			from[i].part = part
 		}
-		for page := max(p.Limit/len(p.Partitions), overduePage); len(from) > 0 && len(found) < p.Limit; page = min(2*page, p.Limit) {
-			at, list, err := s.overduePage(ctx, q, p, from, page)
+		for page := max(p.limit/len(p.partitions), overduePage); len(from) > 0 && len(found) < p.limit; page = min(2*page, p.limit) {
+			at, list, err := s.overduePage(ctx, q, p.where, from, page)
 			if err != nil {
 				return err
 			}
@@ -82,12 +99,12 @@ func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.
 				now = at
 			}
 			from = nextPage(from[:0], list, page)
-			found = append(found, unattended(list, p.Unattended)...)
+			found = append(found, unattended(list, p.unattended)...)
 		}
 		return nil
 	})
 	slices.SortStableFunc(found, func(a, b overdue) int { return cmp.Compare(a.wakeAt, b.wakeAt) })
-	for _, f := range found[:min(len(found), p.Limit)] {
+	for _, f := range found[:min(len(found), p.limit)] {
 		ids = append(ids, f.id)
 	}
 	return now, ids, err
@@ -106,11 +123,7 @@ type overdue struct {
 
 // overduePage reads up to page entries of each partition that follow from, by
 // partition and in order.
-func (s *Store) overduePage(ctx context.Context, q querier, p store.SweepParams, from []overdue, page int) (now time.Time, list []overdue, err error) {
-	due := "wake_at <= " + s.d.clockNow()
-	if p.Overdue > 0 {
-		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
-	}
+func (s *Store) overduePage(ctx context.Context, q querier, where string, from []overdue, page int) (now time.Time, list []overdue, err error) {
 	terms := []string{"SELECT 0 AS part, 0 AS id, " + s.d.clockNow() + " AS wake_at"}
 	for _, f := range from {
 		after := ""
@@ -119,7 +132,7 @@ func (s *Store) overduePage(ctx context.Context, q querier, p store.SweepParams,
 		}
 		terms = append(terms, s.d.bounded(fmt.Sprintf(
 			"SELECT part, id, wake_at FROM executions%s WHERE part = %d AND %s%s ORDER BY wake_at, id LIMIT %d",
-			s.d.byIndex("ix_executions_wake"), f.part, due, after, page)))
+			s.d.byIndex("ix_executions_wake"), f.part, where, after, page)))
 	}
 	err = query(ctx, q, func(rows *sql.Rows) error {
 		var o overdue

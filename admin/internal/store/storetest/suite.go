@@ -63,7 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"Partings", testPartings}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
-		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
+		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"DeadlineIsKept", testDeadlineIsKept}, {"Waiting", testWaiting}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
 		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},
 		{"Limit", testLimit}, {"LimitBoth", testLimitBoth}, {"LimitPrecedence", testLimitPrecedence}, {"LimitSlot", testLimitSlot},
 		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},
@@ -233,11 +233,18 @@ func (f *fixture) jobFiring(at time.Time, change func(*domain.JobSpec)) store.Jo
 
 // planned makes an execution as a planner does.
 func planned(j *domain.Job, fireAt, now time.Time) domain.Execution {
+	wait, from := domain.DefaultDispatchTimeout, fireAt
+	if j.Spec.DispatchTimeout > 0 {
+		wait = j.Spec.DispatchTimeout
+	}
+	if from.Before(now) {
+		from = now
+	}
 	return domain.Execution{
 		ID: domain.ExecutionID(ids.Next()), TenantID: j.TenantID, JobID: j.ID, Revision: j.Revision, Executor: j.Executor,
 		Partition: j.Partition, Cause: domain.CauseSchedule, FireAt: fireAt, State: domain.Due,
 		MaxAttempts: max(j.Spec.Retry.MaxAttempts, 1), NotBefore: fireAt, WakeAt: fireAt.Add(domain.PickupGrace),
-		ExpireAt: fireAt.Add(domain.DefaultDispatchTimeout), PlannedAt: now, LogLines: -1,
+		ExpireAt: from.Add(wait), PlannedAt: now, LogLines: -1,
 	}
 }
 

@@ -1,0 +1,383 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// LookEvery is how often LookAfterWaiting is to be called.
+const LookEvery = time.Second
+
+const (
+	// recordAfter is how long a run waits for room before its row says so: most
+	// runs of a burst have started by then, and were written for nothing.
+	recordAfter = time.Second
+	// recordMost bounds what one look records.
+	recordMost = 10 * offerBatch
+	// checkEvery is how often the database is asked whether a run still waits:
+	// it may have been cancelled, or deleted with its job. checkMost bounds one look.
+	checkEvery = 10 * time.Second
+	checkMost  = 5_000
+	// loadMost bounds what one look loads of the runs that wait in the database alone.
+	loadMost = maxWaiting / 2
+)
+
+// surveyed is what one look has found in the waiting room.
+type surveyed struct {
+	record, check []*waiting
+	executors     []waitingFor
+}
+
+// waitingFor is an executor that somebody waits for.
+type waitingFor struct {
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	runs     []*waiting
+	since    time.Time // when the first of all began to wait
+	hungry   bool      // there is room for runs that wait in the database alone
+}
+
+// survey takes out what waits no more, or is another node's now, and says what is
+// to be done about the rest. It goes by lists, not by maps: the order decides who
+// comes first.
+func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(r.executors)) {
+		at := r.executors[id]
+		all := maps.Clone(at.open)
+		for _, of := range at.bound {
+			maps.Copy(all, of)
+		}
+		queues := slices.SortedFunc(maps.Values(all), func(a, b *queue) int { return compare(a.old[0], b.old[0]) })
+		found := waitingFor{tenant: at.tenant, executor: id, hungry: at.spilled}
+		for _, q := range queues {
+			found.hungry = found.hungry && len(q.old) < maxWaiting/2
+			for _, w := range slices.Clone(q.old) {
+				if w.execution.Expired(now) || !w.polled && !held(w.execution.Partition) || w.polled && now.Sub(w.known) > waitBusy {
+					r.removeLocked(w)
+					continue
+				}
+				if since := w.since(); found.since.IsZero() || since.Before(found.since) {
+					found.since = since
+				}
+				found.runs = append(found.runs, w)
+				if !w.polled && !w.recorded && len(out.record) < recordMost && now.Sub(w.execution.NotBefore) >= recordAfter {
+					out.record = append(out.record, w)
+				}
+				if !w.polled && now.Sub(w.known) >= checkEvery && len(out.check) < checkMost {
+					out.check = append(out.check, w)
+				}
+			}
+		}
+		if found.hungry || len(found.runs) > 0 {
+			out.executors = append(out.executors, found)
+		}
+	}
+	return out
+}
+
+// filled tells that what waited in the database alone has been loaded.
+func (r *waitingRoom) filled(executor domain.ExecutorID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.executors[executor]
+	if at == nil {
+		return
+	}
+	at.spilled = false
+	if len(at.open) == 0 && len(at.bound) == 0 {
+		delete(r.executors, executor)
+	}
+}
+
+// LookAfterWaiting is one look at the runs that wait for an instance: it records
+// why they wait, drops those that do not wait any more, tells of executors that
+// nobody serves, and loads what waits in the database alone. It is called from
+// one place at a time. Its error is the first one; the next look goes on.
+func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
+	now := d.opt.Now()
+	held, gained := d.partitions()
+	found := d.waiting.survey(now, held)
+	err := d.record(ctx, found.record)
+	err = cmp.Or(err, d.check(ctx, found.check))
+	var hungry []domain.ExecutorID
+	for _, x := range found.executors {
+		if d.opt.Fleet.Connected(x.tenant, x.executor) {
+			d.Room(x.executor, 0, maxWaiting) // should a word of room have been lost
+		} else {
+			err = cmp.Or(err, d.lookForInstances(ctx, x, now))
+		}
+		if x.hungry {
+			hungry = append(hungry, x.executor)
+		}
+	}
+	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, hungry))
+}
+
+// partitions says which partitions this node holds, and which are new since it
+// was last asked.
+func (d *Dispatcher) partitions() (held func(int) bool, gained []int) {
+	if d.opt.Held == nil {
+		return func(int) bool { return true }, nil
+	}
+	now := map[int]bool{}
+	for _, h := range d.opt.Held() {
+		now[h.Partition] = true
+		if !d.held[h.Partition] {
+			gained = append(gained, h.Partition)
+		}
+	}
+	d.held = now
+	return func(p int) bool { return now[p] }, gained
+}
+
+// holds says whether this node looks after a partition.
+func (d *Dispatcher) holding() func(int) bool {
+	if d.opt.Held == nil {
+		return func(int) bool { return true }
+	}
+	var now [domain.Partitions]bool
+	for _, h := range d.opt.Held() {
+		now[h.Partition] = true
+	}
+	return func(p int) bool { return now[p] }
+}
+
+// record writes why runs wait.
+func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
+	now := d.opt.Now()
+	for part := range slices.Chunk(list, offerBatch) {
+		waits := d.waiting.waits(part, now)
+		covered, err := d.opt.Store.RecordWaits(ctx, waits)
+		if err != nil {
+			d.noWaits.met(d.log, err, len(waits))
+			return err
+		}
+		d.noWaits.over(d.log)
+		d.waiting.recorded(part)
+		if ended := d.stopCovered(covered); len(ended) > 0 {
+			for i := range ended {
+				d.waiting.drop(ended[i].ID)
+			}
+			d.opt.Ended(ended)
+		}
+	}
+	return nil
+}
+
+// waits are what the rows of runs are to say.
+func (r *waitingRoom) waits(list []*waiting, now time.Time) []store.Wait {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]store.Wait, len(list))
+	for i, w := range list {
+		out[i] = w.wait(now)
+	}
+	return out
+}
+
+// wait is called with the room's mu held.
+func (w *waiting) wait(now time.Time) store.Wait {
+	out := store.Wait{
+		Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance, Message: w.message, Full: w.online > 0,
+	}
+	switch {
+	case !w.polled:
+	case w.online > 0:
+		out.For = waitBusy
+	default:
+		if w.execution.Bound != 0 {
+			out.Message = "the instance that the shard is for is not connected"
+		}
+		out.For = waitOffline(now.Sub(w.since()))
+	}
+	return out
+}
+
+func (r *waitingRoom) recorded(list []*waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range list {
+		w.recorded = true
+	}
+}
+
+// check drops what does not wait any more, as far as the database knows.
+func (d *Dispatcher) check(ctx context.Context, list []*waiting) error {
+	for part := range slices.Chunk(list, 500) {
+		ids := make([]domain.ExecutionID, len(part))
+		for i, w := range part {
+			ids[i] = w.execution.ID
+		}
+		fences, err := d.opt.Store.StillDue(ctx, ids)
+		if err != nil {
+			return err
+		}
+		d.waiting.checked(part, fences, d.opt.Now())
+	}
+	return nil
+}
+
+func (r *waitingRoom) checked(list []*waiting, fences map[domain.ExecutionID]int64, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range list {
+		if fence, due := fences[w.execution.ID]; due && fence == w.execution.Fence {
+			w.known = now
+		} else if r.runs[w.execution.ID] == w {
+			r.removeLocked(w)
+		}
+	}
+}
+
+// lookForInstances looks whether other nodes have instances of an executor that
+// has none here: then they may take what waits for it. If nobody has, the owners
+// of the jobs are told once.
+func (d *Dispatcher) lookForInstances(ctx context.Context, x waitingFor, now time.Time) error {
+	if len(x.runs) == 0 {
+		return nil
+	}
+	online, err := d.opt.Store.CountOnline(ctx, x.tenant, x.executor)
+	if err != nil {
+		return err
+	}
+	if online == 0 {
+		return d.tellOutage(ctx, x, now)
+	}
+	d.outages.over(x.executor)
+	return d.record(ctx, d.waiting.hand(x.runs, recordMost))
+}
+
+// hand lets other nodes take up to limit runs that are this node's alone, and
+// returns these.
+func (r *waitingRoom) hand(list []*waiting, limit int) (handed []*waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range list {
+		if !w.polled && len(handed) < limit {
+			w.polled = true
+			handed = append(handed, w)
+		}
+	}
+	return handed
+}
+
+// load takes on what waits for an instance in the database alone: of partitions
+// that were gained all, or what is for some executors.
+func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []domain.ExecutorID) error {
+	if len(executors) > 0 {
+		for p := range domain.Partitions {
+			if d.opt.Held == nil || d.held[p] {
+				partitions = append(partitions, p)
+			}
+		}
+	}
+	if len(partitions) == 0 {
+		return nil
+	}
+	found, err := d.opt.Store.ListWaiting(ctx, store.ListWaitingParams{
+		Partitions: partitions, Executors: executors, Limit: loadMost, Unattended: d.Unattended,
+	})
+	if err != nil {
+		for _, p := range partitions {
+			delete(d.held, p) // they are looked through again
+		}
+		return err
+	}
+	if len(found) < loadMost {
+		for _, id := range executors {
+			d.waiting.filled(id)
+		}
+	} else {
+		for i := range found {
+			d.waiting.spilledOf(&found[i])
+		}
+	}
+	d.fire(found)
+	return nil
+}
+
+// spilledOf notes that runs of an executor wait in the database alone.
+func (r *waitingRoom) spilledOf(e *domain.Execution) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.linesOf(e.TenantID, e.Executor).spilled = true
+}
+
+// noExecutorAfter is how long a due execution waits before its owner is told
+// that no instance is online: a restarting application is no news.
+const noExecutorAfter = 10 * time.Second
+
+// outageRepeat is how often the owners of jobs are told while an outage lasts.
+const outageRepeat = time.Hour
+
+// outages are the executors whose outage was told by this node, with the window
+// of time that it was told in. It has no more entries than executors that
+// somebody waits for.
+type outages map[domain.ExecutorID]int64
+
+func (o outages) over(x domain.ExecutorID) { delete(o, x) }
+
+// outageJobs bounds how many jobs an alert names.
+const outageJobs = 20
+
+// tellOutage writes one alert for each owner of jobs that are due while no
+// instance of their executor is online on any node.
+func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time) error {
+	window := now.Truncate(outageRepeat).Unix()
+	if now.Sub(x.since) < noExecutorAfter || d.outages[x.executor] == window {
+		return nil
+	}
+	jobs, err := d.opt.Store.ListWaitingJobs(ctx, x.tenant, x.executor)
+	if err != nil {
+		return err
+	}
+	byOwner := map[string]int{}
+	var events []domain.AlertEvent
+	var names [][]string
+	for _, j := range jobs {
+		spec, err := d.opt.Store.JobSpec(ctx, x.tenant, j.Job, j.Revision)
+		if domain.Is(err, domain.CodeNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		owner := fmt.Sprint(spec.Owner, spec.Alert.IncludeNoExecutor, spec.Alert.Emails, spec.Alert.WebhookURL)
+		at, known := byOwner[owner]
+		if !known {
+			at = len(events)
+			byOwner[owner] = at
+			events = append(events, domain.AlertEvent{
+				ID: d.opt.NewID(), TenantID: x.tenant, Kind: domain.AlertNoExecutor, JobID: j.Job, Revision: j.Revision, CreatedAt: now,
+				DedupeKey: fmt.Sprintf("no_executor/%s/%s/%d", x.executor, j.Job, window),
+			})
+			names = append(names, nil)
+		}
+		names[at] = append(names[at], spec.Name)
+	}
+	for i := range events {
+		list := names[i][:min(len(names[i]), outageJobs)]
+		events[i].Detail = strings.Join(list, ", ")
+		if more := len(names[i]) - len(list); more > 0 {
+			events[i].Detail += fmt.Sprintf(" (+%d)", more)
+		}
+	}
+	if len(events) > 0 {
+		if err := d.opt.Store.RecordAlerts(ctx, events); err != nil {
+			return err
+		}
+		d.log.Warn("no instance of an executor is online", "tenant_id", x.tenant, "executor_id", x.executor, "jobs", len(jobs), "count", len(x.runs))
+	}
+	d.outages[x.executor] = window
+	return nil
+}

@@ -1,0 +1,320 @@
+package dispatch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// waitingRoom holds the runs for which no instance has room, each once, by the
+// instances that may take them.
+//
+// Every run in it leaves by one of four ways: an instance has room (take), its
+// wait for an instance is over (survey), its row says that it does not wait any
+// more (drop), or its line is too long (add): then it waits in the database alone
+// and is loaded again when the line is short.
+type waitingRoom struct {
+	mu        sync.Mutex
+	executors map[domain.ExecutorID]*executorLines // guarded by mu
+	runs      map[domain.ExecutionID]*waiting      // guarded by mu: all of them
+	count     int                                  // guarded by mu: of lines
+}
+
+// executorLines are the lines of one executor.
+type executorLines struct {
+	tenant domain.TenantID
+	open   map[line]*queue                       // of runs that several instances may take
+	bound  map[domain.InstanceID]map[line]*queue // of runs for one instance
+	// spilled: some wait in the database alone.
+	spilled bool
+}
+
+// line is who waits for the same instances: those of an executor that serve a
+// handler and have the labels that are required. Other instances may have room
+// while these are full.
+type line struct {
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	handler  string
+	require  string
+	// pin is set where the strategy takes one instance only, with the labels
+	// that it should have.
+	pin    domain.Routing
+	prefer string
+	bound  domain.InstanceID // of a broadcast's shards; 0 = any instance
+}
+
+// waiting is a run that waits.
+type waiting struct {
+	execution domain.Execution
+	spec      *domain.JobSpec
+	line      line
+
+	// guarded by the room's mu
+	// polled: other nodes may take the run too, and the sweep looks at it from
+	// time to time. All others are this node's until their wait is over.
+	polled   bool
+	online   int       // instances here that serve the handler and have the labels
+	message  string    // why it waits, in words
+	known    time.Time // when it was last known to wait
+	recorded bool      // its row says why it waits
+}
+
+func compare(a, b *waiting) int { return domain.ComparePrecedence(&a.execution, &b.execution) }
+
+// compareFresh orders by age instead: what is due last comes last, and of those
+// alike what has the highest priority. It is precedence with the sign of the
+// priority turned round.
+func compareFresh(a, b *waiting) int {
+	return cmp.Or(freshness(&a.execution).Compare(freshness(&b.execution)), -cmp.Compare(a.execution.ID, b.execution.ID))
+}
+
+func freshness(e *domain.Execution) time.Time { return e.FireAt.Add(e.FireAt.Sub(e.Precedence())) }
+
+// queue is one line's runs, in both orders.
+type queue struct {
+	old   []*waiting // by precedence
+	fresh []*waiting // by freshness
+	turn  bool       // the next one is the freshest
+}
+
+const (
+	// maxWaiting bounds one line, and maxWaitingAll all of them, but for the last
+	// ones of lines that are shorter than the others.
+	maxWaiting    = 10_000
+	maxWaitingAll = 100_000
+	// lateAfter is how late the first of a line may be before the freshest takes
+	// turns with it.
+	lateAfter = 2 * time.Second
+)
+
+// linesOf is called with mu held.
+func (r *waitingRoom) linesOf(tenant domain.TenantID, executor domain.ExecutorID) *executorLines {
+	if r.executors == nil {
+		r.executors, r.runs = map[domain.ExecutorID]*executorLines{}, map[domain.ExecutionID]*waiting{}
+	}
+	at := r.executors[executor]
+	if at == nil {
+		at = &executorLines{tenant: tenant, open: map[line]*queue{}, bound: map[domain.InstanceID]map[line]*queue{}}
+		r.executors[executor] = at
+	}
+	return at
+}
+
+// lineOf is called with mu held.
+func (r *waitingRoom) lineOf(l line, create bool) *queue {
+	if r.executors[l.executor] == nil && !create {
+		return nil
+	}
+	at := r.linesOf(l.tenant, l.executor)
+	of := at.open
+	if l.bound != 0 {
+		if of = at.bound[l.bound]; of == nil && create {
+			of = map[line]*queue{}
+			at.bound[l.bound] = of
+		}
+	}
+	q := of[l]
+	if q == nil && create {
+		q = &queue{}
+		of[l] = q
+		r.count++
+	}
+	return q
+}
+
+// add lets a run wait, which may wait already. It returns those whose rows have
+// to say so now: the run if the database keeps its order (ordered), or if others
+// look after it as well; and what had to leave for it, which may be the run
+// itself.
+func (r *waitingRoom) add(w *waiting, ordered bool) (record []*waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.runs[w.execution.ID]; old != nil {
+		if old.execution.Fence == w.execution.Fence && old.line == w.line {
+			old.online, old.message, old.known, old.polled = w.online, w.message, w.known, w.polled
+			return old.toRecord(ordered, nil)
+		}
+		r.removeLocked(old)
+	}
+	q := r.lineOf(w.line, true)
+	r.runs[w.execution.ID] = w
+	q.old, q.fresh = insert(q.old, w, compare), insert(q.fresh, w, compareFresh)
+	limit := maxWaiting
+	if len(r.runs) > maxWaitingAll {
+		limit = max(maxWaitingAll/r.count, 1)
+	}
+	record = w.toRecord(ordered, nil)
+	if len(q.old) > limit {
+		spilled := q.fresh[0]
+		r.linesOf(w.line.tenant, w.line.executor).spilled = true
+		r.removeLocked(spilled)
+		if spilled != w || len(record) == 0 {
+			record = spilled.toRecord(true, record)
+		}
+	}
+	return record
+}
+
+func (w *waiting) toRecord(must bool, list []*waiting) []*waiting {
+	if w.polled || must && !w.recorded {
+		list = append(list, w)
+	}
+	return list
+}
+
+// insert adds w to a sorted list; most come in order.
+func insert(list []*waiting, w *waiting, order func(a, b *waiting) int) []*waiting {
+	at := len(list)
+	if at > 0 && order(w, list[at-1]) < 0 {
+		at, _ = slices.BinarySearchFunc(list, w, order)
+	}
+	return slices.Insert(list, at, w)
+}
+
+// remove takes w out of a sorted list. The first one costs nothing.
+func remove(list []*waiting, w *waiting, order func(a, b *waiting) int) []*waiting {
+	at, found := slices.BinarySearchFunc(list, w, order)
+	switch {
+	case !found:
+		return list
+	case at == 0:
+		list[0] = nil
+		return list[1:]
+	}
+	return slices.Delete(list, at, at+1)
+}
+
+func (r *waitingRoom) removeLocked(w *waiting) {
+	delete(r.runs, w.execution.ID)
+	q := r.lineOf(w.line, false)
+	if q == nil {
+		return
+	}
+	q.old, q.fresh = remove(q.old, w, compare), remove(q.fresh, w, compareFresh)
+	if len(q.old) > 0 {
+		return
+	}
+	at := r.executors[w.line.executor]
+	r.count--
+	if w.line.bound == 0 {
+		delete(at.open, w.line)
+	} else if delete(at.bound[w.line.bound], w.line); len(at.bound[w.line.bound]) == 0 {
+		delete(at.bound, w.line.bound)
+	}
+	if len(at.open) == 0 && len(at.bound) == 0 && !at.spilled {
+		delete(r.executors, w.line.executor)
+	}
+}
+
+// drop takes runs out that do not wait any more.
+func (r *waitingRoom) drop(ids ...domain.ExecutionID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		if w := r.runs[id]; w != nil {
+			r.removeLocked(w)
+		}
+	}
+}
+
+// of returns the lines of an executor in which somebody waits, by the precedence
+// of their first ones: those that any instance serves, and those for the
+// instance alone.
+func (r *waitingRoom) of(executor domain.ExecutorID, instance domain.InstanceID) []line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.executors[executor]
+	if at == nil {
+		return nil
+	}
+	bound := at.bound[instance]
+	switch len(at.open) + len(bound) {
+	case 0:
+		return nil
+	case 1:
+		for l := range at.open {
+			return []line{l}
+		}
+	}
+	list := slices.AppendSeq(slices.Collect(maps.Keys(at.open)), maps.Keys(bound))
+	slices.SortFunc(list, func(a, b line) int { return compare(r.lineOf(a, false).old[0], r.lineOf(b, false).old[0]) })
+	return list
+}
+
+// first returns who comes first in a line by precedence, and when it was last
+// known to wait; nil: nobody waits.
+func (r *waitingRoom) first(of line) (*domain.Execution, time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q := r.lineOf(of, false)
+	if q == nil {
+		return nil, time.Time{}
+	}
+	return &q.old[0].execution, q.old[0].known
+}
+
+// take removes up to n runs of a line that still may wait, those whose turn it
+// is: as many as have so many bytes of input together, and one more, which will
+// find no room and thereby have its instance tell when there is some.
+func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain.Execution) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(out) < n {
+		w := r.nextLocked(from, now)
+		if w == nil {
+			return out
+		}
+		r.removeLocked(w)
+		out = append(out, w.execution)
+		if bytes -= len(w.spec.InputOf(&w.execution)); bytes < 0 {
+			return out
+		}
+	}
+	return out
+}
+
+// nextLocked is whose turn it is: the first by precedence, or while that one is
+// late, by turns, the freshest. Runs of a job with a limit on its runs keep
+// their order: the first of the job takes the turn of its freshest. Who has waited
+// for too long leaves: the sweep ends those.
+func (r *waitingRoom) nextLocked(from line, now time.Time) *waiting {
+	for q := r.lineOf(from, false); q != nil; q = r.lineOf(from, false) {
+		w := q.old[0]
+		if q.turn && now.Sub(w.execution.NotBefore) > lateAfter {
+			w = q.freshest()
+		}
+		if w.execution.Expired(now) {
+			r.removeLocked(w)
+			continue
+		}
+		q.turn = !q.turn
+		return w
+	}
+	return nil
+}
+
+func (q *queue) freshest() *waiting {
+	w := q.fresh[len(q.fresh)-1]
+	if w.spec.SlotLimit() == 0 {
+		return w
+	}
+	return q.old[slices.IndexFunc(q.old, func(o *waiting) bool { return o.execution.JobID == w.execution.JobID })]
+}
+
+// without returns those of ids that do not wait here, or only until others look.
+func (r *waitingRoom) without(ids []domain.ExecutionID, now time.Time) []domain.ExecutionID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.runs) == 0 {
+		return ids
+	}
+	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
+		w := r.runs[id]
+		return w != nil && !w.polled && !w.execution.Expired(now)
+	})
+}

@@ -1,0 +1,277 @@
+package dispatch
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+var roomSpec = &domain.JobSpec{Handler: "close-day", Blocking: domain.BlockParallel}
+
+func inRoom(id domain.ExecutionID, due time.Time, change func(*waiting)) *waiting {
+	w := &waiting{execution: domain.Execution{ID: id, Executor: 1, State: domain.Due, FireAt: due, NotBefore: due}, spec: roomSpec}
+	if change != nil {
+		change(w)
+	}
+	w.line = waiter{execution: w.execution, spec: w.spec}.line()
+	return w
+}
+
+func runIDs(list []domain.Execution) (out []domain.ExecutionID) {
+	for _, e := range list {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+// TestWhoLeavesAFullLine: the run that has waited longest waits in the database
+// alone from then on.
+func TestWhoLeavesAFullLine(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	var spilled []*waiting
+	for i := range domain.ExecutionID(maxWaiting + 5) {
+		spilled = append(spilled, room.add(inRoom(i+1, now.Add(time.Duration(i)), nil), false)...)
+	}
+	require.Len(t, spilled, 5)
+	require.Equal(t, domain.ExecutionID(1), spilled[0].execution.ID)
+	require.Len(t, room.runs, maxWaiting)
+	l := room.of(1, 0)[0]
+	require.Len(t, room.take(l, 2*maxWaiting, 1<<30, now), maxWaiting)
+	require.Empty(t, room.of(1, 0))
+	require.Empty(t, room.runs)
+	require.Zero(t, room.count)
+	require.True(t, room.executors[1].spilled)
+	room.filled(1)
+	require.Empty(t, room.executors)
+}
+
+// TestAllLinesTogetherAreBounded: more lines have shorter ones.
+func TestAllLinesTogetherAreBounded(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	id := domain.ExecutionID(0)
+	for executor := range domain.ExecutorID(15) {
+		for range maxWaiting {
+			id++
+			room.add(inRoom(id, now, func(w *waiting) { w.execution.Executor = executor + 1 }), false)
+		}
+	}
+	require.Less(t, len(room.runs), 3*maxWaitingAll/2)
+}
+
+func TestInputsOnTheirWayBoundWhatIsTaken(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	spec := *roomSpec
+	spec.Input = []byte("1234567890")
+	for i := range domain.ExecutionID(6) {
+		room.add(inRoom(i+1, now, func(w *waiting) { w.spec = &spec }), false)
+	}
+	l := room.of(1, 0)[0]
+	require.Len(t, room.take(l, 5, 25, now), 3, "two that fit, and one more")
+	require.Len(t, room.take(l, 5, 0, now), 1)
+	require.Len(t, room.take(l, 5, 1000, now), 2)
+}
+
+// TestALateLineTakesTurns: the oldest that still may wait and the freshest, by
+// turns; what is past its deadline leaves by itself.
+func TestALateLineTakesTurns(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	for i := range domain.ExecutionID(8) {
+		room.add(inRoom(i+1, now.Add(time.Duration(i-20)*time.Second), func(w *waiting) {
+			if i < 2 {
+				w.execution.ExpireAt = now // its wait is over
+			}
+		}), false)
+	}
+	l := room.of(1, 0)[0]
+	require.Equal(t, []domain.ExecutionID{3, 8, 4, 7, 5, 6}, runIDs(room.take(l, 10, 1<<30, now)))
+
+	for i := range domain.ExecutionID(4) {
+		room.add(inRoom(i+1, now.Add(time.Duration(i-4)*time.Second/4), nil), false)
+	}
+	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4}, runIDs(room.take(l, 10, 1<<30, now)), "nothing is late")
+}
+
+// TestRunsOfASerialJobKeepTheirOrder: the job's first run has the turn of its freshest.
+func TestRunsOfASerialJobKeepTheirOrder(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	spec := *roomSpec
+	spec.Blocking = domain.BlockSerial
+	for i := range domain.ExecutionID(6) {
+		room.add(inRoom(i+1, now.Add(time.Duration(i-20)*time.Second), func(w *waiting) {
+			w.spec, w.execution.JobID = &spec, domain.JobID(1+i%2)
+		}), false)
+	}
+	l := room.of(1, 0)[0]
+	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4, 5, 6}, runIDs(room.take(l, 10, 1<<30, now)))
+}
+
+// TestPriorityCountsAmongTheFreshest.
+func TestPriorityCountsAmongTheFreshest(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	for i := range domain.ExecutionID(5) {
+		room.add(inRoom(i+1, now.Add(-10*time.Second), func(w *waiting) { w.execution.Priority = int(i) }), false)
+	}
+	l := room.of(1, 0)[0]
+	require.Equal(t, []domain.ExecutionID{5, 4, 3, 2, 1}, runIDs(room.take(l, 10, 1<<30, now)), "the more urgent first, whoever's turn it is")
+}
+
+// TestTheRoomAgainstAModel: whatever comes and goes, both orders and all indexes
+// hold the same runs.
+func TestTheRoomAgainstAModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var room waitingRoom
+	now := time.Now()
+	there := map[domain.ExecutionID]bool{}
+	for range 20_000 {
+		id := domain.ExecutionID(random.IntN(400) + 1)
+		switch random.IntN(4) {
+		case 0, 1:
+			room.add(inRoom(id, now.Add(time.Duration(id%37)*time.Second), func(w *waiting) {
+				w.execution.Executor, w.execution.Bound = domain.ExecutorID(id%3+1), domain.InstanceID(id%5)
+				w.execution.Priority = int(id % 7)
+			}), false)
+			there[id] = true
+		case 2:
+			room.drop(id)
+			delete(there, id)
+		default:
+			for _, l := range room.of(domain.ExecutorID(id%3+1), domain.InstanceID(id%5)) {
+				for _, e := range room.take(l, random.IntN(3), 1<<30, now.Add(time.Duration(random.IntN(60))*time.Second)) {
+					require.True(t, there[e.ID])
+					delete(there, e.ID)
+				}
+			}
+		}
+		require.Len(t, room.runs, len(there))
+		queues, runs := 0, 0
+		for _, at := range room.executors {
+			all := []map[line]*queue{at.open}
+			for _, of := range at.bound {
+				all = append(all, of)
+			}
+			for _, of := range all {
+				for _, q := range of {
+					require.NotEmpty(t, q.old)
+					require.Len(t, q.fresh, len(q.old))
+					queues++
+					runs += len(q.old)
+				}
+			}
+		}
+		require.Equal(t, room.count, queues)
+		require.Equal(t, len(there), runs)
+	}
+}
+
+// TestWhatDoesNotWaitAnyMoreLeaves: it was cancelled, or its job deleted, or it
+// waits for an instance that has gone for good. Nobody tells this node.
+func TestWhatDoesNotWaitAnyMoreLeaves(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.join(0, nil)
+		job := r.Job(nil)
+		cancelled, stays := r.Run(job, time.Now()), r.Run(job, time.Now())
+		shard := r.Run(job, time.Now())
+		shard.Bound = 4711
+		r.fire(cancelled, stays, shard)
+		require.Len(t, r.d.waiting.runs, 3)
+		_, err := r.S.RequestCancel(t.Context(), r.Tenant, cancelled.ID, domain.ReasonKilled, "")
+		require.NoError(t, err)
+		for range 12 {
+			time.Sleep(time.Second)
+			r.look()
+		}
+		require.Len(t, r.d.waiting.runs, 1)
+		require.Contains(t, r.d.waiting.runs, stays.ID)
+		time.Sleep(time.Until(stays.ExpireAt))
+		r.look()
+		require.Empty(t, r.d.waiting.runs, "its wait is over")
+		require.Len(t, r.d.Unattended([]domain.ExecutionID{stays.ID}), 1, "the sweep may end it")
+	})
+}
+
+// TestAFreedSlotAsksNobodyElsesShards: lines for other instances are not looked at.
+func TestAFreedSlotAsksNobodyElsesShards(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	for i := range domain.ExecutionID(1000) {
+		room.add(inRoom(i+1, now, func(w *waiting) { w.execution.Bound = domain.InstanceID(i + 1) }), false)
+	}
+	require.Empty(t, room.of(1, 0))
+	require.Len(t, room.of(1, 7), 1)
+	require.Empty(t, room.of(1, 1001))
+}
+
+// TestDeadRunsCostNothing: what is past its deadline takes no slot, no offer and
+// no place in the waiting room.
+func TestDeadRunsCostNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, nil)
+		job := r.Job(nil)
+		var dead []domain.Execution
+		for range 10 {
+			dead = append(dead, r.Run(job, time.Now()))
+		}
+		live := r.Run(job, time.Now().Add(6*time.Minute))
+		time.Sleep(time.Until(live.FireAt))
+		calls := 0
+		r.store.fail(func(string) error { calls++; return nil }, nil)
+		r.fire(append(dead, live)...)
+		require.Equal(t, live.ID, one(t, to.sent()).Execution.ID)
+		require.Empty(t, r.d.waiting.runs)
+		r.store.heal()
+		require.Equal(t, int64(0), r.Find(dead[0].ID).Fence)
+		require.LessOrEqual(t, calls, 3)
+	})
+}
+
+// TestAnOfferThatComesTooLateEndsTheRun: the deadline is the row's, whatever a
+// node's memory says.
+func TestAnOfferThatComesTooLateEndsTheRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, nil)
+		run := r.Run(r.Job(nil), time.Now())
+		time.Sleep(time.Until(run.ExpireAt))
+		run.ExpireAt = time.Time{} // an old copy
+		r.fire(run)
+		require.Empty(t, to.sent())
+		require.Equal(t, domain.Missed, r.Find(run.ID).State)
+		require.Equal(t, 1, to.Free())
+	})
+}
+
+// TestAGainedPartitionsWaitersAreLoaded: their rows say that nobody has to look
+// at them before their wait is over, because the node that died looked after them.
+func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var held []domain.PartitionTerm
+		r.d.opt.Held = func() []domain.PartitionTerm { return held }
+		job := r.Job(nil)
+		var waits []store.Wait
+		for range 3 {
+			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance})
+		}
+		_, err := r.S.RecordWaits(t.Context(), waits)
+		require.NoError(t, err)
+		to := r.join(10, nil)
+		r.look()
+		require.Empty(t, to.sent(), "they are another node's")
+		held = append(held, domain.PartitionTerm{Partition: job.Partition, Term: 2})
+		r.look()
+		require.Len(t, to.sent(), 3)
+		r.look()
+		synctest.Wait()
+		require.Empty(t, to.sent())
+	})
+}

@@ -1,0 +1,93 @@
+package gormstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// stillDue are the states of what waits to be offered.
+var stillDue = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
+
+func (s *Store) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make(map[domain.ExecutionID]int64, len(ids))
+	err := s.look(ctx, "look at waiting executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.ExecutionID
+			var fence int64
+			err := rows.Scan(&id, &fence)
+			found[id] = fence
+			return err
+		}, "SELECT id, fence FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(slices.Clone(ids))+") AND "+stillDue)
+	})
+	return found, err
+}
+
+// ListWaiting reads along the index of what the sweep looks at. Where much else
+// is to be looked at later, such as attempts that run, it reads over that.
+func (s *Store) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out []domain.Execution, err error) {
+	if len(p.Partitions) == 0 || p.Limit <= 0 {
+		return nil, nil
+	}
+	where := fmt.Sprintf("wake_at > %s AND reason = '%s' AND %s", s.d.clockNow(), domain.ReasonWaitInstance, stillDue)
+	if len(p.Executors) > 0 {
+		where += " AND executor_id IN (" + idList(slices.Clone(p.Executors)) + ")"
+	}
+	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended})
+	if err != nil {
+		return nil, err
+	}
+	for part := range slices.Chunk(ids, 500) {
+		err := s.look(ctx, "read waiting executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+			return query(ctx, q, func(rows *sql.Rows) error {
+				r := &executionRow{}
+				err := rows.Scan(executionTable.targets(r)...)
+				out = append(out, r.execution())
+				return err
+			}, "SELECT "+executionColumns+" FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(part)+") AND "+stillDue)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b domain.Execution) int {
+		return cmp.Or(a.WakeAt.Compare(b.WakeAt), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// waitingJobsRead bounds the rows that are looked through for the jobs of an
+// executor.
+const waitingJobsRead = 5_000
+
+func (s *Store) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []store.WaitingJob, err error) {
+	err = s.look(ctx, "list waiting jobs", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		out = nil
+		return query(ctx, q, func(rows *sql.Rows) error {
+			var j store.WaitingJob
+			err := rows.Scan(&j.Job, &j.Revision)
+			out = append(out, j)
+			return err
+		}, fmt.Sprintf("SELECT job_id, MAX(revision) FROM (SELECT job_id, revision FROM executions%s"+
+			" WHERE tenant_id = %d AND phase = %d AND executor_id = %d AND %s ORDER BY id LIMIT %d) AS alive GROUP BY job_id ORDER BY job_id",
+			s.d.byIndex("ix_executions_phase"), tenant, phaseAlive, executor, stillDue, waitingJobsRead))
+	})
+	return out, err
+}
+
+// KnownSpec returns a revision of a job if this node has it at hand; nil
+// otherwise.
+func (s *Store) KnownSpec(job domain.JobID, revision int64) *domain.JobSpec {
+	cached, _ := s.specs.entries.Peek(revisionKey{job, revision})
+	return cached.spec
+}
