@@ -125,7 +125,7 @@ func (f *fleet) overload(ctx context.Context, handler string, lasts time.Duratio
 	if err != nil {
 		return err
 	}
-	ended, calm, err := f.recover(ctx, tail, few, to, r.Overload)
+	ended, calm, err := f.untilOnTime(ctx, tail, few, to, r.Overload)
 	if err != nil {
 		return err
 	}
@@ -273,10 +273,10 @@ func (f *fleet) pauseSome(ctx context.Context, jobs []domain.JobID, until time.T
 	r.Elapsed = spreadOf(took)
 }
 
-// recover waits until the fresh runs of the jobs that go on are on time, and a
+// untilOnTime waits until the fresh runs of the jobs that go on are on time, and a
 // little longer. It returns the time in which their lateness counts as that
 // afterwards.
-func (f *fleet) recover(ctx context.Context, tail *verify.Tail, jobs int, end time.Time, o *Overload) (until, from time.Time, err error) {
+func (f *fleet) untilOnTime(ctx context.Context, tail *verify.Tail, jobs int, end time.Time, o *Overload) (until, from time.Time, err error) {
 	const look = 2 * time.Second
 	for limit := end.Add(recoveryLimit + look); time.Now().Before(limit) && o.OnTimeAgain < 0; {
 		if err := pause(ctx, look); err != nil {
