@@ -31,7 +31,8 @@ func (t target) Traits() dispatch.Traits {
 }
 func (t target) Load() dispatch.Load {
 	slots, cpu, memory := t.s.Load()
-	return dispatch.Load{Slots: slots, CPU: cpu, Memory: memory}
+	taken, of := t.s.Taken()
+	return dispatch.Load{Slots: slots, CPU: cpu, Memory: memory, Taken: taken, Of: of}
 }
 func (t target) Idempotent(handler string) bool {
 	return t.s.Idempotent(handler)

@@ -56,8 +56,10 @@ type Config struct {
 	Labels map[string]string
 
 	// Slots is how many handlers may run at once; what is offered beyond is
-	// refused and goes elsewhere. At most 4096. Default 4 × GOMAXPROCS, at
-	// least 8. CARILLON_EXECUTOR_SLOTS
+	// refused and goes elsewhere. At most 4096. Default 0: 32 × GOMAXPROCS, at
+	// least 256, which serves handlers that mostly wait (for a database, the
+	// network); and while the process uses nine tenths of the CPU that it may use
+	// or more, 4 × GOMAXPROCS, at least 32. CARILLON_EXECUTOR_SLOTS
 	Slots int
 
 	// JournalDir is the folder of the journal, which keeps results until an
@@ -113,6 +115,9 @@ type Config struct {
 	// runs' to three quarters. The same lines stand in JournalDir, in files of at most four
 	// times that, so that they survive the process. Default 16 MiB.
 	LogBuffer int
+
+	// busySlots is how many slots count while the CPU is used up; 0 = Slots.
+	busySlots int
 }
 
 // Defaults of Config.
@@ -129,7 +134,7 @@ const ExitIgnored = 70
 func (c Config) withDefaults(getenv func(string) string) (Config, error) {
 	err := c.fromEnv(getenv)
 	if c.Slots == 0 {
-		c.Slots = max(4*runtime.GOMAXPROCS(0), 8)
+		c.Slots, c.busySlots = defaultSlots(runtime.GOMAXPROCS(0))
 	}
 	if c.JournalDir == "" {
 		c.JournalDir = "carillon-journal/" + c.Name

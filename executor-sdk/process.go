@@ -60,6 +60,7 @@ type process struct {
 	mu         sync.Mutex // guards what follows
 	superseded []string   // dead boots that no admin node was told of
 	failing    bool       // the journal took nothing when it was asked last
+	busy       bool       // the CPU was used up when it was looked at last
 }
 
 // newProcess opens the journal and puts the rooms together. base is the
@@ -251,7 +252,7 @@ func (p *process) Load() *proto.Heartbeat {
 	cpu, memory := p.meter.Read()
 	cpuLimit, memoryLimit := load.Limits()
 	return &proto.Heartbeat{
-		Running: int32(used), Slots: int32(p.config.Slots),
+		Running: int32(used), Slots: int32(p.slotsAt(cpu, cpuLimit)),
 		CpuMilli: cpu, MemoryBytes: memory, Draining: draining,
 		CpuLimitMilli: cpuLimit, MemoryLimitBytes: memoryLimit, Refusing: p.refuses(),
 	}

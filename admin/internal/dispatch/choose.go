@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -101,8 +102,11 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 		return "no connected instance that serves the handler has the labels " + spec.Require.Text
 	}
 	weight, kept, crowded := 1, false, false
+	taken, of := 0, 0
 	for i := range all {
 		t := targets[all[i].at]
+		load := t.Load()
+		taken, of = taken+load.Taken, of+load.Of
 		weight = max(weight, t.Weight(spec.Handler))
 		crowded = crowded || t.Crowded()
 		kept = kept || t.Free() >= t.Weight(spec.Handler) && d.keptFrom(e, all[i].id)
@@ -113,12 +117,20 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 	case kept:
 		return "the free slots are kept for a run before this one that takes more of them"
 	case weight > 1:
-		return "a run of the handler takes " + strconv.Itoa(weight) + " slots, and no instance that it may go to has so many free"
+		return "a run of the handler takes " + strconv.Itoa(weight) + " slots, and no instance that it may go to has so many free" + slotsTaken(taken, of)
 	case one:
-		return "the one instance that the routing strategy " + string(spec.Routing) + " takes is full"
+		return "the one instance that the routing strategy " + string(spec.Routing) + " takes is full" + slotsTaken(taken, of)
 	case !spec.Require.Empty():
-		return "every instance that serves the handler and has the labels " + spec.Require.Text + " is full"
+		return "every instance that serves the handler and has the labels " + spec.Require.Text + " is full" + slotsTaken(taken, of)
 	default:
-		return "every instance that serves the handler is full"
+		return "every instance that serves the handler is full" + slotsTaken(taken, of)
 	}
+}
+
+// slotsTaken says how many slots the instances have, and how many are taken.
+func slotsTaken(taken, of int) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d slots are taken)", taken, of)
 }

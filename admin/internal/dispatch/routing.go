@@ -19,6 +19,8 @@ type Traits struct {
 // for what it does not report.
 type Load struct {
 	Slots, CPU, Memory int
+	// Taken of so many slots; 0 = not known.
+	Taken, Of int
 }
 
 // rank is the load as a number: the share of the slots, or of the CPU in steps of

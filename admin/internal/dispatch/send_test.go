@@ -128,6 +128,20 @@ func TestUnheardOneStepOffersGoElsewhereAtOnce(t *testing.T) {
 	})
 }
 
+// TestARunThatWaitsSaysHowManySlotsAreTaken.
+func TestARunThatWaitsSaysHowManySlotsAreTaken(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		for range 2 {
+			r.join(1, func(i *instance) { i.load = Load{Taken: 1, Of: 1} })
+		}
+		j := r.Job(func(s *domain.JobSpec) { s.Blocking = domain.BlockParallel })
+		runs := []domain.Execution{r.Run(j, time.Now()), r.Run(j, time.Now()), r.Run(j, time.Now())}
+		r.fire(runs...)
+		r.settle()
+		require.Equal(t, "every instance that serves the handler is full (2 of 2 slots are taken)", r.Find(runs[2].ID).Message)
+	})
+}
+
 // TestThePinnedMoveWithTheirInstance: they wait while it is full, take nobody
 // else's room, and take the next one as soon as it is gone.
 func TestThePinnedMoveWithTheirInstance(t *testing.T) {

@@ -64,6 +64,7 @@ func TestSummaries(t *testing.T) {
 	}{
 		"ahead":           {domain.Execution{State: domain.Due, NotBefore: at(60_000)}, "It waits for its time, 2026-11-21T02:01:00.000Z."},
 		"due":             {domain.Execution{State: domain.Due, NotBefore: fire}, "It is due and about to be sent to an instance."},
+		"waits for slots": {domain.Execution{State: domain.Due, NotBefore: fire, Reason: domain.ReasonWaitInstance, Message: "full (8 of 8 slots are taken)"}, "It is due and waits, because no instance with room was there: full (8 of 8 slots are taken)."},
 		"waits, deadline": {domain.Execution{State: domain.Due, NotBefore: fire, Reason: domain.ReasonWaitInstance, ExpireAt: at(300_000)}, "It is due and waits, because no instance with room was there; it waits until 2026-11-21T02:05:00.000Z."},
 		"between attempts": {domain.Execution{State: domain.RetryWait, Reason: domain.ReasonHandlerFailed, NotBefore: at(90_000), Attempt: 1},
 			"An attempt ended badly, because the handler returned an error; the next one comes at 2026-11-21T02:01:30.000Z."},

@@ -111,6 +111,9 @@ func (r Run) waiting() Text {
 	}
 	why := r.underLimit(e.Reason, e.Message)
 	out := Text{"It is due and waits, because " + why.En, "已到触发时间，正在等待：" + why.Zh}
+	if e.Reason == domain.ReasonWaitInstance && e.Message != "" {
+		out.En, out.Zh = out.En+": "+e.Message, out.Zh+"："+e.Message
+	}
 	if e.Reason == domain.ReasonWaitSlot {
 		by := r.blockers()
 		out.En, out.Zh = out.En+by.En, out.Zh+by.Zh

@@ -400,6 +400,13 @@ func (s *Session) Free() int {
 	return s.slots - s.occupied()
 }
 
+// Taken returns how many slots are taken, and of how many.
+func (s *Session) Taken() (taken, of int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.occupied(), s.slots
+}
+
 // Load returns how much of its slots, CPU and memory the instance uses, each in
 // thousandths of what it has; 0 for what it does not report.
 func (s *Session) Load() (slots, cpu, memory int) {
