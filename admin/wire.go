@@ -192,17 +192,12 @@ func (k *sink) Doubted(s *gateway.Session) {
 }
 
 func (k *sink) Left(s *gateway.Session) {
-	k.dispatch.Left(s.Tenant, s.Instance, fencesOf(s.Offered()))
-	k.dispatch.Unheard(s.Tenant, s.Instance, fencesOf(s.Unheard()))
-	k.dispatch.Moved(s.Executor)
-}
-
-func fencesOf(offered map[int64]int64) map[domain.ExecutionID]int64 {
-	out := make(map[domain.ExecutionID]int64, len(offered))
-	for id, fence := range offered {
-		out[domain.ExecutionID(id)] = fence
+	offered := map[domain.ExecutionID]int64{}
+	for id, fence := range s.Offered() {
+		offered[domain.ExecutionID(id)] = fence
 	}
-	return out
+	k.dispatch.Left(s.Tenant, s.Instance, offered)
+	k.dispatch.Moved(s.Executor)
 }
 
 // Draining lets those who waited for this instance alone look for another one.

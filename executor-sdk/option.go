@@ -35,9 +35,7 @@ func (o handlerOption) applyHandler(h *handler) { o(h) }
 // or cannot be reached is given to another one instead of being reported as
 // lost. The first three attempts that a run loses so use up none of its
 // attempts; further ones do, so that an input that ends each process which
-// takes it is not repeated for ever. When the path to an instance broke without
-// a word, both may run for some seconds, until the first hears that it has lost
-// the run: its context ends then. A job with onLost fail is never repeated.
+// takes it is not repeated for ever. A job with onLost fail is never repeated.
 func Idempotent() HandlerOption {
 	return handlerOption(func(h *handler) { h.idempotent = true })
 }

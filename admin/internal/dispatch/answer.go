@@ -144,27 +144,12 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 		d.log.Warn("refused offers could not be taken back", "count", len(items), "err", err)
 		return
 	}
-	for i, r := range results {
+	for _, r := range results {
 		if r.Status == store.OfferGone {
 			continue
 		}
-		if t := d.opt.Fleet.TargetOf(items[i].Instance); items[i].Unheard && t != nil {
-			t.SendCancel(r.Execution) // behind the offer: who awakes with both stops at once
-		}
 		d.opt.Later(r.Execution)
 		d.Freed([]domain.Execution{r.Execution})
-	}
-}
-
-// Unheard takes one-step offers back of which nobody has heard that they arrived,
-// from an instance that does not answer or whose session ended: other instances
-// get them at once, where they may be repeated.
-func (d *Dispatcher) Unheard(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
-	for _, id := range slices.Sorted(maps.Keys(offered)) {
-		d.backs.Add(store.GiveBack{
-			Tenant: tenant, ID: id, Fence: offered[id], Instance: instance, Unheard: true,
-			Reason: domain.ReasonSessionLost, Message: "the instance did not answer, or its connection broke, before it was heard that the offer had arrived",
-		})
 	}
 }
 

@@ -82,7 +82,6 @@ type attemptKey struct {
 // flight is an attempt that has slots of the instance.
 type flight struct {
 	granted bool  // it was offered in one step
-	heard   bool  // and the instance has said that it has it
 	lease   int64 // Session.leased when the instance was chosen
 	since   time.Time
 	beat    int64 // Session.beats then
@@ -433,19 +432,6 @@ func (s *Session) Offered() map[int64]int64 {
 	out := make(map[int64]int64, len(s.inflight))
 	for k, f := range s.inflight {
 		if !f.granted {
-			out[k.id] = k.fence
-		}
-	}
-	return out
-}
-
-// Unheard returns those that were offered in one step, of which nothing was heard.
-func (s *Session) Unheard() map[int64]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := map[int64]int64{}
-	for k, f := range s.inflight {
-		if f.granted && !f.heard {
 			out[k.id] = k.fence
 		}
 	}

@@ -101,21 +101,12 @@ func (s *Session) SendStepAcks(acks []*proto.StepAck) {
 	}
 }
 
-// promise notes that an acceptance waits for its grant, or had it with its offer.
+// promise notes that an acceptance waits for its grant.
 func (s *Session) promise(k attemptKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hearOf(k)
 	if f, ok := s.inflight[k]; ok && !f.granted {
 		s.promised++
-	}
-}
-
-// hearOf notes that the instance has an attempt. mu is held.
-func (s *Session) hearOf(k attemptKey) {
-	if f, ok := s.inflight[k]; ok && !f.heard {
-		f.heard = true
-		s.inflight[k] = f
 	}
 }
 
@@ -241,11 +232,6 @@ func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
 		case *proto.CommandToAdmin_Answers:
 			g.answers(s, body.Answers.GetAnswers())
 		case *proto.CommandToAdmin_Started:
-			s.mu.Lock()
-			for _, m := range body.Started.GetStarted() {
-				s.hearOf(attemptKey{m.ExecutionId, m.Fence})
-			}
-			s.mu.Unlock()
 			g.opt.Sink.Started(s, body.Started.GetStarted())
 		case *proto.CommandToAdmin_Results:
 			g.results(s, body.Results.GetResults())

@@ -113,17 +113,13 @@ func (n *node) left(s *session) {
 
 // takeBack gives back what a session was offered, as far as it did not answer.
 func (n *node) takeBack(s *session) {
-	offered, unheard := map[domain.ExecutionID]int64{}, map[domain.ExecutionID]int64{}
+	offered := map[domain.ExecutionID]int64{}
 	for _, k := range s.inflight {
-		switch {
-		case !s.oneStep[k]:
+		if !s.oneStep[k] {
 			offered[k.id] = k.fence
-		case !s.heardOf[k]:
-			unheard[k.id] = k.fence
 		}
 	}
 	n.dispatch.Left(tenant, s.instance, offered)
-	n.dispatch.Unheard(tenant, s.instance, unheard)
 	n.dispatch.Moved(executorID)
 	n.stir()
 }
@@ -168,7 +164,6 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 			freed += s.ended(attemptKey{id, fence})
 		}
 		if a.GetAccepted() && s.oneStep[attemptKey{id, fence}] { // its offer was the grant
-			s.heardOf[attemptKey{id, fence}] = true
 			continue
 		}
 		out = append(out, dispatch.Answer{
@@ -185,7 +180,6 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 func (n *node) started(s *session, list []*proto.Started) {
 	starts := make([]store.Start, len(list))
 	for i, m := range list {
-		s.heardOf[attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()}] = true
 		starts[i] = store.Start{
 			Tenant: tenant, ID: domain.ExecutionID(m.GetExecutionId()), Fence: m.GetFence(), Instance: s.instance, StartedAt: time.UnixMilli(m.GetStartedAtMs()).UTC(),
 		}

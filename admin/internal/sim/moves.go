@@ -247,9 +247,6 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 		}
 		err := d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
 			wait := e.SendWait(j.of(e).SendRetry, g.Wait)
-			if g.Unheard {
-				return e.Unheard(now, g.Fence, g.Message, d.policy(e))
-			}
 			if g.Refused {
 				err := e.Refuse(now, g.Fence, g.Reason, g.Message, wait)
 				if err == nil && g.Busy {

@@ -25,7 +25,6 @@ type session struct {
 	inflight []attemptKey
 	flights  []flight // of them
 	oneStep  map[attemptKey]bool
-	heardOf  map[attemptKey]bool  // of these it was heard that the executor has them
 	leases   map[attemptKey]int64 // of the reservations: leased, then
 	leased   int64                // the last heartbeat that renewed the lease
 	reported int
@@ -75,7 +74,7 @@ func (s *session) LeaseFrom(seq int64) time.Time { return s.beatAt[seq] }
 func (w *world) newSession(n *node, e *executor) *session {
 	link := n.name + e.name
 	return &session{
-		w: w, name: link, node: n, ex: e, boot: e.boot, oneStep: map[attemptKey]bool{}, heardOf: map[attemptKey]bool{},
+		w: w, name: link, node: n, ex: e, boot: e.boot, oneStep: map[attemptKey]bool{},
 		leases: map[attemptKey]int64{}, beatAt: map[int64]time.Time{},
 		toNode: pipe{name: e.name + ">" + n.name}, toExecutor: pipe{name: n.name + ">" + e.name},
 	}

@@ -216,9 +216,6 @@ type GiveBack struct {
 	Reason   domain.Reason
 	Message  string
 	Wait     time.Duration
-	// Unheard: nobody has heard of a one-step offer to an instance that does not
-	// answer, see domain.Execution.Unheard.
-	Unheard bool
 	// Refused: the instance said no, which holds for one-step offers too.
 	Refused bool
 	// Busy: it did so because it is full, which is no failed send.

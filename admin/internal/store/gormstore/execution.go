@@ -337,15 +337,6 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 			if m == nil || m.e.Instance != g.Instance {
 				continue
 			}
-			if g.Unheard {
-				if fx, err := m.e.Unheard(b.now, g.Fence, g.Message, m.policy()); err == nil {
-					results[i].Status = store.OfferMade
-					if err := b.apply(m, fx); err != nil {
-						return err
-					}
-				}
-				continue
-			}
 			giveBack := m.e.GiveBack
 			if g.Refused {
 				giveBack = m.e.Refuse
