@@ -23,6 +23,8 @@ func TestExpand(t *testing.T) {
 		{"owner of a failed run", domain.AlertRunFailed, "ann@example.com", all, []string{"email ann@example.com"}},
 		{"timed out", domain.AlertRunTimedOut, "ann@example.com", all, []string{"email ann@example.com"}},
 		{"lost", domain.AlertRunLost, "ann@example.com", all, []string{"email ann@example.com"}},
+		{"never started", domain.AlertRunMissed, "ann@example.com", all, []string{"email ann@example.com"}},
+		{"never started, failures unwanted", domain.AlertRunMissed, "ann@example.com", domain.Alert{IncludeNoExecutor: true}, nil},
 		{"no executor", domain.AlertNoExecutor, "ann@example.com", all, []string{"email ann@example.com"}},
 		{"failures unwanted", domain.AlertRunFailed, "ann@example.com", domain.Alert{IncludeNoExecutor: true}, nil},
 		{"no executor unwanted", domain.AlertNoExecutor, "ann@example.com", domain.Alert{OnFailure: true}, nil},
@@ -122,6 +124,14 @@ func TestTextsExistInBothLanguages(t *testing.T) {
 		require.NotEmpty(t, StateName(s, English))
 		require.NotEmpty(t, StateName(s, Chinese))
 	}
+}
+
+func TestMissedRunsAreCounted(t *testing.T) {
+	n := &Notice{Event: domain.AlertEvent{Kind: domain.AlertRunMissed, Missed: 1}, Execution: &domain.Execution{State: domain.Missed}}
+	require.Equal(t, "The run never started.", n.Summary(English))
+	n.Event.Missed = 1440
+	require.Contains(t, n.Summary(English), "1440 runs of the job never started")
+	require.Contains(t, n.Summary(Chinese), "1440")
 }
 
 func TestMovedOn(t *testing.T) {

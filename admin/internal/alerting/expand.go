@@ -49,7 +49,7 @@ func (o Operators) expand(c store.AlertContext) []domain.Delivery {
 
 func wanted(kind domain.AlertKind, alert domain.Alert) bool {
 	switch kind {
-	case domain.AlertRunFailed, domain.AlertRunTimedOut, domain.AlertRunLost:
+	case domain.AlertRunFailed, domain.AlertRunTimedOut, domain.AlertRunLost, domain.AlertRunMissed:
 		return alert.OnFailure
 	case domain.AlertNoExecutor:
 		return alert.IncludeNoExecutor

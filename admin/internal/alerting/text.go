@@ -40,6 +40,7 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertRunFailed:   {"Failed: %s", "执行失败：%s"},
 	domain.AlertRunTimedOut: {"Timed out: %s", "执行超时：%s"},
 	domain.AlertRunLost:     {"Outcome unknown: %s", "执行结果未知：%s"},
+	domain.AlertRunMissed:   {"Never started: %s", "未能执行：%s"},
 	domain.AlertNoExecutor:  {"No executor online: %s", "没有在线的执行器：%s"},
 	domain.AlertTest:        {"Test message: %s", "测试消息：%s"},
 	domain.AlertClockJump:   {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
@@ -90,6 +91,14 @@ func (n *Notice) Summary(l Language) string {
 			"The instance that worked on this run went silent or died. Nobody knows whether the work was done; please check. It will not be repeated by itself.",
 			"负责本次执行的实例失联或已退出，无法得知任务是否已经完成，请人工核对。系统不会自动重复执行。",
 		}.in(l)
+	case domain.AlertRunMissed:
+		if n.Event.Missed > 1 {
+			return fmt.Sprintf(text{
+				"%d runs of the job never started. What follows is about the last one of them.",
+				"该任务有 %d 次执行未能开始，以下为其中最后一次的信息。",
+			}.in(l), n.Event.Missed)
+		}
+		return text{"The run never started.", "本次执行未能开始。"}.in(l)
 	case domain.AlertNoExecutor:
 		return fmt.Sprintf(text{
 			"The job is due, but no instance of executor %s is online to run it.",

@@ -106,7 +106,7 @@ type Owner struct {
 
 // Alert says what is told, and where.
 type Alert struct {
-	OnFailure         bool     `json:"onFailure" doc:"Failed for good, timed out, lost"`
+	OnFailure         bool     `json:"onFailure" doc:"Failed for good, timed out, lost, or never started"`
 	Emails            []string `json:"emails" doc:"Beside the owner's"`
 	WebhookURL        string   `json:"webhookUrl"`
 	WebhookSecretSet  bool     `json:"webhookSecretSet" readOnly:"true"`

@@ -18,7 +18,7 @@ import (
 // Delivery is one telling of an alert to one target.
 type Delivery struct {
 	ID          string  `json:"id"`
-	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,no_executor,test,executor_flapping"`
+	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,test,executor_flapping"`
 	JobID       *string `json:"jobId"`
 	RunID       *string `json:"runId"`
 	Channel     string  `json:"channel" enum:"email,webhook"`

@@ -9,8 +9,11 @@ const (
 	AlertRunFailed   AlertKind = "run_failed"
 	AlertRunTimedOut AlertKind = "run_timed_out"
 	AlertRunLost     AlertKind = "run_lost"
-	AlertNoExecutor  AlertKind = "no_executor"
-	AlertTest        AlertKind = "test"
+	// AlertRunMissed is told once for all runs of a job that never started
+	// within MissedGather, and then at most once in MissedRepeat.
+	AlertRunMissed  AlertKind = "run_missed"
+	AlertNoExecutor AlertKind = "no_executor"
+	AlertTest       AlertKind = "test"
 	// These are about the platform and not about a job: TenantID and JobID are
 	// 0, and the operators are told.
 	AlertClockJump AlertKind = "clock_jump"
@@ -19,6 +22,28 @@ const (
 	// tenant sees the delivery.
 	AlertFlapping AlertKind = "executor_flapping"
 )
+
+// Missed runs of a job are told together: an outage of an hour may have thousands.
+const (
+	MissedGather = 10 * time.Second
+	MissedRepeat = time.Hour
+)
+
+// toldAsMissed reports whether somebody has to know that a run was missed for
+// this reason: not where he stopped the job himself.
+func toldAsMissed(reason Reason) bool {
+	switch reason {
+	case ReasonPaused, ReasonDeleted, ReasonCalendar:
+		return false
+	}
+	return true
+}
+
+// MissedUntold reports whether the execution, which is new, was missed and has
+// to be told: no move will tell of it.
+func (e *Execution) MissedUntold() bool {
+	return e.State == Missed && !e.IsPart() && toldAsMissed(e.Reason)
+}
 
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
@@ -39,7 +64,10 @@ type AlertEvent struct {
 	// ignored. For a run it is kind, execution and fence.
 	DedupeKey string
 	// Detail says what happened, in English, where the kind does not tell all.
-	Detail    string
+	Detail string
+	// Missed is how many runs an AlertRunMissed stands for, of which
+	// ExecutionID is the last one; 0 for all others.
+	Missed    int
 	CreatedAt time.Time
 }
 

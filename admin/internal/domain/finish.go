@@ -229,6 +229,10 @@ func (e *Execution) end(now time.Time, s State, reason Reason, message string) E
 		fx.Alert = AlertRunTimedOut
 	case Lost:
 		fx.Alert = AlertRunLost
+	case Missed:
+		if toldAsMissed(reason) {
+			fx.Alert = AlertRunMissed
+		}
 	}
 	return fx
 }

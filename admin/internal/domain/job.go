@@ -275,7 +275,7 @@ type Owner struct {
 
 // Alert says what is told to the owner, and where.
 type Alert struct {
-	OnFailure         bool // failed for good, timed out, lost
+	OnFailure         bool // failed for good, timed out, lost, never started
 	IncludeNoExecutor bool // due, and no instance online
 	Emails            []string
 	WebhookURL        string

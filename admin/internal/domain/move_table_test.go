@@ -393,7 +393,7 @@ func checkAlert(t *testing.T, from, to State, got AlertKind) {
 	t.Helper()
 	var want AlertKind
 	if from != to {
-		want = map[State]AlertKind{Failed: AlertRunFailed, TimedOut: AlertRunTimedOut, Lost: AlertRunLost}[to]
+		want = map[State]AlertKind{Failed: AlertRunFailed, TimedOut: AlertRunTimedOut, Lost: AlertRunLost, Missed: AlertRunMissed}[to]
 	}
 	if got != want {
 		t.Errorf("moving from %s to %s alerts %q, want %q", from, to, got, want)

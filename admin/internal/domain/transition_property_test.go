@@ -106,7 +106,8 @@ func (m *model) book(t *rapid.T, before Execution, fx Effects) {
 		}
 		m.started[e.Fence] = e.Attempt
 	}
-	wantAlert := e.State != before.State && (e.State == Failed || e.State == TimedOut || e.State == Lost)
+	wantAlert := e.State != before.State && (e.State == Failed || e.State == TimedOut || e.State == Lost ||
+		e.State == Missed && toldAsMissed(e.Reason))
 	if (fx.Alert != "") != wantAlert {
 		t.Fatalf("from %s to %s with alert %q", before.State, e.State, fx.Alert)
 	}

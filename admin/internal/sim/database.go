@@ -145,6 +145,9 @@ func (d *database) insert(e domain.Execution) bool {
 	d.executions[e.ID] = &row
 	d.order = append(d.order, e.ID)
 	d.alive = append(d.alive, e.ID)
+	if row.MissedUntold() {
+		d.alert(alertKey(domain.AlertRunMissed, &row))
+	}
 	d.changed(nil, &row)
 	return true
 }

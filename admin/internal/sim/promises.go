@@ -126,6 +126,9 @@ var failureAlerts = map[domain.State]domain.AlertKind{
 }
 
 func (w *world) noteFailure(before, after *domain.Execution) {
+	if after.MissedUntold() && (before == nil || before.State != after.State) {
+		w.failures = append(w.failures, alertKey(domain.AlertRunMissed, after))
+	}
 	if kind := failureAlerts[after.State]; kind != "" && before != nil && before.State != after.State && !after.IsPart() {
 		w.failures = append(w.failures, alertKey(kind, after))
 	}

@@ -1444,7 +1444,7 @@ export interface components {
             emails: string[];
             /** @description Due, and no instance online */
             includeNoExecutor: boolean;
-            /** @description Failed for good, timed out, lost */
+            /** @description Failed for good, timed out, lost, or never started */
             onFailure: boolean;
             readonly webhookSecretSet: boolean;
             webhookUrl: string;
@@ -1995,7 +1995,7 @@ export interface components {
             id: string;
             jobId: string | null;
             /** @enum {string} */
-            kind: "run_failed" | "run_timed_out" | "run_lost" | "no_executor" | "test" | "executor_flapping";
+            kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "test" | "executor_flapping";
             lastError: string;
             runId: string | null;
             /** @enum {string} */

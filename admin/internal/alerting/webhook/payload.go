@@ -24,7 +24,7 @@ type Payload struct {
 	ID string `json:"id"`
 	// DedupeKey is the same in every delivery of this event to this URL.
 	DedupeKey string `json:"dedupeKey"`
-	// Kind is run_failed, run_timed_out, run_lost, no_executor, test,
+	// Kind is run_failed, run_timed_out, run_lost, run_missed, no_executor, test,
 	// clock_jump, db_rollback or executor_flapping.
 	Kind      string  `json:"kind"`
 	CreatedAt *string `json:"createdAt"`
@@ -32,6 +32,7 @@ type Payload struct {
 	Title    string   `json:"title"`
 	Summary  string   `json:"summary"`
 	Detail   string   `json:"detail,omitempty"` // of events that are not about a run
+	Missed   int      `json:"missed,omitempty"` // runs that a run_missed stands for
 	Tenant   Ref      `json:"tenant"`
 	Job      Job      `json:"job"`
 	Executor Ref      `json:"executor"`
@@ -93,6 +94,7 @@ func payload(n *alerting.Notice, language alerting.Language) Payload {
 	p := Payload{
 		Version: Version, ID: strconv.FormatInt(n.Event.ID, 10), DedupeKey: n.DedupeKey, Kind: string(n.Event.Kind),
 		CreatedAt: instant(n.Event.CreatedAt), Title: n.Title(language), Summary: n.Summary(language), Detail: clip(n.Event.Detail),
+		Missed:   n.Event.Missed,
 		Tenant:   Ref{n.Event.TenantID.String(), n.Tenant.Name},
 		Job:      Job{n.Event.JobID.String(), spec.Name, n.Event.Revision, spec.Handler, labels},
 		Executor: Ref{n.Executor.ID.String(), n.Executor.Name},

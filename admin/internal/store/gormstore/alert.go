@@ -23,6 +23,8 @@ type alertEventRow struct {
 	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
 	ExpandedAt  int64  `gorm:"column:expanded_at"`
 	Detail      string `gorm:"column:detail"`
+	Missed      int64  `gorm:"column:missed"`
+	TellAt      int64  `gorm:"column:tell_at"`
 }
 
 func (alertEventRow) TableName() string { return "alert_events" }
@@ -30,7 +32,7 @@ func (alertEventRow) TableName() string { return "alert_events" }
 func (r alertEventRow) event() domain.AlertEvent {
 	return domain.AlertEvent{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
-		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, CreatedAt: instant(r.CreatedAt),
+		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, Missed: int(r.Missed), CreatedAt: instant(r.CreatedAt),
 	}
 }
 
@@ -92,13 +94,17 @@ func (s *Store) RecordAlerts(ctx context.Context, events []domain.AlertEvent) er
 // ExpandAlertEvents marks an event done also when nobody is to be told.
 func (s *Store) ExpandAlertEvents(ctx context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (n int, err error) {
 	err = s.runRepeatable(ctx, "expand alert events", func(t *txn) error {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
 		var rows []alertEventRow
-		err := t.db.Clauses(t.skipLocked()...).Where("expanded_at = 0").Order("id").Limit(pageSize(limit)).Find(&rows).Error
+		err = t.db.Clauses(t.skipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", millis(now)).
+			Order("tell_at").Order("id").Limit(pageSize(limit)).Find(&rows).Error
 		if n = len(rows); err != nil || n == 0 {
 			return err
 		}
-		now, err := t.clock()
-		if err != nil {
+		if rows, err = t.closeMissed(rows, now); err != nil || len(rows) == 0 {
 			return err
 		}
 		contexts, err := s.alertContexts(t.ctx, t.q, t.db, rows)
@@ -312,7 +318,7 @@ func (s *Store) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
 			lag = time.Duration(now-oldest) * time.Millisecond
 			return nil
 		}, "SELECT "+s.d.clock()+","+
-			" COALESCE((SELECT created_at FROM alert_events WHERE expanded_at = 0 ORDER BY id LIMIT 1), 0),"+
+			" COALESCE((SELECT CASE WHEN tell_at = 0 THEN created_at ELSE tell_at END FROM alert_events WHERE expanded_at = 0 ORDER BY tell_at, id LIMIT 1), 0),"+
 			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(domain.DeliveryPending))
 	})
 	return lag, err

@@ -52,6 +52,7 @@ type batch struct {
 	archived  []*attemptRow
 	unarchive []*attemptRow // a late result settled what was archived
 	alerts    []alertEventRow
+	missed    missedRuns
 	callbacks []callbackRow
 }
 
@@ -148,6 +149,10 @@ func (b *batch) apply(m *move, fx domain.Effects) error {
 		b.archived = append(b.archived, toAttemptRow(fx.Archive))
 	}
 	if fx.Alert == "" || m.e.IsPart() { // its parent's end is told
+		return nil
+	}
+	if fx.Alert == domain.AlertRunMissed {
+		b.missed.add(&m.e)
 		return nil
 	}
 	id, err := b.t.s.id()
@@ -287,6 +292,9 @@ func (b *batch) saveRest() error {
 		return err
 	}
 	if err := insertCallbacks(b.t, b.callbacks); err != nil {
+		return err
+	}
+	if err := b.missed.insert(b.t, b.now); err != nil {
 		return err
 	}
 	return insertAlerts(b.t, b.alerts)

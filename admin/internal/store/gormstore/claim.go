@@ -267,6 +267,16 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 	if err := triggerTable.update(t, changes); err != nil {
 		return nil, fmt.Errorf("advance triggers: %w", err)
 	}
+	var missed missedRuns
+	for _, row := range inserted {
+		if row.state == int64(domain.Missed) {
+			e := row.execution()
+			missed.addNew(&e)
+		}
+	}
+	if err := missed.insert(t, now); err != nil {
+		return nil, err
+	}
 	if len(inserted) < len(rows) {
 		if waits, err = t.passTaken(now, waits, rows, inserted); err != nil {
 			return nil, err

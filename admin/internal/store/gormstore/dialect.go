@@ -68,6 +68,10 @@ type dialect interface {
 	// claimAtOnce is how many triggers one transaction claims while no more than
 	// usual are due.
 	claimAtOnce() int
+	// onDuplicate begins, behind an INSERT, the list of what is set in a row that
+	// is there with the same key; inserted is the value that a column was to get.
+	onDuplicate(key string) string
+	inserted(column string) string
 	// deleteBounded deletes at most limit rows.
 	deleteBounded(table, where string) string
 }

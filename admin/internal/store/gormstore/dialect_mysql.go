@@ -55,6 +55,10 @@ func (mysqlDialect) byID() string                { return " FORCE INDEX (PRIMARY
 func (mysqlDialect) byIndex(index string) string { return " FORCE INDEX (" + index + ")" }
 func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
 
+// VALUES works in all of MySQL 8 and 9 and in MariaDB, which has no row alias.
+func (mysqlDialect) onDuplicate(string) string     { return " ON DUPLICATE KEY UPDATE" }
+func (mysqlDialect) inserted(column string) string { return "VALUES(" + column + ")" }
+
 // connect takes a named lock, which the server gives up as soon as the
 // connection ends, in whatever way. The name may have 64 characters.
 func (d mysqlDialect) connect(t *txn, bootID string) error {

@@ -43,7 +43,12 @@ func (sqliteDialect) byPrimary() string     { return "" }
 
 // A condition on the tenant would be taken for more selective than a list of
 // ids. The row id needs no index.
-func (sqliteDialect) byID() string                { return " NOT INDEXED" }
+func (sqliteDialect) byID() string { return " NOT INDEXED" }
+func (sqliteDialect) onDuplicate(key string) string {
+	return " ON CONFLICT (" + key + ") DO UPDATE SET"
+}
+func (sqliteDialect) inserted(column string) string { return "excluded." + column }
+
 func (sqliteDialect) byIndex(index string) string { return " INDEXED BY " + index }
 
 func (sqliteDialect) bounded(query string) string { return "SELECT * FROM (" + query + ")" }

@@ -48,6 +48,13 @@ func (a aging) AgeJoinTokenBoots(ctx context.Context, token int64, d time.Durati
 	})
 }
 
+func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error {
+	return a.run(ctx, "age alerts", func(t *txn) error {
+		_, err := t.exec(ctx, "UPDATE alert_events SET tell_at = tell_at - ? WHERE tenant_id = ? AND expanded_at = 0 AND tell_at > 0", d.Milliseconds(), int64(tenant))
+		return err
+	})
+}
+
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.run(ctx, "forget holders", func(t *txn) error {
 		subject, kind := subjectOf(k)

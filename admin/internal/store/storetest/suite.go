@@ -31,6 +31,8 @@ type Store interface {
 	AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error
 	// AgeJoinTokenBoots makes a token have let in its boots d earlier.
 	AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error
+	// AgeAlerts makes a tenant's events that are put off come sooner by d.
+	AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error
@@ -62,6 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"OfferGrantFinish", testOfferGrantFinish}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"BusyIsNoFailedSend", testBusyIsNoFailedSend}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"Choice", testChoice}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet}, {"OfferAhead", testOfferAhead},
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"Partings", testPartings}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
+		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"DeadlineIsKept", testDeadlineIsKept}, {"Waiting", testWaiting}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
 		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},

@@ -237,7 +237,7 @@ export const jobs = {
     logLevelDefault: 'As the executor says',
     durationBad: 'Use a duration such as 30s, 5m or 1h30m.',
     alert: 'Failure alerts',
-    onFailure: 'Tell when a run finally failed, timed out or was lost',
+    onFailure: 'Tell when a run finally failed, timed out, was lost or never started',
     includeNoExecutor: 'Tell when it is due and no instance is online',
     emails: 'E-mail to',
     emailsHelp: 'Besides the owner; Enter after each',

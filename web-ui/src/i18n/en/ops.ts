@@ -117,6 +117,7 @@ export const ops = {
       run_failed: 'Run failed',
       run_timed_out: 'Run timed out',
       run_lost: 'Run lost',
+      run_missed: 'Runs never started',
       no_executor: 'No instance online',
       executor_flapping: 'Processes come and go',
       test: 'Test',

@@ -239,7 +239,7 @@ export const jobs: typeof en = {
     logLevelDefault: '由执行器决定',
     durationBad: '请使用时长，例如 30s、5m 或 1h30m。',
     alert: '失败告警',
-    onFailure: '最终失败、超时或失联时通知',
+    onFailure: '最终失败、超时、失联或未能执行时通知',
     includeNoExecutor: '到点但没有在线实例时通知',
     emails: '邮件发送至',
     emailsHelp: '负责人之外的收件人，每个以回车结束',

@@ -119,6 +119,7 @@ export const ops: typeof en = {
       run_failed: '执行失败',
       run_timed_out: '执行超时',
       run_lost: '执行失联',
+      run_missed: '未能执行',
       no_executor: '无在线实例',
       executor_flapping: '进程反复上下线',
       test: '测试',

@@ -1,0 +1,119 @@
+package gormstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Missed runs of a job are told together. While its runs are missed the job has
+// one event that is open: it counts them, under a key of its own, until its
+// time has come. Then the event takes a key that nothing is added to, and the
+// next one is opened, which is told an hour later, or goes if it counts nothing.
+
+// missedRuns are those of one transaction.
+type missedRuns map[domain.JobID]*missedOfJob
+
+type missedOfJob struct {
+	last domain.Execution
+	runs int64
+}
+
+// addNew adds a run that was missed when it was planned, if it has to be told.
+func (m *missedRuns) addNew(e *domain.Execution) {
+	if e.MissedUntold() {
+		m.add(e)
+	}
+}
+
+func (m *missedRuns) add(e *domain.Execution) {
+	if *m == nil {
+		*m = missedRuns{}
+	}
+	of := (*m)[e.JobID]
+	if of == nil {
+		of = &missedOfJob{last: *e}
+		(*m)[e.JobID] = of
+	}
+	if of.runs++; e.FireAt.After(of.last.FireAt) {
+		of.last = *e
+	}
+}
+
+// openKey is the key of a job's open event.
+func openKey(job int64) string { return fmt.Sprintf("%s/%d", domain.AlertRunMissed, job) }
+
+// insert adds them to the jobs' open events, in the order of the jobs, so that
+// transactions do not wait for each other in a circle. One that a node of an
+// older version has expanded, which knows of no open events, is open again.
+func (m missedRuns) insert(t *txn, now time.Time) error {
+	of := make([]*missedOfJob, 0, len(m))
+	for _, o := range m {
+		of = append(of, o)
+	}
+	slices.SortFunc(of, func(a, b *missedOfJob) int { return cmp.Compare(a.last.JobID, b.last.JobID) })
+	for part := range slices.Chunk(of, 200) {
+		values := make([]string, len(part))
+		args := make([]any, 0, len(part))
+		for i, o := range part {
+			id, err := t.s.id()
+			if err != nil {
+				return err
+			}
+			e := &o.last
+			values[i] = fmt.Sprintf("(%d, %d, '%s', %d, %d, %d, ?, %d, %d, %d)", id, e.TenantID, domain.AlertRunMissed, e.JobID, e.Revision, e.ID,
+				millis(now), o.runs, millis(now.Add(domain.MissedGather)))
+			args = append(args, openKey(int64(e.JobID)))
+		}
+		_, err := t.exec(t.ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at) VALUES "+
+			strings.Join(values, ", ")+t.d.onDuplicate("tenant_id, dedupe_key")+
+			" revision = "+t.d.inserted("revision")+", execution_id = "+t.d.inserted("execution_id")+
+			", missed = alert_events.missed + "+t.d.inserted("missed")+", expanded_at = 0", args...)
+		if err != nil {
+			return fmt.Errorf("count missed runs: %w", err)
+		}
+	}
+	return nil
+}
+
+// closeMissed closes the open events among those that are about to be expanded
+// and opens the next ones. It returns all that are to be told.
+func (t *txn) closeMissed(rows []alertEventRow, now time.Time) (told []alertEventRow, err error) {
+	var empty []alertEventRow
+	var next []alertEventRow
+	for _, r := range rows {
+		if r.Kind != string(domain.AlertRunMissed) || r.DedupeKey != openKey(r.JobID) {
+			told = append(told, r)
+			continue
+		}
+		if r.Missed == 0 {
+			empty = append(empty, r)
+			continue
+		}
+		closed := fmt.Sprintf("%s/%d", openKey(r.JobID), r.ID)
+		if _, err := t.exec(t.ctx, "UPDATE alert_events SET dedupe_key = ? WHERE id = ?", closed, r.ID); err != nil {
+			return nil, fmt.Errorf("close event of missed runs: %w", err)
+		}
+		following := alertEventRow{
+			TenantID: r.TenantID, Kind: r.Kind, JobID: r.JobID, Revision: r.Revision, DedupeKey: r.DedupeKey,
+			CreatedAt: millis(now), TellAt: millis(now.Add(domain.MissedRepeat)),
+		}
+		if following.ID, err = t.s.id(); err != nil {
+			return nil, err
+		}
+		next = append(next, following)
+		r.DedupeKey = closed
+		told = append(told, r)
+	}
+	if len(empty) > 0 {
+		list := idList(ids(empty, func(r alertEventRow) int64 { return r.ID }))
+		if _, err := t.exec(t.ctx, "DELETE FROM alert_events WHERE id IN ("+list+")"); err != nil {
+			return nil, fmt.Errorf("forget events without runs: %w", err)
+		}
+	}
+	return told, insertAlerts(t, next)
+}
