@@ -71,10 +71,10 @@ func (f benchFleet) TargetOf(domain.InstanceID) Target                          
 func (f benchFleet) Connected(domain.TenantID, domain.ExecutorID) bool           { return true }
 
 // BenchmarkOffer is the way of a full batch through dispatch without a
-// database: per run, for each strategy, with 3 and with 50 instances.
+// database: per run, for each strategy, with 3, 50 and 5,000 instances.
 func BenchmarkOffer(b *testing.B) {
 	for _, routing := range domain.Routings {
-		for _, instances := range []int{3, 50} {
+		for _, instances := range []int{3, 50, 5000} {
 			b.Run(fmt.Sprintf("%s/%d", routing, instances), func(b *testing.B) { benchmarkOffer(b, routing, instances) })
 		}
 	}

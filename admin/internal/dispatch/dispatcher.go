@@ -254,6 +254,8 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 	var parents, punctual []domain.Execution
 	var scratch []candidate
 	held := map[domain.JobID]*waiter{} // nobody overtakes an earlier run of a serial job
+	here := lookup{fleet: d.opt.Fleet}
+	full := map[line]*waiter{} // what found no room, where a run takes one slot: the next of its line has none either
 	for i, e := range due {
 		spec := specs[i]
 		early := e.NotBefore.After(now)
@@ -262,7 +264,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 			waits = append(waits, waiter{execution: e, spec: spec, online: first.online, message: first.message})
 			continue
 		}
-		targets := d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler)
+		targets := here.targets(e.TenantID, e.Executor, spec.Handler)
 		if early && (first != nil || !maybeAhead(spec, targets) || spec.SlotLimit() > 0 && hasJob(punctual, e.JobID)) {
 			punctual = append(punctual, e)
 			continue
@@ -274,6 +276,14 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		if spec.Sharding.On() && len(d.candidates(&e, spec, targets, scratch[:0])) > 0 {
 			parents = append(parents, e) // it needs no room, but somebody to have shards for
 			continue
+		}
+		if len(full) > 0 && !early && e.Instance == 0 {
+			w := waiter{execution: e, spec: spec}
+			if before := full[w.line()]; before != nil {
+				w.online, w.message = before.online, before.message
+				waits = append(waits, w)
+				continue
+			}
 		}
 		var c choice
 		var wait *waiter
@@ -294,12 +304,41 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		if spec.SlotLimit() > 0 {
 			held[e.JobID] = wait
 		}
+		if weightOf(spec.Handler, targets) == 1 {
+			full[wait.line()] = wait
+		}
 	}
 	d.opt.Punctual(punctual...)
 	d.makeOffers(ctx, chosen)
 	d.spread(ctx, parents)
 	d.wait(ctx, waits)
 	d.rooms(unused)
+}
+
+// lookup asks the fleet once per handler for a batch: an instance that comes
+// meanwhile tells of its room by itself.
+type lookup struct {
+	fleet Fleet
+	found map[served][]Target
+}
+
+type served struct {
+	tenant   domain.TenantID
+	executor domain.ExecutorID
+	handler  string
+}
+
+func (l *lookup) targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []Target {
+	key := served{tenant, executor, handler}
+	found, known := l.found[key]
+	if !known {
+		if l.found == nil {
+			l.found = map[served][]Target{}
+		}
+		found = l.fleet.Targets(tenant, executor, handler)
+		l.found[key] = found
+	}
+	return found
 }
 
 // alive leaves out what nobody needs to offer any more, without asking the
