@@ -156,8 +156,8 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 	return out
 }
 
-func (f fleet) Connected(tenant domain.TenantID, executor domain.ExecutorID) bool {
-	return f.g.Connected(tenant, executor)
+func (f fleet) Share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots, nodes int) {
+	return f.g.Share(tenant, executor)
 }
 
 func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {

@@ -28,6 +28,10 @@ const (
 	checkMost  = 5_000
 	// loadMost bounds what one look loads of the runs that wait in the database alone.
 	loadMost = maxWaiting / 2
+	// handMost bounds how many runs one look hands to other nodes, because these
+	// have nearly all slots of the executor; handOver is until they may take them.
+	handMost = offerBatch
+	handOver = time.Millisecond
 )
 
 // surveyed is what one look has found in the waiting room.
@@ -110,16 +114,23 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	err := d.record(ctx, found.record)
 	err = cmp.Or(err, d.check(ctx, found.check))
 	var hungry []domain.ExecutorID
+	short := map[domain.ExecutorID]bool{}
 	for _, x := range found.executors {
-		if d.opt.Fleet.Connected(x.tenant, x.executor) {
-			d.Room(x.executor, 0, maxWaiting) // should a word of room have been lost
-		} else {
+		taken, slots, nodes := d.opt.Fleet.Share(x.tenant, x.executor)
+		switch {
+		case slots == 0:
 			err = cmp.Or(err, d.lookForInstances(ctx, x, now))
+		case nodes > 1 && 2*nodes*taken < slots && now.Sub(x.since) > lateAfter:
+			short[x.executor] = true
+			err = cmp.Or(err, d.record(ctx, d.waiting.hand(x.runs, handMost, now)))
+		default:
+			d.Room(x.executor, 0, maxWaiting) // should a word of room have been lost
 		}
 		if x.hungry {
 			hungry = append(hungry, x.executor)
 		}
 	}
+	d.seen.starve(short)
 	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, hungry))
 }
 
@@ -192,6 +203,8 @@ func (w *waiting) wait(now time.Time) store.Wait {
 	}
 	switch {
 	case !w.polled:
+	case now.Sub(w.handed) < handedFor:
+		out.For = handOver
 	case w.online > 0:
 		out.For = waitBusy
 	default:
@@ -254,17 +267,17 @@ func (d *Dispatcher) lookForInstances(ctx context.Context, x waitingFor, now tim
 		return d.tellOutage(ctx, x, now)
 	}
 	d.outages.over(x.executor)
-	return d.record(ctx, d.waiting.hand(x.runs, recordMost))
+	return d.record(ctx, d.waiting.hand(x.runs, recordMost, time.Time{}))
 }
 
-// hand lets other nodes take up to limit runs that are this node's alone, and
-// returns these.
-func (r *waitingRoom) hand(list []*waiting, limit int) (handed []*waiting) {
+// hand lets other nodes take up to limit runs that are this node's alone, the last
+// of the list first, and returns these.
+func (r *waitingRoom) hand(list []*waiting, limit int, now time.Time) (handed []*waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, w := range list {
+	for _, w := range slices.Backward(list) {
 		if !w.polled && len(handed) < limit {
-			w.polled = true
+			w.polled, w.handed = true, now
 			handed = append(handed, w)
 		}
 	}

@@ -51,8 +51,10 @@ type Grant struct {
 type Fleet interface {
 	Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []Target
 	TargetOf(instance domain.InstanceID) Target // nil: no session here
-	// Connected reports whether any instance of the executor has a session here.
-	Connected(tenant domain.TenantID, executor domain.ExecutorID) bool
+	// Share returns how many slots the instances of an executor have that have a
+	// session here, how many of these this node has taken, and how many nodes may
+	// take them; 0 slots: no instance has a session here.
+	Share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots, nodes int)
 }
 
 // Store is what dispatch asks of the database.

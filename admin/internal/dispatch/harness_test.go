@@ -277,6 +277,8 @@ func (i *instance) told() []Grant {
 type sessions struct {
 	mu   sync.Mutex
 	here []*instance // guarded by mu
+	// nodes is how many there are; set before it is used.
+	nodes int
 }
 
 func (s *sessions) join(i *instance) {
@@ -308,10 +310,15 @@ func (s *sessions) Targets(_ domain.TenantID, executor domain.ExecutorID, handle
 	return out
 }
 
-func (s *sessions) Connected(domain.TenantID, domain.ExecutorID) bool {
+func (s *sessions) Share(domain.TenantID, domain.ExecutorID) (taken, slots, nodes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.here) > 0
+	for _, i := range s.here {
+		i.mu.Lock()
+		taken, slots = taken+i.used(), slots+max(i.slots, 1)
+		i.mu.Unlock()
+	}
+	return taken, slots, max(s.nodes, 1)
 }
 
 func (s *sessions) TargetOf(id domain.InstanceID) Target {

@@ -58,6 +58,7 @@ type waiting struct {
 	// polled: other nodes may take the run too, and the sweep looks at it from
 	// time to time. All others are this node's until their wait is over.
 	polled   bool
+	handed   time.Time // when other nodes were asked to take it; zero: they were not
 	online   int       // instances here that serve the handler and have the labels
 	message  string    // why it waits, in words
 	known    time.Time // when it was last known to wait
@@ -90,6 +91,9 @@ const (
 	// lateAfter is how late the first of a line may be before the freshest takes
 	// turns with it.
 	lateAfter = 2 * time.Second
+	// handedFor is how long this node's sweep leaves a run to the other nodes that
+	// were asked to take it.
+	handedFor = 5 * time.Second
 )
 
 // linesOf is called with mu held.
@@ -136,7 +140,7 @@ func (r *waitingRoom) add(w *waiting, ordered bool) (record []*waiting) {
 	defer r.mu.Unlock()
 	if old := r.runs[w.execution.ID]; old != nil {
 		if old.execution.Fence == w.execution.Fence && old.line == w.line {
-			old.online, old.message, old.known, old.polled = w.online, w.message, w.known, w.polled
+			old.online, old.message, old.known, old.polled, old.handed = w.online, w.message, w.known, w.polled, w.handed
 			return old.toRecord(ordered, nil)
 		}
 		r.removeLocked(old)
@@ -315,6 +319,6 @@ func (r *waitingRoom) without(ids []domain.ExecutionID, now time.Time) []domain.
 	}
 	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
 		w := r.runs[id]
-		return w != nil && !w.polled && !w.execution.Expired(now)
+		return w != nil && (!w.polled || now.Sub(w.handed) < handedFor) && !w.execution.Expired(now)
 	})
 }

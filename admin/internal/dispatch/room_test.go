@@ -275,3 +275,39 @@ func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 		require.Empty(t, to.sent())
 	})
 }
+
+// TestWhoGetsTooFewSlotsHandsOver: instances give a slot that becomes free to the
+// node whose run has left it. A node that has hardly any lets the others take
+// what it cannot place.
+func TestWhoGetsTooFewSlotsHandsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(0, nil) // another node has all of its slots
+		r.fleet.nodes = 2
+		job := r.Job(nil)
+		old := r.Run(job, time.Now())
+		r.fire(old)
+		time.Sleep(lateAfter + 10*time.Millisecond)
+		require.Empty(t, r.d.Unattended([]domain.ExecutionID{old.ID}))
+		r.look()
+		fresh := r.Run(job, time.Now())
+		r.fire(fresh)
+		for _, e := range []domain.Execution{old, fresh} {
+			row := r.Find(e.ID)
+			require.Equal(t, domain.ReasonWaitInstance, row.Reason)
+			require.Less(t, time.Until(row.WakeAt), time.Second, "others may take it at once")
+			require.Empty(t, r.d.Unattended([]domain.ExecutionID{e.ID}), "this node leaves it to them")
+		}
+		time.Sleep(handedFor)
+		require.Len(t, r.d.Unattended([]domain.ExecutionID{fresh.ID}), 1, "nobody took it")
+
+		to.mu.Lock()
+		to.slots = 4
+		to.mu.Unlock()
+		to.Reserve(1, 1, 1, 0) // its share
+		r.look()
+		later := r.Run(job, time.Now())
+		to.Reserve(2, 1, 3, 0)
+		r.fire(later)
+		require.Empty(t, r.Find(later.ID).Reason)
+	})
+}

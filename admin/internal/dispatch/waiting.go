@@ -100,8 +100,14 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 			polled:   e.IsPart() || e.Bound != 0 || !held(e.Partition),
 			recorded: e.Reason == domain.ReasonWaitInstance && e.WakeAt.After(now),
 		}
-		if !run.polled && w.online == 0 && !d.opt.Fleet.Connected(e.TenantID, e.Executor) {
-			run.polled = d.elsewhere(ctx, e, now)
+		switch {
+		case run.polled:
+		case w.online == 0:
+			if _, slots, _ := d.opt.Fleet.Share(e.TenantID, e.Executor); slots == 0 {
+				run.polled = d.elsewhere(ctx, e, now)
+			}
+		case d.seen.starved(e.Executor):
+			run.polled, run.handed = true, now
 		}
 		// A job with a limit on its runs keeps their order in the database.
 		record = append(record, d.waiting.add(run, w.spec.SlotLimit() > 0 && !e.HoldsSlot)...)
@@ -132,10 +138,27 @@ func (d *Dispatcher) elsewhere(ctx context.Context, e *domain.Execution, now tim
 	return err == nil && n > 0
 }
 
-// seen is what the database said of executors that have no instance here.
+// seen is what this node knows of executors beside its sessions.
 type seen struct {
 	mu sync.Mutex
-	at map[domain.ExecutorID]sighting // guarded by mu; at most maxSeen
+	// at is what the database said of executors that have no instance here; at
+	// most maxSeen.
+	at map[domain.ExecutorID]sighting // guarded by mu
+	// short are the executors of whose slots this node gets too few; each look
+	// makes it anew.
+	short map[domain.ExecutorID]bool // guarded by mu
+}
+
+func (s *seen) starved(x domain.ExecutorID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.short[x]
+}
+
+func (s *seen) starve(short map[domain.ExecutorID]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.short = short
 }
 
 type sighting struct {

@@ -276,9 +276,12 @@ func (g *Gateway) Sessions(tenant domain.TenantID, executor domain.ExecutorID, h
 	return g.registry.serving(tenant, executor, handler)
 }
 
-// Connected reports whether any instance of the executor has a session here.
-func (g *Gateway) Connected(tenant domain.TenantID, executor domain.ExecutorID) bool {
-	return g.registry.connected(tenant, executor)
+// Share returns how many slots the instances of an executor have that are
+// connected here, how many of these this node has taken, and how many nodes may
+// take them; 0 slots: no instance is connected.
+func (g *Gateway) Share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots, nodes int) {
+	taken, slots = g.registry.share(tenant, executor)
+	return taken, slots, max(1, len(g.nodeList().GetNodes()))
 }
 
 // SessionOf returns the session of an instance, or nil when it has none here.

@@ -77,10 +77,18 @@ func (r *registry) serving(tenant domain.TenantID, executor domain.ExecutorID, h
 	return out
 }
 
-func (r *registry) connected(tenant domain.TenantID, executor domain.ExecutorID) bool {
+func (r *registry) share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots int) {
 	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return slices.ContainsFunc(r.byExecutor[executor], func(s *Session) bool { return s.Tenant == tenant && !s.doubt.Load() })
+	all := r.byExecutor[executor] // never changed in place
+	r.mu.RUnlock()
+	for _, s := range all {
+		if s.Tenant == tenant && !s.doubt.Load() {
+			s.mu.Lock()
+			taken, slots = taken+s.taken, slots+s.slots
+			s.mu.Unlock()
+		}
+	}
+	return taken, slots
 }
 
 func (r *registry) byInstance(id domain.InstanceID) *Session {

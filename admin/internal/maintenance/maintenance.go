@@ -28,7 +28,7 @@ const (
 	// and what has been overdue for longer than any node's work takes (strayAfter),
 	// so that no row is ever left alone, whoever holds what. What is overdue where
 	// nobody holds the partition (ownerlessAfter) is left by a node that has died.
-	strayEvery     = time.Second
+	strayEvery     = 500 * time.Millisecond
 	strayAfter     = 5 * time.Minute
 	ownerlessAfter = 3 * time.Second
 	instanceEvery  = 2 * time.Second

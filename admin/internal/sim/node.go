@@ -307,9 +307,14 @@ func (n *node) Targets(_ domain.TenantID, _ domain.ExecutorID, _ string) []dispa
 	return out
 }
 
-// Connected implements dispatch.Fleet.
-func (n *node) Connected(domain.TenantID, domain.ExecutorID) bool {
-	return len(n.Targets(0, 0, "")) > 0
+// Share implements dispatch.Fleet.
+func (n *node) Share(domain.TenantID, domain.ExecutorID) (taken, slots, nodes int) {
+	for _, s := range n.sessions {
+		if !s.doubt {
+			taken, slots = taken+s.taken(), slots+s.ex.slots
+		}
+	}
+	return taken, slots, len(n.w.nodes)
 }
 
 // TargetOf implements dispatch.Fleet.
