@@ -72,10 +72,14 @@ type FieldError struct {
 	Pointer  string // RFC 6901, into the input of a job; empty = none
 }
 
-// Errorf makes an Error; a %w argument becomes its cause.
+// Errorf makes an Error; %w arguments become its cause, each of them.
 func Errorf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
+	cause := errors.Unwrap(wrapped)
+	if _, several := wrapped.(interface{ Unwrap() []error }); several {
+		cause = wrapped
+	}
+	return &Error{Code: code, Message: wrapped.Error(), cause: cause}
 }
 
 // Invalid makes a CodeInvalid error for one field.

@@ -40,3 +40,14 @@ func TestInvalid(t *testing.T) {
 	require.Equal(t, "body.schedule.expr: 3 fields, want 5 or 6", err.Error())
 	require.Equal(t, []FieldError{{Location: "body.schedule.expr", Message: "3 fields, want 5 or 6", Position: -1}}, err.Fields)
 }
+
+// An error may have two causes: what failed, and what looking after it met.
+func TestErrorfKeepsAllCauses(t *testing.T) {
+	first, second := errors.New("the commit broke"), errors.New("nobody answers")
+	err := Errorf(CodeUnavailable, "offer: %w: %w", first, second)
+	require.ErrorIs(t, err, first)
+	require.ErrorIs(t, err, second)
+	require.Equal(t, "offer: the commit broke: nobody answers", err.Error())
+	require.ErrorIs(t, Errorf(CodeUnavailable, "offer: %w", first), first)
+	require.NoError(t, errors.Unwrap(Errorf(CodeUnavailable, "offer")))
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gorm.io/gorm/clause"
@@ -279,11 +280,8 @@ func (b *batch) saveRest() error {
 	if err := executionTable.insert(b.t, b.born); err != nil {
 		return fmt.Errorf("insert parts: %w", err)
 	}
-	for _, a := range append(b.unarchive, b.archived...) {
-		if _, err := b.t.exec(b.t.ctx, "DELETE FROM attempts WHERE execution_id = ? AND fence = ? AND tenant_id = ?",
-			a.executionID, a.fence, a.tenantID); err != nil {
-			return fmt.Errorf("replace attempt: %w", err)
-		}
+	if err := b.deleteAttempts(); err != nil {
+		return fmt.Errorf("replace attempts: %w", err)
 	}
 	if err := attemptTable.insert(b.t, b.archived); err != nil {
 		return fmt.Errorf("archive attempts: %w", err)
@@ -298,6 +296,27 @@ func (b *batch) saveRest() error {
 		return err
 	}
 	return insertAlerts(b.t, b.alerts)
+}
+
+// deleteAttempts makes room for what is archived, and forgets what a late result
+// has settled: along the primary key, in one statement as a rule.
+func (b *batch) deleteAttempts() error {
+	byKey := func(x, y *attemptRow) int {
+		return cmp.Or(cmp.Compare(x.executionID, y.executionID), cmp.Compare(x.fence, y.fence))
+	}
+	slices.SortFunc(b.archived, byKey)
+	old := slices.Concat(b.unarchive, b.archived)
+	slices.SortFunc(old, byKey)
+	for part := range slices.Chunk(old, 200) {
+		terms := make([]string, len(part))
+		for i, a := range part {
+			terms[i] = fmt.Sprintf("(execution_id = %d AND fence = %d AND tenant_id = %d)", a.executionID, a.fence, a.tenantID)
+		}
+		if _, err := b.t.exec(b.t.ctx, "DELETE FROM attempts WHERE "+strings.Join(terms, " OR ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *batch) saveExecutions(changes []change[executionRow]) error {

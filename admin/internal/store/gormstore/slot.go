@@ -3,6 +3,7 @@ package gormstore
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -246,7 +247,8 @@ func saveSlots(t *txn, slots map[domain.JobID]*slot) error {
 	var changes []change[slotRow]
 	var enter []*waiterRow
 	var leave []string
-	for _, s := range slots {
+	for _, job := range slices.Sorted(maps.Keys(slots)) {
+		s := slots[job]
 		if s.believed {
 			continue
 		}
@@ -307,24 +309,34 @@ func (c believedChange) guard(prefix string) string {
 }
 
 // saveBelievedSlots takes or gives back one place in each slot. errStale: a
-// slot is full, or somebody waits for it.
+// slot is full, or somebody waits for it. All of them are one statement along
+// the primary key: it locks them in the order of their ids.
 func saveBelievedSlots(t *txn, slots map[domain.JobID]*slot) error {
+	var all []domain.JobID
 	groups := map[believedChange][]domain.JobID{}
-	for _, s := range slots {
-		if !s.believed || s.holders == 0 {
-			continue
+	for _, job := range slices.Sorted(maps.Keys(slots)) {
+		if s := slots[job]; s.believed && s.holders != 0 {
+			all = append(all, job)
+			groups[s.change()] = append(groups[s.change()], job)
 		}
-		groups[s.change()] = append(groups[s.change()], s.job)
 	}
+	if len(all) == 0 {
+		return nil
+	}
+	var set, guard strings.Builder
 	for change, jobs := range groups {
-		slices.Sort(jobs)
-		found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byID()+" SET "+change.set("")+" WHERE job_id IN ("+idList(jobs)+") AND "+change.guard(""))
-		if err == nil && found != int64(len(jobs)) {
-			err = errStale
-		}
-		if err != nil {
-			return err
-		}
+		in := "job_id IN (" + idList(jobs) + ")"
+		fmt.Fprintf(&set, " WHEN %s THEN %d", in, change.taken)
+		fmt.Fprintf(&guard, " OR %s AND %s", in, change.guard(""))
 	}
-	return nil
+	statement := "holders = holders + CASE" + set.String() + " ELSE 0 END WHERE job_id IN (" + idList(all) + ") AND (" + guard.String()[len(" OR "):] + ")"
+	if len(groups) == 1 {
+		change := slots[all[0]].change()
+		statement = change.set("") + " WHERE job_id IN (" + idList(all) + ") AND " + change.guard("")
+	}
+	found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byID()+" SET "+statement)
+	if err == nil && found != int64(len(all)) {
+		err = errStale
+	}
+	return err
 }

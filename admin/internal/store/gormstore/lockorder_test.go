@@ -1,0 +1,101 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// recorder takes statements of a transaction instead of a database.
+type recorder struct {
+	statements
+	texts []string
+}
+
+func (r *recorder) ExecContext(_ context.Context, query string, _ ...any) (sql.Result, error) {
+	r.texts = append(r.texts, query)
+	return driver.RowsAffected(strings.Count(regexp.MustCompile(`IN \(([0-9,]*)\)`).FindStringSubmatch(query + " IN ()")[1], ",") + 1), nil
+}
+
+// Slots that are written on belief are locked by the statement that writes them.
+// Places taken and given back for several tenants are one statement along the
+// primary key, not one for each kind of change in the order of a map.
+func TestBelievedSlotsInOrder(t *testing.T) {
+	r := &recorder{}
+	slots := map[domain.JobID]*slot{}
+	for job := domain.JobID(1); job <= 40; job++ {
+		s := believedSlot(ref{job: job, tenant: domain.TenantID(job % 5)}, int(1+job%3))
+		s.holders = int64(1 - 2*(job%2))
+		slots[job] = s
+	}
+	tx := &txn{ctx: t.Context(), d: sqliteDialect{}, q: r}
+	err := saveBelievedSlots(tx, slots)
+	require.Len(t, r.texts, 1)
+	require.Contains(t, r.texts[0], "WHERE job_id IN (1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40)")
+	require.ErrorIs(t, err, errStale, "the recorder counts the first list, which is of one group only")
+}
+
+// Many kinds of change in one statement do what each of them says, and nothing
+// when one of them does not hold.
+func TestBelievedSlotsMixed(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, sqliteOptions(t))) })
+	t.Run("MariaDB", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, mysqlOptions(t))) })
+}
+
+func testBelievedSlotsMixed(t *testing.T, s *Store) {
+	run := func(slots map[domain.JobID]*slot) error {
+		return s.runRepeatable(t.Context(), "write slots", func(t *txn) error { return saveBelievedSlots(t, slots) })
+	}
+	require.NoError(t, s.runRepeatable(t.Context(), "make slots", func(tx *txn) error {
+		for job := range 10 {
+			if _, err := tx.exec(tx.ctx, fmt.Sprintf("INSERT INTO job_slots (job_id, tenant_id, holders, waiters) VALUES (%d, %d, 1, 0)", job+1, job%2)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	slots := func(limit int) map[domain.JobID]*slot {
+		out := map[domain.JobID]*slot{}
+		for job := range 10 {
+			id := domain.JobID(job + 1)
+			out[id] = believedSlot(ref{job: id, tenant: domain.TenantID(job % 2)}, limit)
+			out[id].holders = int64(1 - 2*(job/5)) // five are taken, five given back
+		}
+		return out
+	}
+	holders := func() (out []int64) {
+		require.NoError(t, query(t.Context(), s.read, func(rows *sql.Rows) error {
+			var n int64
+			err := rows.Scan(&n)
+			out = append(out, n)
+			return err
+		}, "SELECT holders FROM job_slots ORDER BY job_id"))
+		return out
+	}
+	require.NoError(t, run(slots(2)))
+	require.Equal(t, []int64{2, 2, 2, 2, 2, 0, 0, 0, 0, 0}, holders())
+	require.Error(t, s.tryOnce(t.Context(), "write slots", func(t *txn) error { return saveBelievedSlots(t, slots(2)) }), "they are full, and empty")
+	require.Equal(t, []int64{2, 2, 2, 2, 2, 0, 0, 0, 0, 0}, holders())
+}
+
+// All attempts that a transaction archives are replaced by one statement.
+func TestAttemptsTogether(t *testing.T) {
+	r := &recorder{}
+	b := &batch{t: &txn{ctx: t.Context(), d: sqliteDialect{}, q: r}}
+	for i := range int64(150) {
+		b.archived = append(b.archived, &attemptRow{executionID: 1000 - i, fence: 1, tenantID: 7})
+	}
+	b.unarchive = []*attemptRow{{executionID: 5, fence: 2, tenantID: 7}}
+	require.NoError(t, b.deleteAttempts())
+	require.Len(t, r.texts, 1)
+	require.True(t, strings.HasPrefix(r.texts[0], "DELETE FROM attempts WHERE (execution_id = 5 AND fence = 2 AND tenant_id = 7) OR (execution_id = 851 "), r.texts[0])
+	require.Equal(t, 151, strings.Count(r.texts[0], "execution_id"))
+}
