@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -58,7 +57,7 @@ type Admin struct {
 	members    *membership
 	metrics    *metrics
 	tracer     *tracing.Tracer // nil: no traces
-	http       *http.Server
+	front      *port           // serves from New on
 
 	httpListener, executorListener net.Listener
 	firstLogin                     *Login
@@ -93,14 +92,14 @@ func (a *Admin) ExecutorAddress() string {
 	return a.executorListener.Addr().String()
 }
 
-// New opens the database, migrates it, enters the node and opens the
-// listeners. Close it by running it, or with Close if Run is never called.
+// New opens the listeners, answers probes, waits for the database, migrates it
+// and enters the node. Close it by running it, or with Close if Run is never called.
 func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	config, err = config.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	a := &Admin{config: config, log: config.Logger, metrics: newMetrics(config.Version)}
+	a := &Admin{config: config, log: config.Logger}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -109,21 +108,42 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	if err := a.listen(); err != nil {
 		return nil, err
 	}
-	if err := a.openStore(ctx); err != nil {
+	if err := a.awaitDatabase(ctx); err != nil {
 		return nil, err
+	}
+	return a, nil
+}
+
+// open opens what needs the database. It is repeated after an outage: what it
+// has opened before is closed by discard.
+func (a *Admin) open(ctx context.Context) (err error) {
+	a.metrics = newMetrics(a.config.Version)
+	if err := a.openStore(ctx); err != nil {
+		return err
 	}
 	if err := a.enterCluster(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if a.tracer, err = tracing.New(ctx, tracing.Options{
-		Node: a.members.self.Name, Version: config.Version, Logger: a.log, Getenv: os.Getenv,
+		Node: a.members.self.Name, Version: a.config.Version, Logger: a.log, Getenv: os.Getenv,
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.buildEngine(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return a, a.buildFront(ctx)
+	return a.buildFront(ctx)
+}
+
+// discard closes what open has opened.
+func (a *Admin) discard() error {
+	var err error
+	if a.store != nil {
+		err = a.store.Close()
+	}
+	a.closeTraces()
+	a.store, a.tracer = nil, nil
+	return err
 }
 
 // listen opens the ports first: a port in use is the commonest mistake, and
@@ -147,6 +167,7 @@ func (a *Admin) listen() error {
 		a.config.BaseURL = a.URL()
 	}
 	a.config.BaseURL = strings.TrimRight(a.config.BaseURL, "/")
+	a.front = a.startFront()
 	return nil
 }
 
@@ -299,6 +320,9 @@ func hexID() string {
 // Close releases what New opened. Run does it by itself.
 func (a *Admin) Close() error {
 	var errs []error
+	if a.front != nil {
+		errs = append(errs, a.front.stop())
+	}
 	for _, l := range []net.Listener{a.httpListener, a.executorListener} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -306,9 +330,5 @@ func (a *Admin) Close() error {
 			}
 		}
 	}
-	if a.store != nil {
-		errs = append(errs, a.store.Close())
-	}
-	a.closeTraces()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.discard())...)
 }

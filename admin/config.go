@@ -26,6 +26,9 @@ type Config struct {
 	// "mysql://user:password@host:port/name" (also a plain driver DSN with a
 	// "mysql:" prefix).
 	Database string
+	// DatabaseWait is how long a node that starts waits for a database that does
+	// not answer before it gives up; 0 = as long as it takes, negative = not at all.
+	DatabaseWait time.Duration
 	// AllowMultiWriter lets the node work with a database of several writers,
 	// which can lose updates (RELIABILITY 2.5).
 	AllowMultiWriter bool

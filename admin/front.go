@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -44,9 +43,6 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("build the API: %w", err)
 	}
-	a.http = &http.Server{Handler: front, ReadHeaderTimeout: 5 * time.Second} // and what the API adds
-	api.ServerTimeouts(a.http)
-
 	first, err := a.auth.EnsureFirstAdmin(ctx, a.config.AdminPassword)
 	if err != nil {
 		return err
@@ -54,6 +50,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if first.Created && first.Password != "" {
 		a.firstLogin = &Login{Username: first.Username, Password: first.Password}
 	}
+	a.front.open(front)
 	return nil
 }
 

@@ -49,6 +49,9 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := gormstore.Reach(ctx, options); err != nil {
+		return err
+	}
 	if err := gormstore.Migrate(ctx, options); err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/api"
 )
 
 // stopRequests is how long requests under way may still take when the node stops.
@@ -14,22 +17,38 @@ const stopRequests = 5 * time.Second
 // port is the listener of UI and API while it serves.
 type port struct {
 	server   *http.Server
-	ended    chan struct{} // closed when it serves no more
-	err      error         // of serving; read after ended
-	deadline time.Time     // when requests are broken off; set by refuse
+	handler  atomic.Pointer[http.Handler] // until open: that of a node that starts
+	reason   atomic.Pointer[string]       // why it does not serve yet
+	ended    chan struct{}                // closed when it serves no more
+	err      error                        // of serving; read after ended
+	deadline time.Time                    // when requests are broken off; set by refuse
 }
 
-// startFront begins to serve UI, API, probes and metrics.
+// startFront begins to answer probes; UI, API and metrics follow with open.
 func (a *Admin) startFront() *port {
-	p := &port{server: a.http, ended: make(chan struct{})}
-	go func() { // ends with stop, which Run calls in any case
+	p := &port{ended: make(chan struct{})}
+	starting := api.Starting(func() string { return *p.reason.Load() })
+	p.handler.Store(&starting)
+	p.starts("it has not reached its database yet")
+	p.server = &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) }),
+		ReadHeaderTimeout: 5 * time.Second, // and what the API adds
+	}
+	api.ServerTimeouts(p.server)
+	go func() { // ends with stop, which Run and Close call
 		defer close(p.ended)
-		if err := a.http.Serve(a.httpListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := p.server.Serve(a.httpListener); !errors.Is(err, http.ErrServerClosed) {
 			p.err = fmt.Errorf("serve UI and API: %w", err)
 		}
 	}()
 	return p
 }
+
+// starts says why the node does not serve yet.
+func (p *port) starts(reason string) { p.reason.Store(&reason) }
+
+// open begins to serve all.
+func (p *port) open(handler http.Handler) { p.handler.Store(&handler) }
 
 // refuse starts the time that requests under way have; new ones are refused by
 // the API itself.

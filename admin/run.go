@@ -34,7 +34,7 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	serviceCtx, stopService := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopService()
 	service, serviceCtx := errgroup.WithContext(serviceCtx)
-	front := a.startFront()
+	front := a.front
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
 	service.Go(func() error { a.watchHolds(serviceCtx); return nil })

@@ -71,6 +71,9 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
 	}
 	config.AdminPassword = state.Password
 	node, err := admin.New(ctx, config)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

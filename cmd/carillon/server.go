@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,6 +36,9 @@ func newServerCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			node, err := admin.New(ctx, config)
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil // it was told to stop while it waited for its database
+			}
 			if err != nil {
 				return err
 			}
@@ -64,6 +68,7 @@ func printFirstLogin(w io.Writer, node *admin.Admin) {
 // and a key of the --config file.
 func serverFlags(f *pflag.FlagSet) {
 	databaseFlags(f)
+	f.Duration("database-wait", 0, "how long a node that starts waits for a database that does not answer before it gives up (default 0, as long as it takes; -1s: not at all)")
 	f.Bool("allow-multi-writer", false, "work with Galera or group replication though it has several writers; give all nodes the same writer endpoint")
 	f.String("node", "", "name of this node (default: host name and port)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
@@ -124,7 +129,7 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 		return admin.Config{}, err
 	}
 	config := admin.Config{
-		DataDir: k.String("data"), Database: k.String("database"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"),
+		DataDir: k.String("data"), Database: k.String("database"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"),
 		HTTPAddress: k.String("http"), ExecutorAddress: k.String("executors"),
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),

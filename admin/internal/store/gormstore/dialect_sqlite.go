@@ -125,11 +125,11 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, erro
 // file every 32 MiB: at the default of 4 MiB every full claim would do that in
 // its commit, which took twice as long (13 against 7 ms), for pages that the
 // next claim changes again.
-func sqliteDSN(path string, reader bool) string {
+func sqliteDSN(path string, reader bool, busy time.Duration) string {
 	q := url.Values{}
 	q.Add("_txlock", "immediate")
 	for _, pragma := range []string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(8192)", "cache_size(-65536)", "temp_store(MEMORY)",
+		fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(8192)", "cache_size(-65536)", "temp_store(MEMORY)",
 	} {
 		q.Add("_pragma", pragma)
 	}
@@ -168,11 +168,11 @@ func openSQLite(o Options) (write, read *sql.DB, err error) {
 }
 
 func openSQLitePool(o Options, reader bool) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", sqliteDSN(o.DSN, reader))
+	db, err := sql.Open("sqlite", sqliteDSN(o.DSN, reader, o.busy))
 	if err != nil || o.Connector == nil {
 		return db, err
 	}
-	plain := sqliteConnector{db.Driver(), sqliteDSN(o.DSN, reader)}
+	plain := sqliteConnector{db.Driver(), sqliteDSN(o.DSN, reader, o.busy)}
 	return sql.OpenDB(o.Connector(plain)), db.Close()
 }
 

@@ -11,7 +11,7 @@ import (
 // restoreSQLite puts a backup back into a file that others have open.
 func restoreSQLite(t *testing.T, file, backup string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", sqliteDSN(file, false))
+	db, err := sql.Open("sqlite", sqliteDSN(file, false, 0))
 	require.NoError(t, err)
 	defer db.Close()
 	conn, err := db.Conn(t.Context())

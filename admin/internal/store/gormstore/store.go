@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
@@ -51,6 +52,7 @@ type Options struct {
 
 	// migrating: statements may take as long as a migration may.
 	migrating bool
+	busy      time.Duration // how long SQLite waits for another process's lock; 0 = 10 s
 }
 
 // Store is store.Store on one database. It is safe for concurrent use.
@@ -122,6 +124,9 @@ func connect(o Options) (*Store, error) {
 		s.write, s.read, s.txs, s.leases = pools.main, pools.main, pools.txs, pools.leases
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)
+		if o.busy == 0 {
+			o.busy = 10 * time.Second
+		}
 		s.d, dialector = sqliteDialect{}, sqliteGorm
 		s.write, s.read, err = openSQLite(o)
 		s.txs, s.leases, s.turn = s.write, s.write, semaphore.NewWeighted(1)
