@@ -57,7 +57,8 @@ type Admin struct {
 	members    *membership
 	metrics    *metrics
 	tracer     *tracing.Tracer // nil: no traces
-	front      *port           // serves from New on
+	endings    *endings
+	front      *port // serves from New on
 
 	httpListener, executorListener net.Listener
 	firstLogin                     *Login
@@ -217,6 +218,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
+	a.endings = &endings{log: a.log.With("component", "runs"), spec: a.store.JobSpec}
 	schedules, err := timing.NewCache(scheduleCache)
 	if err != nil {
 		return err
@@ -266,6 +268,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []maintenance.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
+			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
@@ -298,6 +301,7 @@ func (a *Admin) unattended(ids []domain.ExecutionID) []domain.ExecutionID {
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
 	a.metrics.observeEnded(list)
+	a.endings.add(list)
 	for i := range list {
 		a.tracer.Attempt(&list[i])
 	}

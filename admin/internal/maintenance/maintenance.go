@@ -209,7 +209,7 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 			return err
 		}
 		for _, e := range swept.Ended {
-			s.log.Info("execution swept", "execution_id", e.ID, "state", e.State, "reason", e.Reason)
+			s.log.Debug("execution swept", "execution_id", e.ID, "state", e.State, "reason", e.Reason)
 			if e.State == domain.RetryWait {
 				s.opt.Later(e)
 			}
