@@ -349,6 +349,21 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, "{"+token+`,"secret":"cjt_fresh"}`)
 	})
+	const key = `"id":"81","name":"deploys","prefix":"ck_fr","role":"editor","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","lastUsedAt":null,"expiresAt":null,"callExecutors":[]`
+	s.route(mux, "POST /api-keys", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		w.WriteHeader(201)
+		fmt.Fprint(w, "{"+key+`,"secret":"ck_fresh"}`)
+	})
+	s.route(mux, "GET /api-keys", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{`+key+`}],"nextCursor":null}`)
+	})
+	s.route(mux, "DELETE /api-keys/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if r.PathValue("id") != "81" {
+			refuse(w, 404, "not_found", "there is no key "+r.PathValue("id"))
+			return
+		}
+		w.WriteHeader(204)
+	})
 	const denial = `{"id":"31","kind":"instance","subject":"b00","instance":"pod-1","reason":"stolen","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}`
 	s.route(mux, "POST /executors/{id}/denials", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)

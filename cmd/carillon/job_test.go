@@ -196,6 +196,30 @@ func TestInterrupt(t *testing.T) {
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())
 }
 
+func TestAPIKeys(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	r := term.run("api-key", "create", "deploys", "--role", "editor", "--expires", "24h", "--call", "shop,books")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, "ck_fresh\n", r.stdout, "the secret alone, for > key.txt")
+	sent := server.lastBody("POST /api-keys")
+	require.Equal(t, "deploys", sent["name"])
+	require.Equal(t, "editor", sent["role"])
+	require.NotEmpty(t, sent["expiresAt"])
+	require.Equal(t, []any{"shop", "books"}, sent["callExecutors"])
+	require.Contains(t, term.run("api-key", "create", "deploys", "-o", "json").stdout, `"secret": "ck_fresh"`)
+	r = term.run("api-key", "create", "deploys", "--role", "king")
+	require.Equal(t, 2, r.code, r.stderr)
+	require.Contains(t, r.stderr, "caller, viewer, operator")
+
+	r = term.run("api-key", "list")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Regexp(t, `81 +deploys +ck_fr +editor +never`, r.stdout)
+	require.Equal(t, "81\n", term.run("api-key", "list", "-o", "name").stdout)
+	require.Equal(t, 0, term.run("api-key", "revoke", "81").code)
+	require.Equal(t, 3, term.run("api-key", "revoke", "82").code)
+}
+
 func TestExecutors(t *testing.T) {
 	server := newFakeServer(t)
 	term := keyed(t, server)
