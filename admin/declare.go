@@ -206,10 +206,10 @@ func declarationHash(handler string, decl *proto.JobDeclaration) (string, error)
 func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler, decl *proto.JobDeclaration) (domain.JobSpec, error) {
 	spec := domain.JobSpec{
 		Name: decl.Name, Description: first(decl.Description, h.Description), Handler: h.Name, Input: decl.Input,
-		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: first(decl.Zone, "UTC"), Dialect: first(decl.Dialect, "auto")},
-		Misfire:  domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
-		Routing:  domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
-		Blocking: domain.Blocking(first(decl.Blocking, string(domain.BlockSerial))), Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
+		Schedule:    domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: first(decl.Zone, "UTC"), Dialect: first(decl.Dialect, "auto")},
+		Misfire:     domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
+		Routing:     domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
+		Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
 		Retry:   declaredRetry(decl),
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
 		OnLost:  domain.OnLostAuto,
@@ -229,6 +229,7 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	if err != nil {
 		return spec, err
 	}
+	spec.Blocking = domain.Blocking(first(decl.Blocking, string(domain.DefaultBlocking(spec.Schedule.Kind))))
 	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
 		return spec, err
 	}

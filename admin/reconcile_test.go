@@ -387,7 +387,7 @@ func TestDeclarationsThatContradictThemselves(t *testing.T) {
 		"job.schedule.jitter: is longer than every, so that runs would overtake each other; at most 1m": {EveryMs: 60_000, JitterMs: 60_001},
 		"job.misfire.maxRuns: needs the policy all; leave it out for once_now":                          {Cron: "0 2 * * *", Misfire: "once_now", MisfireMaxRuns: 3},
 		"job.misfire.window: needs the policy all; leave it out for skip":                               {Cron: "0 2 * * *", MisfireWindowMs: 1},
-		"job.parallelism: needs blocking parallel; leave it out for serial":                             {Parallelism: 2},
+		"job.parallelism: needs blocking parallel; leave it out for serial":                             {Parallelism: 2, Blocking: "serial"},
 		"job.schedule.every: is for schedules of kind fixed_rate, fixed_delay, daily_window; leave it out for cron": {
 			Cron: "0 2 * * *", DelayMs: 1000,
 		},

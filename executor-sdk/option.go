@@ -120,7 +120,8 @@ func RetryDelay(d time.Duration) JobOption { return jobOption(func(j *job) { j.r
 func Timeout(d time.Duration) JobOption { return jobOption(func(j *job) { j.timeout = d }) }
 
 // Blocking says what happens when the job fires while its last run still
-// goes on. Default Serial.
+// goes on. Default Serial, and Parallel for a job without a schedule or with At:
+// its runs are asked for one by one, and wait for nobody.
 func Blocking(s BlockingStrategy) JobOption { return jobOption(func(j *job) { j.blocking = s }) }
 
 // BlockingStrategy is what happens to a run whose predecessor still runs.

@@ -341,3 +341,20 @@ func TestRetryDefaults(t *testing.T) {
 	require.Equal(t, "5m", bound.Retry.MaxDelay, "what was given counts")
 	require.Equal(t, "1h", specOf(&domain.JobSpec{}).Retry.MaxDelay, "a row of before keeps what it had")
 }
+
+// TestBlockingByTheSchedule: runs that are asked for one by one wait for nobody,
+// those of a recurring schedule for each other.
+func TestBlockingByTheSchedule(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	for name, c := range map[string]struct {
+		schedule map[string]any
+		want     domain.Blocking
+	}{
+		"asked for": {map[string]any{"kind": "none"}, domain.BlockParallel},
+		"once":      {map[string]any{"kind": "once", "at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, domain.BlockParallel},
+		"recurring": {map[string]any{"kind": "cron", "expr": "0 2 * * *"}, domain.BlockSerial},
+	} {
+		require.Equal(t, string(c.want), w.job("acme", name, e, with("schedule", c.schedule)).Blocking, name)
+	}
+}

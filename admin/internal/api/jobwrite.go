@@ -26,7 +26,7 @@ type JobWrite struct {
 	RoutingKey      string            `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
 	RequireLabels   string            `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
 	PreferLabels    string            `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
-	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default), drop the new one, stop the earlier one and take its place, or run beside it"`
+	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
 	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
 	Retry           *RetryWrite       `json:"retry,omitempty"`
 	SendRetry       *SendRetryWrite   `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
@@ -89,10 +89,10 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
 		Labels:  r.labels("body.labels", w.Labels),
 		Handler: r.name("body.handler", w.Handler, domain.MaxNameLength), Input: r.json("body.input", w.Input),
-		Schedule: w.Schedule.read(r, "body.schedule", now),
-		Misfire:  w.Misfire.read(r),
-		Routing:  orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
-		Blocking: orDefault(domain.Blocking(w.Blocking), domain.BlockSerial), Parallelism: w.Parallelism,
+		Schedule:        w.Schedule.read(r, "body.schedule", now),
+		Misfire:         w.Misfire.read(r),
+		Routing:         orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
+		Parallelism:     w.Parallelism,
 		Retry:           w.Retry.read(r),
 		RoutingKey:      w.RoutingKey,
 		Require:         r.selector("body.requireLabels", w.RequireLabels),
@@ -105,6 +105,7 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Alert:    w.Alert.read(r),
 		Sharding: w.Sharding.read(r),
 	}
+	s.Blocking = orDefault(domain.Blocking(w.Blocking), domain.DefaultBlocking(s.Schedule.Kind))
 	if w.LogLevel != defaultLevel {
 		s.LogLevel = w.LogLevel
 	}

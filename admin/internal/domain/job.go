@@ -191,6 +191,16 @@ const (
 	BlockParallel Blocking = "parallel"      // run beside it, up to Parallelism
 )
 
+// DefaultBlocking is what a job does that says nothing: runs of a recurring
+// schedule wait for each other. Runs that are asked for, at once or for an
+// instant, are pieces of work of their own, and run beside each other.
+func DefaultBlocking(k ScheduleKind) Blocking {
+	if k == ScheduleNone || k == ScheduleOnce {
+		return BlockParallel
+	}
+	return BlockSerial
+}
+
 // SlotLimit returns how many runs may hold the job's slot at once; 0 = no limit.
 func (s *JobSpec) SlotLimit() int {
 	if s.Blocking == BlockParallel {

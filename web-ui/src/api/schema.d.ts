@@ -2407,7 +2407,7 @@ export interface components {
         JobWrite: {
             alert?: components["schemas"]["AlertWrite"];
             /**
-             * @description When an earlier run is not over: wait in order (the default), drop the new one, stop the earlier one and take its place, or run beside it
+             * @description When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)
              * @enum {string}
              */
             blocking?: "serial" | "discard_later" | "cover_early" | "parallel";
