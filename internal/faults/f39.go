@@ -126,7 +126,7 @@ func (s *stage) targets(toDatabase, toExecutors []*proxy.Proxy) (all []troubled)
 func (s *stage) nemesis(ctx context.Context, seed uint64, targets []troubled, until time.Time) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, t := range targets {
-		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // faults, not secrets
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		group.Go(func() error {
 			for {
 				// In trouble for a quarter of the time: about three targets at once.
