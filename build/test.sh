@@ -60,7 +60,7 @@ test_packages() {
   local cgo=0
   [ "${flags[0]-}" != -race ] || cgo=1
   run -as go -name "go-$name" -- "${parts[@]}" env CGO_ENABLED=$cgo \
-    go -C "$module" test -json -shuffle=on -p 2 -timeout 10m "${flags[@]}" "$@"
+    go -C "$module" test -json -shuffle=on -p 2 -timeout 25m "${flags[@]}" "$@"
 }
 
 test_go() {

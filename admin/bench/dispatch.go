@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -138,7 +139,7 @@ func (b *bench) openWire(ctx context.Context, through func(address string) (stri
 		Name: "executor-1", Program: b.o.Binary, Env: []string{"CARILLON_EXECUTOR_TOKEN=cjt_bench"},
 		Args: []string{
 			"bench", "executor", "--name", "bench", "--addresses", address,
-			"--journal", filepath.Join(w.dir, "journal"), "--history", w.history(),
+			"--journal", filepath.Join(w.dir, "journal"), "--history", w.history(), "--slots", strconv.Itoa(loadSlots),
 		},
 	}); err != nil {
 		return nil, err
