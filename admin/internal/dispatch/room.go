@@ -289,7 +289,7 @@ func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain
 func (r *waitingRoom) nextLocked(from line, now time.Time) *waiting {
 	for q := r.lineOf(from, false); q != nil; q = r.lineOf(from, false) {
 		w := q.old[0]
-		if q.turn && now.Sub(w.execution.NotBefore) > lateAfter {
+		if q.turn && now.Sub(w.since()) > lateAfter {
 			w = q.freshest()
 		}
 		if w.execution.Expired(now) {

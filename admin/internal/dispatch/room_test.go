@@ -311,3 +311,18 @@ func TestWhoGetsTooFewSlotsHandsOver(t *testing.T) {
 		require.Empty(t, r.Find(later.ID).Reason)
 	})
 }
+
+// TestARefusalDoesNotMakeALineEarly: a run that a full instance has refused comes
+// back to the head of its line. It is as late as before.
+func TestARefusalDoesNotMakeALineEarly(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	for i := range domain.ExecutionID(4) {
+		room.add(inRoom(i+1, now.Add(time.Duration(i-20)*time.Second), func(w *waiting) {
+			w.execution.ExpireAt = w.execution.FireAt.Add(domain.DefaultDispatchTimeout)
+			w.execution.NotBefore = now
+		}), false)
+	}
+	l := room.of(1, 0)[0]
+	require.Equal(t, []domain.ExecutionID{1, 4, 2, 3}, runIDs(room.take(l, 10, 1<<30, now)))
+}
