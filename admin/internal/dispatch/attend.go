@@ -134,33 +134,47 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, hungry))
 }
 
+// heldGrace is how long a partition counts as held after this node held it last:
+// a lease that was renewed late changes nothing here.
+const heldGrace = 5 * time.Second
+
 // partitions says which partitions this node holds, and which are new since it
 // was last asked.
 func (d *Dispatcher) partitions() (held func(int) bool, gained []int) {
 	if d.opt.Held == nil {
 		return func(int) bool { return true }, nil
 	}
-	now := map[int]bool{}
+	now := d.opt.Now()
 	for _, h := range d.opt.Held() {
-		now[h.Partition] = true
-		if !d.held[h.Partition] {
+		if last, known := d.held[h.Partition]; !known || now.Sub(last) > heldGrace {
 			gained = append(gained, h.Partition)
 		}
+		d.held[h.Partition] = now
 	}
-	d.held = now
-	return func(p int) bool { return now[p] }, gained
+	var at [domain.Partitions]time.Time
+	for p, last := range d.held {
+		at[p] = last
+	}
+	d.heldAt.Store(&at)
+	return d.holding(), gained
 }
 
-// holds says whether this node looks after a partition.
+// holding says whether this node looks after a partition.
 func (d *Dispatcher) holding() func(int) bool {
 	if d.opt.Held == nil {
 		return func(int) bool { return true }
 	}
-	var now [domain.Partitions]bool
+	now := d.opt.Now()
+	var held [domain.Partitions]bool
 	for _, h := range d.opt.Held() {
-		now[h.Partition] = true
+		held[h.Partition] = true
 	}
-	return func(p int) bool { return now[p] }
+	if at := d.heldAt.Load(); at != nil {
+		for p := range at {
+			held[p] = held[p] || now.Sub(at[p]) <= heldGrace
+		}
+	}
+	return func(p int) bool { return held[p] }
 }
 
 // record writes why runs wait.
@@ -288,8 +302,9 @@ func (r *waitingRoom) hand(list []*waiting, limit int, now time.Time) (handed []
 // that were gained all, or what is for some executors.
 func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []domain.ExecutorID) error {
 	if len(executors) > 0 {
+		held := d.holding()
 		for p := range domain.Partitions {
-			if d.opt.Held == nil || d.held[p] {
+			if held(p) {
 				partitions = append(partitions, p)
 			}
 		}

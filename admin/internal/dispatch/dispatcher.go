@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
@@ -118,8 +119,9 @@ type Dispatcher struct {
 	saved    saved
 	owed     owed
 	seen     seen
+	heldAt   atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
 	// owned by LookAfterWaiting
-	held    map[int]bool
+	held    map[int]time.Time // when each partition was held last
 	outages outages
 	// These keep the log short while the database is away.
 	noSpec, noOffer, noAdmit, noUses, noSpread, noWaits trouble
@@ -149,7 +151,7 @@ func New(opt Options) *Dispatcher {
 		opt: opt, log: opt.Logger.With("component", "dispatch"), ahead: newAhead(opt.Now()),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
-		noSpread: trouble{step: "spread executions"}, noWaits: trouble{step: "record waits"}, outages: outages{},
+		noSpread: trouble{step: "spread executions"}, noWaits: trouble{step: "record waits"}, outages: outages{}, held: map[int]time.Time{},
 	}
 	for i := range d.due {
 		d.due[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)

@@ -273,6 +273,25 @@ func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 		r.look()
 		synctest.Wait()
 		require.Empty(t, to.sent())
+
+		// A lease that was renewed late changes nothing.
+		var reads int
+		r.store.fail(func(method string) error {
+			if method == "ListWaiting" {
+				reads++
+			}
+			return nil
+		}, nil)
+		kept := held
+		for range 3 {
+			held = nil
+			time.Sleep(time.Second)
+			r.look()
+			held = kept
+			time.Sleep(time.Second)
+			r.look()
+		}
+		require.Zero(t, reads)
 	})
 }
 
