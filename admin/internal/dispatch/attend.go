@@ -117,6 +117,9 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	short := map[domain.ExecutorID]bool{}
 	for _, x := range found.executors {
 		taken, slots, nodes := d.opt.Fleet.Share(x.tenant, x.executor)
+		if slots > 0 {
+			d.outages.over(x.executor)
+		}
 		switch {
 		case slots == 0:
 			err = cmp.Or(err, d.lookForInstances(ctx, x, now))
