@@ -19,6 +19,17 @@ test('the cron preview shows the fault at its place, and the next ten fires', as
   assert.equal(await page.locator('.fires li').count(), 10)
 })
 
+test('a job without a schedule starts with runs side by side', async () => {
+  const blocking = page.locator('.ant-form-item', { has: page.getByLabel('When the last run still goes on') })
+  await blocking.getByText('Wait for it').waitFor()
+  await page.getByText('On demand', { exact: true }).click()
+  await blocking.getByText('Run side by side').waitFor()
+  await settled(page)
+  await shot(page, 'job-form-on-demand')
+  await page.getByText('Cron', { exact: true }).click()
+  await blocking.getByText('Wait for it').waitFor()
+})
+
 test('create a job', async () => {
   await page.getByLabel('Name', { exact: true }).fill(jobName)
   await choose('Executor', env.executor)

@@ -76,6 +76,10 @@ describe('a job in words', () => {
     expect(usual.map((one) => one.path)).toContain('retry.backoff')
     // How a job waits that is never retried makes no difference.
     expect(settingsOf({ ...spec, timeout: '0s', retry: { maxAttempts: 1, delay: '5s', backoff: 3, maxDelay: '1m' } }).special).toEqual([])
+    // Runs of a job without a schedule run side by side where nobody says otherwise.
+    const asked = { ...spec, schedule: { ...spec.schedule, kind: 'none' }, retry: base.retry, timeout: '0s' } as const
+    expect(settingsOf({ ...asked, blocking: 'parallel' }).special).toEqual([])
+    expect(settingsOf(asked).special.map((one) => one.path)).toEqual(['blocking'])
   })
 })
 

@@ -68,6 +68,11 @@ export interface ShardFields {
   timeout: string
 }
 
+/** What the API does with runs of one job that says nothing about it: those that are asked for run side by side. */
+export function defaultBlocking(kind: ScheduleKind): JobWrite['blocking'] {
+  return kind === 'none' || kind === 'once' ? 'parallel' : 'serial'
+}
+
 /** A new job; the defaults are those of the API. */
 export function newJob(executorId?: string, handler?: string): JobWrite {
   return {

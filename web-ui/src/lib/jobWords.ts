@@ -4,7 +4,7 @@ import type { TFunction } from 'i18next'
 import type { JobWrite, Proposal } from '../api/types'
 import { flatten, sameField, showValue } from './diff'
 import { parseDuration, wireDuration } from './duration'
-import { newJob } from './jobForm'
+import { defaultBlocking, newJob } from './jobForm'
 import { formatInstant, localZone } from './time'
 
 type JobSpec = Proposal['proposed']
@@ -157,7 +157,12 @@ const SCHEDULE = { jitter: '0s', dstGap: 'run_at_gap_end', dstOverlap: 'once', c
 export function settingsOf(spec: JobSpec): { special: Setting[]; usual: Setting[] } {
   const own = flatten(spec)
   const base = newJob()
-  const usual = flatten({ ...base, schedule: { ...base.schedule, ...SCHEDULE }, misfire: { ...base.misfire, window: own['misfire.window'], maxRuns: own['misfire.maxRuns'] } })
+  const usual = flatten({
+    ...base,
+    blocking: defaultBlocking(spec.schedule.kind),
+    schedule: { ...base.schedule, ...SCHEDULE },
+    misfire: { ...base.misfire, window: own['misfire.window'], maxRuns: own['misfire.maxRuns'] },
+  })
   const all = Object.keys(LABELS)
     .filter((path) => !SHOWN_ELSEWHERE.includes(path) && path in own)
     .map((path) => ({ path, value: own[path], usual: usual[path] }))

@@ -19,7 +19,7 @@ import { SchedulePreview } from '../components/SchedulePreview'
 import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { useUnfit } from '../components/useUnfit'
-import { fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields } from '../lib/jobForm'
+import { defaultBlocking, fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields, type ScheduleFields } from '../lib/jobForm'
 
 export function JobNewPage() {
   const { t } = useTranslation()
@@ -143,8 +143,10 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
       layout="vertical"
       initialValues={initialFields}
       scrollToFirstError={{ focus: true }}
-      onValuesChange={() => {
+      onValuesChange={(changed: { schedule?: Partial<ScheduleFields> }) => {
         dirty.current = true
+        const kind = changed.schedule?.kind
+        if (kind && !stored && !form.isFieldTouched('blocking')) form.setFields([{ name: 'blocking', value: defaultBlocking(kind), touched: false }])
       }}
       onFinish={() => void save()}
       onFinishFailed={() => setAdvancedOpen(true)}

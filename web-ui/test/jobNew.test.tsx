@@ -1,0 +1,54 @@
+// @vitest-environment jsdom
+import { QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { App } from 'antd'
+import i18next from 'i18next'
+import type { ReactNode } from 'react'
+import { I18nextProvider, initReactI18next } from 'react-i18next'
+import { afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { queryClient } from '../src/api/queries'
+import { en } from '../src/i18n/en'
+import { JobNewPage } from '../src/pages/JobEditPage'
+
+vi.mock('@tanstack/react-router', async (original) => ({
+  ...(await original<object>()),
+  Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a>,
+  useNavigate: () => () => {},
+  useSearch: () => ({}),
+  useBlocker: () => ({ status: 'idle' }),
+}))
+vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+
+beforeAll(async () => {
+  vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))
+  vi.stubGlobal('ResizeObserver', class { observe() {} unobserve() {} disconnect() {} })
+  vi.stubGlobal('fetch', () => new Promise(() => {}))
+  await i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en } }, interpolation: { escapeValue: false } })
+})
+afterEach(cleanup)
+
+const SERIAL = 'Wait for it'
+const PARALLEL = 'Run side by side'
+const blocking = () => screen.getByLabelText('When the last run still goes on').closest('.ant-select')?.textContent
+const schedule = (kind: string) => fireEvent.click(screen.getByLabelText(kind, { selector: 'input[type=radio]' }))
+
+it('runs of a new job without a recurring schedule start side by side, until somebody says otherwise', async () => {
+  render(
+    <I18nextProvider i18n={i18next}>
+      <App>
+        <QueryClientProvider client={queryClient}>
+          <JobNewPage />
+        </QueryClientProvider>
+      </App>
+    </I18nextProvider>,
+  )
+  expect(blocking()).toBe(SERIAL)
+  for (const [kind, want] of [['On demand', PARALLEL], ['Fixed rate', SERIAL], ['Once', PARALLEL], ['Cron', SERIAL]] as const) {
+    schedule(kind)
+    expect(blocking(), kind).toBe(want)
+  }
+  fireEvent.mouseDown(screen.getByLabelText('When the last run still goes on'))
+  fireEvent.click(await screen.findByTitle('Discard the new run'))
+  schedule('On demand')
+  expect(blocking()).toBe('Discard the new run')
+}, 30_000)
