@@ -98,7 +98,7 @@ func TestSchedulesEndToEnd(t *testing.T) {
 					n.do(http.MethodGet, "/api/v1/runs?jobId="+job+"&state="+state, nil, &list, 200)
 					return len(list.Items)
 				}
-				require.Eventually(t, func() bool { return runs("missed") >= 2 }, time.Minute, 50*time.Millisecond)
+				require.Eventually(t, func() bool { return runs("excluded") >= 2 }, time.Minute, 50*time.Millisecond)
 				require.Equal(t, "calendar", list.Items[0].Reason)
 				require.Contains(t, list.Items[0].Message, "moving house")
 				require.Zero(t, runs("succeeded"))

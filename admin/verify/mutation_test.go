@@ -154,7 +154,7 @@ var mutants = map[string]struct {
 		if !m.certain() || m.unnamed() || m.job() == "delayed" {
 			return false
 		}
-		m.row.State, m.row.Reason = "missed", "calendar"
+		m.row.State, m.row.Reason = "excluded", "calendar"
 		m.dropRuns()
 		return true
 	}},

@@ -41,7 +41,7 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 		if waited := row.FinishedAt - max(row.FireAt, row.PlannedAt); waited+rounding < j.wait(row.FireAt) {
 			problem = "it waited for an instance for " + waited.Duration().String() + " only"
 		}
-	case "calendar":
+	case "calendar": // also missed, in rows of versions without the state "excluded"
 		if !t.excluded && !j.delayed() {
 			problem = "no calendar excludes it"
 		}
@@ -190,7 +190,7 @@ func (c *checker) judgeResult(j *job, row *Row, runs []int) {
 	}
 	ended := last.End != 0
 	switch {
-	case row.State == "missed" || row.State == "discarded":
+	case row.State == "missed" || row.State == "discarded" || row.State == "excluded":
 		c.find(FalseResult, j.id, row.Key, last.Start, "the row says %s, and a handler was started", explanation(row))
 	case row.State == "succeeded" && last.Fence != row.Fence:
 		c.find(Fence, j.id, row.Key, last.Start, "the row succeeded under fence %d, the handler ran under %d", row.Fence, last.Fence)

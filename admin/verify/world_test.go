@@ -141,7 +141,7 @@ func (w *world) plain(job string, spec verify.Spec, every time.Duration) {
 		switch {
 		case !fires(job, fire):
 		case job == "holidays" && during(fire, blackoutFrom, blackoutTo):
-			w.row(job, fire, "missed", "calendar")
+			w.row(job, fire, "excluded", "calendar")
 		case during(fire, outageFrom, outageTo-5*time.Second):
 			w.passed(job, fire, fire == last, spec.Misfire == "once_now")
 		case spec.Misfire == "once_now" && during(fire, outageFrom, last):

@@ -119,7 +119,7 @@ func TestRunWait(t *testing.T) {
 		end  string
 		code int
 	}{
-		{"succeeded", 0}, {"failed", 1}, {"timed_out", 1}, {"cancelled", 1}, {"lost", 1}, {"missed", 1}, {"discarded", 1},
+		{"succeeded", 0}, {"failed", 1}, {"timed_out", 1}, {"cancelled", 1}, {"lost", 1}, {"missed", 1}, {"discarded", 1}, {"excluded", 1},
 	}
 	for _, test := range tests {
 		t.Run(test.end, func(t *testing.T) {

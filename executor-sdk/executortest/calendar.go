@@ -23,7 +23,7 @@ type Calendar struct {
 type Blackout struct{ From, To time.Time }
 
 // Calendar makes a calendar, or replaces it. A fire that it excludes is in Runs as
-// missed, with the kind "calendar". A job that comes to fire while a calendar that
+// excluded, with the kind "calendar". A job that comes to fire while a calendar that
 // it names has not been made fails the test.
 func (a *Admin) Calendar(name string, c Calendar) {
 	a.t.Helper()

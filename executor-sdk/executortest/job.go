@@ -69,7 +69,7 @@ func (j *job) fire(at time.Time) {
 		return
 	case why != "":
 		r := a.newRun(j, at, "schedule", "", nil)
-		r.state, r.result = Missed, &proto.Result{ErrorKind: "calendar", Error: why}
+		r.state, r.result = Excluded, &proto.Result{ErrorKind: "calendar", Error: why}
 		close(r.ended)
 		a.runs = append(a.runs, r)
 		if delayed {

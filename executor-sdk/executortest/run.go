@@ -23,12 +23,13 @@ const (
 	Cancelled State = "cancelled"
 	Discarded State = "discarded"
 	Missed    State = "missed"
+	Excluded  State = "excluded" // by a calendar
 )
 
 // Ended reports whether the run will not change any more.
 func (s State) Ended() bool {
 	switch s {
-	case Succeeded, Failed, TimedOut, Cancelled, Discarded, Missed:
+	case Succeeded, Failed, TimedOut, Cancelled, Discarded, Missed, Excluded:
 		return true
 	}
 	return false

@@ -14,7 +14,7 @@ import (
 // stateName mirrors the stored numbers (admin/internal/domain/execution.go).
 func stateName(n int) string {
 	names := map[int]string{1: "due", 2: "offered", 3: "running", 4: "cancelling", 5: "retry_wait", 10: "succeeded",
-		11: "failed", 12: "timed_out", 13: "cancelled", 14: "lost", 15: "missed", 16: "discarded"}
+		11: "failed", 12: "timed_out", 13: "cancelled", 14: "lost", 15: "missed", 16: "discarded", 17: "excluded"}
 	if s, ok := names[n]; ok {
 		return s
 	}

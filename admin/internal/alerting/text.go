@@ -158,7 +158,7 @@ var stateNames = map[domain.State]text{
 	domain.Cancelling: {"cancelling", "取消中"}, domain.RetryWait: {"waiting for its retry", "等待重试"},
 	domain.Succeeded: {"succeeded", "成功"}, domain.Failed: {"failed", "失败"}, domain.TimedOut: {"timed out", "超时"},
 	domain.Cancelled: {"cancelled", "已取消"}, domain.Lost: {"lost", "结果未知"}, domain.Missed: {"missed", "已错过"},
-	domain.Discarded: {"discarded", "已丢弃"},
+	domain.Discarded: {"discarded", "已丢弃"}, domain.Excluded: {"excluded by a calendar", "被日历排除"},
 }
 
 // StateName returns a state's name for people.

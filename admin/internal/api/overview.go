@@ -28,6 +28,7 @@ type RunCounts struct {
 	TimedOut  int64 `json:"timedOut"`
 	Lost      int64 `json:"lost"`
 	Missed    int64 `json:"missed"`
+	Excluded  int64 `json:"excluded" doc:"Fire times that a calendar excluded, as planned"`
 	Running   int64 `json:"running" doc:"Running or being cancelled"`
 	Due       int64 `json:"due" doc:"Due, offered, or waiting for a retry"`
 }
@@ -98,7 +99,7 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 func countsOf(c map[domain.State]int64) RunCounts {
 	return RunCounts{
 		Succeeded: c[domain.Succeeded], Failed: c[domain.Failed], TimedOut: c[domain.TimedOut], Lost: c[domain.Lost],
-		Missed: c[domain.Missed], Running: c[domain.Running] + c[domain.Cancelling],
+		Missed: c[domain.Missed], Excluded: c[domain.Excluded], Running: c[domain.Running] + c[domain.Cancelling],
 		Due: c[domain.Due] + c[domain.Offered] + c[domain.RetryWait],
 	}
 }

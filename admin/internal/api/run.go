@@ -23,7 +23,7 @@ type Run struct {
 	Handler     string  `json:"handler"`
 	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill"`
 	FireAt      string  `json:"fireAt" format:"date-time" doc:"The instant planned"`
-	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded"`
+	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded,excluded"`
 	Reason      string  `json:"reason" doc:"Why it is there, for machines; may be empty"`
 	Message     string  `json:"message" doc:"The same for people"`
 	Attempt     int     `json:"attempt" doc:"Number of the current attempt; 0 before the first"`

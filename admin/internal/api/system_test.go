@@ -89,6 +89,11 @@ func TestInstanceState(t *testing.T) {
 	require.Equal(t, "silent", instanceState(seen, now), "its lease is over")
 }
 
+// A fire time that a calendar excludes is no missed one.
+func TestExcludedFireTimesAreCountedApart(t *testing.T) {
+	require.Equal(t, RunCounts{Missed: 1, Excluded: 2}, countsOf(map[domain.State]int64{domain.Missed: 1, domain.Excluded: 2}))
+}
+
 func TestOverview(t *testing.T) {
 	w := newWorld(t)
 	shop, billing := w.executor("acme", "shop"), w.executor("acme", "billing")

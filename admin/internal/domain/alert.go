@@ -33,7 +33,7 @@ const (
 // this reason: not where he stopped the job himself.
 func toldAsMissed(reason Reason) bool {
 	switch reason {
-	case ReasonPaused, ReasonDeleted, ReasonCalendar:
+	case ReasonPaused, ReasonDeleted:
 		return false
 	}
 	return true

@@ -62,7 +62,8 @@ func (s BackfillState) String() string {
 type BackfillScope string
 
 const (
-	// BackfillMissing: those without a run, or whose run was missed or discarded.
+	// BackfillMissing: those without a run, or whose run was missed, discarded or
+	// excluded by a calendar as it was then.
 	BackfillMissing BackfillScope = "missing"
 	// BackfillUnsuccessful: also those whose run did not succeed.
 	BackfillUnsuccessful BackfillScope = "unsuccessful"
@@ -93,7 +94,7 @@ func (s BackfillScope) Wants(o Occurred) bool {
 		return false
 	case o.Scheduled == 0 || s == BackfillAll:
 		return true
-	case o.Scheduled == Missed || o.Scheduled == Discarded:
+	case o.Scheduled == Missed || o.Scheduled == Discarded || o.Scheduled == Excluded:
 		return true
 	case s == BackfillUnsuccessful:
 		return o.Scheduled.Terminal() && o.Scheduled != Succeeded

@@ -14,6 +14,7 @@ func TestBackfillScope(t *testing.T) {
 		{Occurred{}, [3]bool{true, true, true}},
 		{Occurred{Scheduled: Missed}, [3]bool{true, true, true}},
 		{Occurred{Scheduled: Discarded}, [3]bool{true, true, true}},
+		{Occurred{Scheduled: Excluded}, [3]bool{true, true, true}},
 		{Occurred{Scheduled: Failed}, [3]bool{false, true, true}},
 		{Occurred{Scheduled: Lost}, [3]bool{false, true, true}},
 		{Occurred{Scheduled: TimedOut}, [3]bool{false, true, true}},

@@ -13,8 +13,9 @@
 //	   │       │ ▲               │                │ │ │              failed
 //	   ▼       │ └── give back ──┘                │ │ └─ lose ─────▶ lost ─▶ (late result)
 //	missed ◀───┤                                  │ └── cancel ───▶ cancelling
-//	discarded ◀┘                                  ▼                  │
-//	                                          timed_out           cancelled
+//	excluded   │                                  ▼                  │
+//	           ▼                              timed_out           cancelled
+//	        discarded
 //
 // offer with granted=true goes from due to running in one step; it is for
 // handlers registered as idempotent.

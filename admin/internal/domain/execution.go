@@ -36,16 +36,19 @@ const (
 	Missed State = 15
 	// Discarded: never started, because the blocking strategy said so.
 	Discarded State = 16
+	// Excluded: a calendar of the job excludes its fire time, so it was never to
+	// run. Written by the planner, and never moved.
+	Excluded State = 17
 )
 
 var stateNames = map[State]string{
 	Due: "due", Offered: "offered", Running: "running", Cancelling: "cancelling", RetryWait: "retry_wait",
 	Succeeded: "succeeded", Failed: "failed", TimedOut: "timed_out", Cancelled: "cancelled",
-	Lost: "lost", Missed: "missed", Discarded: "discarded",
+	Lost: "lost", Missed: "missed", Discarded: "discarded", Excluded: "excluded",
 }
 
 // States lists every state, live ones first.
-var States = []State{Due, Offered, Running, Cancelling, RetryWait, Succeeded, Failed, TimedOut, Cancelled, Lost, Missed, Discarded}
+var States = []State{Due, Offered, Running, Cancelling, RetryWait, Succeeded, Failed, TimedOut, Cancelled, Lost, Missed, Discarded, Excluded}
 
 func (s State) String() string { return stateNames[s] }
 

@@ -79,6 +79,8 @@ func inState(t *testing.T, s State) *Execution {
 	case Discarded:
 		_, err := e.Discard(t0, "")
 		must(err)
+	case Excluded: // as the planner writes it
+		e.State, e.Reason, e.WakeAt, e.FinishedAt = Excluded, ReasonCalendar, time.Time{}, t0
 	}
 	if e.State != s {
 		t.Fatalf("walked to %s instead of %s", e.State, s)
@@ -229,7 +231,7 @@ func TestMoves(t *testing.T) {
 			},
 			legal: map[State]State{Due: Missed, Offered: Due, Running: Lost, Cancelling: Cancelled, RetryWait: Failed,
 				Succeeded: Succeeded, Failed: Failed, TimedOut: TimedOut, Cancelled: Cancelled, Lost: Lost,
-				Missed: Missed, Discarded: Discarded},
+				Missed: Missed, Discarded: Discarded, Excluded: Excluded},
 		}, {
 			name: "sweep with a live lease",
 			move: func(e *Execution) (Effects, error) {
@@ -238,7 +240,7 @@ func TestMoves(t *testing.T) {
 			},
 			legal: map[State]State{Due: Due, Offered: Due, Running: Running, Cancelling: Cancelling, RetryWait: RetryWait,
 				Succeeded: Succeeded, Failed: Failed, TimedOut: TimedOut, Cancelled: Cancelled, Lost: Lost,
-				Missed: Missed, Discarded: Discarded},
+				Missed: Missed, Discarded: Discarded, Excluded: Excluded},
 		},
 	}
 	for _, row := range rows {

@@ -76,7 +76,7 @@ func TestSummaries(t *testing.T) {
 		"failed":    {domain.Execution{State: domain.Failed, Reason: domain.ReasonHandlerPanic, Attempt: 3}, "It ended as failed after 3 attempts, because the handler panicked."},
 		"cancelled": {domain.Execution{State: domain.Cancelled, Reason: domain.ReasonKilled}, "It did not run, because somebody cancelled it."},
 		"missed":    {domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor}, "It did not run, because no instance of the executor could take it before the wait was over."},
-		"calendar": {domain.Execution{State: domain.Missed, Reason: domain.ReasonCalendar, Message: "the calendar \"cn\" (version 2) has a holiday on 2026-11-21"},
+		"calendar": {domain.Execution{State: domain.Excluded, Reason: domain.ReasonCalendar, Message: "the calendar \"cn\" (version 2) has a holiday on 2026-11-21"},
 			"It did not run, because a calendar of the job excludes this instant: the calendar \"cn\" (version 2) has a holiday on 2026-11-21."},
 		"discarded": {domain.Execution{State: domain.Discarded, Reason: domain.ReasonOverlap}, "It did not run, because an earlier run of the job was still going on, and the job discards later ones."},
 	} {

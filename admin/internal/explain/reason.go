@@ -70,5 +70,5 @@ func causeText(c domain.Cause) Text {
 // states names terminal states in Chinese; English takes their codes.
 var states = map[domain.State]string{
 	domain.Succeeded: "成功", domain.Failed: "失败", domain.TimedOut: "超时", domain.Cancelled: "已取消",
-	domain.Lost: "失联", domain.Missed: "错过", domain.Discarded: "丢弃",
+	domain.Lost: "失联", domain.Missed: "错过", domain.Discarded: "丢弃", domain.Excluded: "被日历排除",
 }

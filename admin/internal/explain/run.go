@@ -78,7 +78,7 @@ func (r Run) summary() Text {
 			"Its outcome is unknown, because " + reason.En + ". It is not repeated, since the job does not allow to repeat an unknown outcome or its attempts are used up.",
 			"结果未知：" + reason.Zh + "。由于任务不允许在结果未知时重跑，或尝试次数已用尽，不会再次运行。",
 		}
-	default: // missed, discarded
+	default: // missed, discarded, excluded
 		if e.Reason == domain.ReasonCalendar && e.Message != "" {
 			// Which calendar, which day.
 			reason = Text{reason.En + ": " + e.Message, reason.Zh + "：" + e.Message}

@@ -261,6 +261,9 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f, heldBack)
 		e.WakeAt, e.ExpireAt, e.FinishedAt = time.Time{}, time.Time{}, now
 	}
+	if f.Missed == domain.ReasonCalendar {
+		e.State = domain.Excluded
+	}
 	return e
 }
 

@@ -39,13 +39,14 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 			{At: now.Add(-time.Minute), RunAt: now, Misfire: true},
 			{At: now.Add(time.Second), RunAt: now.Add(2 * time.Second)},
 			{At: now.Add(2 * time.Second), RunAt: now.Add(time.Hour)},
+			{At: now.Add(3 * time.Second), Missed: domain.ReasonCalendar, Detail: "a holiday"},
 		}, Next: following}
 	})
 	plan := p.PlanTrigger(now, trigger, spec)
 
 	require.Equal(t, following, plan.NextFireAt)
-	require.Equal(t, now.Add(2*time.Second), plan.LastFireAt)
-	require.Len(t, plan.Executions, 4)
+	require.Equal(t, now.Add(3*time.Second), plan.LastFireAt)
+	require.Len(t, plan.Executions, 5)
 	missed, late, ahead, cold := plan.Executions[0], plan.Executions[1], plan.Executions[2], plan.Executions[3]
 
 	require.Equal(t, domain.Missed, missed.State)
@@ -53,6 +54,10 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 	require.True(t, missed.WakeAt.IsZero(), "nobody looks at it again")
 
 	require.Contains(t, missed.Message, late.FireAt.Format(time.RFC3339)[:19], "it names the run that stands for it")
+
+	excluded := plan.Executions[4]
+	require.Equal(t, []any{domain.Excluded, domain.ReasonCalendar, "a holiday", now, true},
+		[]any{excluded.State, excluded.Reason, excluded.Message, excluded.FinishedAt, excluded.WakeAt.IsZero()})
 
 	require.Equal(t, domain.CauseMisfire, late.Cause)
 	require.Equal(t, now, late.NotBefore)

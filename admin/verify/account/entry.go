@@ -59,7 +59,7 @@ func (a *account) judge(e *store.LedgerEntry) {
 func (a *account) count(e *store.LedgerEntry, scheduled bool) {
 	switch {
 	case !scheduled, e.Parent != 0:
-	case e.State == domain.Missed || e.State == domain.Discarded:
+	case e.State == domain.Missed || e.State == domain.Discarded || e.State == domain.Excluded:
 		a.report.Explained[explanation(e)]++
 	case e.State.Terminal():
 		a.report.Ran++

@@ -246,7 +246,7 @@ func (p *play) reaches(ctx context.Context, id string, states ...string) (r run,
 // ends waits for the run's end and compares it. or is another end that is as
 // good: which one comes is a matter of who was quicker.
 func (p *play) ends(ctx context.Context, id string, w want, or ...want) (run, error) {
-	r, err := p.reaches(ctx, id, "succeeded", "failed", "timed_out", "cancelled", "lost", "missed", "discarded")
+	r, err := p.reaches(ctx, id, "succeeded", "failed", "timed_out", "cancelled", "lost", "missed", "discarded", "excluded")
 	if err != nil {
 		p.cell.Missed++
 		return r, err

@@ -87,7 +87,7 @@ func playLastShard(ctx context.Context, p *play) error {
 
 // shardsEnd waits for the end of a run: each of its shards was started once.
 func (p *play) shardsEnd(ctx context.Context, id string, each func(part run, start time.Time)) error {
-	r, err := p.reaches(ctx, id, "succeeded", "failed", "timed_out", "cancelled", "missed", "discarded")
+	r, err := p.reaches(ctx, id, "succeeded", "failed", "timed_out", "cancelled", "missed", "discarded", "excluded")
 	if err != nil {
 		p.cell.Missed++
 		return err

@@ -91,6 +91,9 @@ function past() {
   const skipped = addRun(jobs[2], 'schedule', now - 50_000)
   Object.assign(skipped, { state: 'discarded', reason: 'overlap', message: 'the run before it still goes on (discard later)', finishedAt: iso(now - 50_000) })
   logs.get(skipped.id).complete = true
+  const holiday = addRun(jobs[3], 'schedule', now - 70_000)
+  Object.assign(holiday, { state: 'excluded', reason: 'calendar', message: 'holiday 2026-11-21 in the calendar cn', finishedAt: iso(now - 75_000) })
+  logs.get(holiday.id).complete = true
   const big = addRun(jobs[1], 'manual', now - 600_000, { requestedBy: 'admin' })
   start(big, now - 600_000)
   for (let n = 0; n < 30_000; n++) log(big, n % 500 === 0 ? 'WARN' : 'INFO', `row ${n} reconciled`, { order: 100000 + n }, now - 600_000 + n)

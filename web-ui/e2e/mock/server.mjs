@@ -254,7 +254,7 @@ function overview() {
   const next = enabled.flatMap((j) => d.fires(j.schedule, Date.now(), 2).map((ms) => ({ jobId: j.id, jobName: j.name, at: d.iso(ms) }))).sort((a, b) => (a.at < b.at ? -1 : 1))
   const online = d.executors.filter((e) => executorView(e).instancesOnline > 0).length
   return {
-    runs24h: { succeeded: recent('succeeded'), failed: recent('failed'), timedOut: recent('timed_out'), lost: recent('lost'), missed: recent('missed'), running: recent('running'), due: recent('due') },
+    runs24h: { succeeded: recent('succeeded'), failed: recent('failed'), timedOut: recent('timed_out'), lost: recent('lost'), missed: recent('missed'), excluded: recent('excluded'), running: recent('running'), due: recent('due') },
     jobs: { enabled: enabled.length, paused: d.jobs.length - enabled.length },
     executors: { online, offline: d.executors.length - online },
     nextFires: next.slice(0, 10),

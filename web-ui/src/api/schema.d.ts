@@ -3068,7 +3068,7 @@ export interface components {
              */
             startedAt: string | null;
             /** @enum {string} */
-            state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
             /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
             traceId?: string;
         };
@@ -3078,6 +3078,11 @@ export interface components {
              * @description Due, offered, or waiting for a retry
              */
             due: number;
+            /**
+             * Format: int64
+             * @description Fire times that a calendar excluded, as planned
+             */
+            excluded: number;
             /** Format: int64 */
             failed: number;
             /** Format: int64 */
@@ -3214,7 +3219,7 @@ export interface components {
              */
             startedAt: string | null;
             /** @enum {string} */
-            state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded";
+            state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
             /** @description What attempts have done for good, in the order it was stored */
             steps: components["schemas"]["Step"][];
             /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */

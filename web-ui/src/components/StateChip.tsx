@@ -20,6 +20,7 @@ const RUN: Record<RunState, Look> = {
   lost: ['lost', '?'],
   missed: ['skipped', '⤼'],
   discarded: ['skipped', '⊘'],
+  excluded: ['queued', '⊘'],
 }
 const PLANNED: Look = ['queued', '◷']
 const JOB: Record<JobState, Look> = { enabled: ['success', '●'], paused: ['skipped', '‖'] }

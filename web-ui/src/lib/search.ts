@@ -16,6 +16,7 @@ export const RUN_STATES: readonly RunState[] = [
   'lost',
   'missed',
   'discarded',
+  'excluded',
 ]
 export const FINAL_STATES: readonly RunState[] = [
   'succeeded',
@@ -25,6 +26,7 @@ export const FINAL_STATES: readonly RunState[] = [
   'lost',
   'missed',
   'discarded',
+  'excluded',
 ]
 export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent', 'backfill']
 export const RANGES = ['1h', '24h', '7d', '30d'] as const

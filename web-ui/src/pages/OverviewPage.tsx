@@ -66,7 +66,7 @@ function Tiles({ data }: { data: Overview }) {
       <Link className="tile" to="/runs" search={{ state: 'missed', range: '24h' }}>
         <div className="muted">{t('overview.missed')}</div>
         <div className={`tile-value${runs.missed > 0 ? ' st-skipped' : ''}`}>{runs.missed}</div>
-        <div className="muted small">{t('overview.missedHelp')}</div>
+        <div className="muted small">{runs.excluded > 0 ? t('overview.excluded', { count: runs.excluded }) : t('overview.missedHelp')}</div>
       </Link>
       <Link className="tile" to="/jobs" search={{}}>
         <div className="muted">{t('overview.jobs')}</div>

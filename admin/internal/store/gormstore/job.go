@@ -340,8 +340,8 @@ func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
 // the next revision may plan the same instants.
 func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) error {
 	// What a calendar excludes ahead of its time is planned anew too.
-	_, err := t.exec(t.ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND state = ? AND reason = ? AND tenant_id = ?",
-		trigger.jobID, millis(now), int64(domain.Missed), string(domain.ReasonCalendar), trigger.tenantID)
+	_, err := t.exec(t.ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?",
+		trigger.jobID, millis(now), string(domain.ReasonCalendar), trigger.tenantID)
 	if err != nil {
 		return fmt.Errorf("take back excluded fire times: %w", err)
 	}

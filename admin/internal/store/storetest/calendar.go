@@ -114,7 +114,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 			}
 			ahead, out, past := planned(&j.Job, now.Add(time.Hour), now), planned(&j.Job, now.Add(2*time.Hour), now), planned(&j.Job, now.Add(-time.Hour), now)
 			for _, e := range []*domain.Execution{&out, &past} {
-				e.State, e.Reason, e.WakeAt, e.FinishedAt = domain.Missed, domain.ReasonCalendar, time.Time{}, now
+				e.State, e.Reason, e.WakeAt, e.FinishedAt = domain.Excluded, domain.ReasonCalendar, time.Time{}, now
 			}
 			return store.TriggerPlan{Executions: []domain.Execution{ahead, out, past}, NextFireAt: now.Add(3 * time.Hour), LastFireAt: now}
 		},
@@ -122,6 +122,15 @@ func testJobCalendars(t *testing.T, f *fixture) {
 	f.ok(err)
 	mine := f.mine(got.Executions)
 	require.Len(t, mine, 3)
+	require.Equal(t, domain.Excluded, f.find(mine[1]).State)
+	counts, err := f.s.CountExecutions(f.ctx, f.tenant, now.Add(-time.Minute))
+	f.ok(err)
+	require.Equal(t, []int64{2, 0}, []int64{counts[domain.Excluded], counts[domain.Missed]})
+	for state, want := range map[domain.State]int{domain.Excluded: 2, domain.Missed: 0} {
+		rows, err := f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID, States: []domain.State{state}, Limit: 10})
+		f.ok(err)
+		require.Len(t, rows, want, state)
+	}
 
 	behind := func() []store.JobRef {
 		list, err := f.s.ListJobsBehind(f.ctx, c.ID, 10)
@@ -148,7 +157,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 		_, err = f.s.FindExecution(f.ctx, f.tenant, e.ID)
 		f.code(domain.CodeNotFound, err)
 	}
-	require.Equal(t, domain.Missed, f.find(mine[2]).State, "what has passed stays")
+	require.Equal(t, domain.Excluded, f.find(mine[2]).State, "what has passed stays")
 	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 10)
 	f.ok(err)
 	require.Equal(t, "2027-10-01", revisions[0].Spec.Schedule.Calendars[0].Content.Holidays[0].Date)

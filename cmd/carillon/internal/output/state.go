@@ -16,7 +16,7 @@ var palette = map[string]text.Colors{
 	"failed": {text.FgRed}, "lost": {text.FgMagenta}, "silent": {text.FgRed},
 	"timed_out": {text.FgYellow}, "missed": {text.FgYellow}, "draining": {text.FgYellow}, "discarded": {text.FgYellow},
 	"retry_wait": {text.FgMagenta}, "paused": {text.FgYellow},
-	"due": {text.FgHiBlack}, "offered": {text.FgHiBlack}, "cancelled": {text.FgHiBlack}, "gone": {text.FgHiBlack},
+	"due": {text.FgHiBlack}, "offered": {text.FgHiBlack}, "cancelled": {text.FgHiBlack}, "excluded": {text.FgHiBlack}, "gone": {text.FgHiBlack},
 }
 
 // colored paints a cell that is a state. The escape codes are written by hand,

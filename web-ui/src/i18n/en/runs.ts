@@ -12,6 +12,7 @@ export const runs = {
     lost: 'Lost',
     missed: 'Missed',
     discarded: 'Discarded',
+    excluded: 'Excluded',
   },
   planned: 'Planned',
   lingers: 'handler still runs',

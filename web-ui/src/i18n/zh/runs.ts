@@ -14,6 +14,7 @@ export const runs: typeof en = {
     lost: '失联',
     missed: '错过',
     discarded: '已丢弃',
+    excluded: '已排除',
   },
   planned: '已计划',
   lingers: '处理器仍在运行',
