@@ -68,7 +68,8 @@ type Config struct {
 	// default: a file in DataDir, made at the first start. Nodes that share a
 	// database need the same key.
 	SealingKeyFile string
-	// RunRetention is how long ended runs and alerts are kept; default 90 days,
+	// RunRetention is how long ended runs and alerts are kept, and jobs and
+	// scripts after they were deleted; default 90 days,
 	// at least one day.
 	RunRetention time.Duration
 	// LogRetention is how long handlers' logs are kept; default 30 days. Logs

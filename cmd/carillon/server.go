@@ -112,7 +112,7 @@ func databaseFlags(f *pflag.FlagSet) {
 	f.String("config", "", "YAML file with settings, by the flags' names")
 	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
 	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
-	f.Duration("run-retention", 0, "how long ended runs and alerts are kept (default 2160h, 90 days)")
+	f.Duration("run-retention", 0, "how long ended runs and alerts are kept, and deleted jobs and scripts with their revisions (default 2160h, 90 days)")
 }
 
 func serverConfig(cmd *cobra.Command) (admin.Config, error) {

@@ -66,7 +66,8 @@ type Options struct {
 	Resend func([]store.OfferResult)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
-	// RunRetention is how long ended runs and alerts are kept; 0 = 90 days.
+	// RunRetention is how long ended runs and alerts are kept, and jobs and
+	// scripts after they were deleted; 0 = 90 days.
 	RunRetention time.Duration
 	// LogRetention is how long handlers' logs are kept; 0 = 30 days. Logs never
 	// outlive their run.

@@ -375,6 +375,15 @@ func (f fake) DeleteJoinTokenBootsBefore(_ context.Context, before time.Time, li
 func (f fake) DeleteRefusalsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("refusals", before, limit)
 }
+func (f fake) DeleteJobsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("jobs", before, limit)
+}
+func (f fake) DeleteScriptsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("scripts", before, limit)
+}
+func (f fake) DeleteRefreshTokensBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("tokens", before, limit)
+}
 
 func TestSweepingGoesOnAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -406,7 +415,7 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		deletions := map[string]int{}
-		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour}
+		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour, "jobs": 72 * time.Hour, "scripts": 72 * time.Hour, "tokens": 72 * time.Hour}
 		s := New(Options{
 			Store: fake{delete: func(what string, before time.Time, limit int) (int64, error) {
 				mu.Lock()

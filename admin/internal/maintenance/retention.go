@@ -14,6 +14,10 @@ const deleteLimit = 1000
 // an executor that does not come looks for it soon.
 const refusalRetention = 30 * 24 * time.Hour
 
+// tokenRetention is how long a refresh token is known that has expired: one that
+// was used before still ends the sessions made from it when it comes again.
+const tokenRetention = 30 * 24 * time.Hour
+
 // housekeeping is the admin's own small timetable; nothing on a trigger's way
 // depends on it. The first round comes minutes after the start, so that it
 // does not compete with what an outage left behind; all nodes take part, each
@@ -40,6 +44,9 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"instances", s.opt.RunRetention, s.opt.Store.DeleteInstancesBefore}, // runs show their names
 		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Store.DeleteJoinTokenBootsBefore},
 		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Store.DeleteRefusalsBefore},
+		{"deleted jobs", s.opt.RunRetention, s.opt.Store.DeleteJobsBefore}, // after their runs
+		{"deleted scripts", s.opt.RunRetention, s.opt.Store.DeleteScriptsBefore},
+		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Store.DeleteRefreshTokensBefore},
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
 		s.tellDeleted(ctx, r.what, total, err)

@@ -29,4 +29,12 @@ type Retention interface {
 	// DeleteRefusalsBefore forgets who was turned away before the instant for the
 	// last time.
 	DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteJobsBefore removes jobs that were deleted before the instant and of
+	// which no run is kept, with their revisions, events, trigger and slot.
+	DeleteJobsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteScriptsBefore removes scripts that were deleted before the instant,
+	// with their revisions. Nothing runs them: what names one finds it gone.
+	DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteRefreshTokensBefore removes tokens that expired before the instant.
+	DeleteRefreshTokensBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 }

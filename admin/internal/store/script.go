@@ -14,7 +14,8 @@ type Scripts interface {
 	// revision than IfRevision (0 = any). Jobs that follow the newest run it
 	// from the next attempt on that is offered.
 	ReviseScript(ctx context.Context, p ReviseScriptParams) (domain.Script, error)
-	// DeleteScript removes it from all lists. CodeConflict: jobs use it.
+	// DeleteScript removes it from all lists; its revisions stay for the time of
+	// Retention. CodeConflict: jobs use it.
 	DeleteScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, by string) error
 
 	FindScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID) (domain.Script, error)

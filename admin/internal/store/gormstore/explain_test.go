@@ -199,9 +199,12 @@ func TestRetentionUsesIndexes(t *testing.T) {
 				_, err := s.write.ExecContext(t.Context(), "ANALYZE TABLE join_token_boots, refusals")
 				require.NoError(t, err)
 			}
-			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true}, few: 10}
+			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true, "refresh_tokens": true}, few: 10}
 			e.explain(t.Context(), oldBoots(s.d), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refusals WHERE last_at < ? LIMIT 10", 1)
+			e.tables["executions"], e.tables["e"] = true, true
+			e.explain(t.Context(), oldJobs(s.d), 5, 10)
+			e.explain(t.Context(), "SELECT * FROM refresh_tokens WHERE expires_at < ? LIMIT 10", 1)
 			e.explain(t.Context(), "SELECT subject FROM refusals WHERE last_at > 0 ORDER BY last_at LIMIT 10")
 		})
 	}

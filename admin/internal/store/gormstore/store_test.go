@@ -48,6 +48,32 @@ func (a aging) AgeJoinTokenBoots(ctx context.Context, token int64, d time.Durati
 	})
 }
 
+func (a aging) AgeDeleted(ctx context.Context, d time.Duration, id int64) error {
+	return a.run(ctx, "age what was deleted", func(t *txn) error {
+		for _, table := range []string{"jobs", "scripts"} {
+			if _, err := t.exec(ctx, "UPDATE "+table+" SET updated_at = updated_at - ? WHERE id = ? AND state = 3", d.Milliseconds(), id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// RowsOf counts what is left of a job or a script.
+func (a aging) RowsOf(ctx context.Context, id int64) (rows int, err error) {
+	for table, column := range map[string]string{
+		"jobs": "id", "job_revisions": "job_id", "job_events": "job_id", "triggers": "job_id", "job_slots": "job_id", "job_calendars": "job_id",
+		"scripts": "id", "script_revisions": "script_id",
+	} {
+		var n int
+		if err := a.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+table+" WHERE "+column+" = ?", id).Scan(&n); err != nil {
+			return 0, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
 func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error {
 	return a.run(ctx, "age alerts", func(t *txn) error {
 		_, err := t.exec(ctx, "UPDATE alert_events SET tell_at = tell_at - ? WHERE tenant_id = ? AND expanded_at = 0 AND tell_at > 0", d.Milliseconds(), int64(tenant))

@@ -149,3 +149,93 @@ func testLogRetention(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Len(t, page.Lines, 1)
 }
+
+// testJobRetention: a job that was deleted goes with all that is stored of it
+// when no run of it is kept.
+func testJobRetention(t *testing.T, f *fixture) {
+	const year = 365 * 24 * time.Hour
+	before := func() time.Time { return f.now().Add(-4 * year) }
+	rows := func(j store.JobView) int {
+		n, err := f.s.RowsOf(f.ctx, int64(j.ID))
+		f.ok(err)
+		return n
+	}
+	c := f.calendar("holidays", "2026-10-01")
+	old := f.jobFiring(f.now().Add(year), func(s *domain.JobSpec) {
+		s.Schedule.Calendars, s.Schedule.Days = []domain.CalendarUse{use(c)}, "workdays"
+	})
+	for range 4 {
+		_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: old.ID, Spec: old.Spec, Next: at(domain.Never)})
+		f.ok(err)
+	}
+	hasRun, young, lives := f.job(nil), f.job(nil), f.job(nil)
+	run := f.oldRun(hasRun, time.Minute, "kept")
+	f.finish(f.start(run), domain.OutcomeSucceeded)
+	for _, j := range []store.JobView{old, hasRun, young} {
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
+		f.ok(err)
+	}
+	for _, j := range []store.JobView{old, hasRun, lives} {
+		f.ok(f.s.AgeDeleted(f.ctx, 5*year, int64(j.ID)))
+	}
+	require.Equal(t, 10, rows(old), "job, trigger, slot, five revisions, made and deleted")
+	kept := []int{rows(hasRun), rows(young), rows(lives)}
+
+	n, err := f.s.DeleteJobsBefore(f.ctx, before(), 3)
+	f.ok(err)
+	require.EqualValues(t, 3, n, "in steps: its revisions first")
+	require.Equal(t, 7, rows(old))
+	n, err = f.s.DeleteJobsBefore(f.ctx, before(), 1000)
+	f.ok(err)
+	require.EqualValues(t, 7, n)
+	require.Zero(t, rows(old))
+	n, err = f.s.DeleteJobsBefore(f.ctx, before(), 1000)
+	f.ok(err)
+	require.Zero(t, n)
+	require.Equal(t, kept, []int{rows(hasRun), rows(young), rows(lives)}, "runs show their job")
+	view, err := f.s.FindExecution(f.ctx, f.tenant, run.ID)
+	f.ok(err)
+	require.Equal(t, hasRun.Spec.Name, view.JobName)
+}
+
+func testScriptRetention(t *testing.T, f *fixture) {
+	const year = 365 * 24 * time.Hour
+	old, young, lives := f.script("old", "shell", "echo 1\n"), f.script("young", "shell", "echo 1\n"), f.script("lives", "shell", "echo 1\n")
+	f.revise(old, "echo 2\n", "")
+	for _, s := range []domain.Script{old, young} {
+		f.ok(f.s.DeleteScript(f.ctx, f.tenant, s.ID, "bob"))
+	}
+	for _, s := range []domain.Script{old, lives} {
+		f.ok(f.s.AgeDeleted(f.ctx, 5*year, int64(s.ID)))
+	}
+	for limit, want := range []int64{0, 1, 2} { // a revision; the other one and the script
+		n, err := f.s.DeleteScriptsBefore(f.ctx, f.now().Add(-4*year), limit)
+		f.ok(err)
+		require.Equal(t, want, n)
+	}
+	for i, want := range []int{0, 2, 2} {
+		s := []domain.Script{old, young, lives}[i]
+		n, err := f.s.RowsOf(f.ctx, int64(s.ID))
+		f.ok(err)
+		require.Equal(t, want, n, s.Name)
+	}
+}
+
+func testTokenRetention(t *testing.T, f *fixture) {
+	const year = 365 * 24 * time.Hour
+	token := func(name string, expires time.Duration) domain.RefreshToken {
+		r := domain.RefreshToken{Hash: hash(f, name), Family: ids.Next(), UserID: 5, TenantID: f.tenant, ExpiresAt: f.now().Add(expires)}
+		f.ok(f.s.CreateRefreshToken(f.ctx, r))
+		return r
+	}
+	token("older", -6*year)
+	token("old", -5*year)
+	young := token("young", -3*year)
+	for _, want := range []int64{1, 1, 0} {
+		n, err := f.s.DeleteRefreshTokensBefore(f.ctx, f.now().Add(-4*year), 1)
+		f.ok(err)
+		require.Equal(t, want, n)
+	}
+	_, err := f.s.UseRefreshToken(f.ctx, young.Hash, 0)
+	f.code(domain.CodeTokenExpired, err)
+}

@@ -33,6 +33,10 @@ type Store interface {
 	AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error
 	// AgeAlerts makes a tenant's events that are put off come sooner by d.
 	AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error
+	// AgeDeleted makes a job or a script have been deleted d earlier.
+	AgeDeleted(ctx context.Context, d time.Duration, id int64) error
+	// RowsOf counts what is stored of a job or a script, without its runs.
+	RowsOf(ctx context.Context, id int64) (int, error)
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error
@@ -85,7 +89,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"Refusals", testRefusals},
+		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},
