@@ -41,6 +41,7 @@ type Admin struct {
 	ids        *domain.IDSource
 	clock      *scheduler.Clock
 	timer      *scheduler.Timer
+	schedules  *timing.Cache
 	planner    *scheduler.Planner
 	leases     *lease.Keeper
 	dispatcher *dispatch.Dispatcher
@@ -219,10 +220,6 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return err
 	}
 	a.endings = &endings{log: a.log.With("component", "runs"), spec: a.store.JobSpec}
-	schedules, err := timing.NewCache(scheduleCache)
-	if err != nil {
-		return err
-	}
 	watched := a.observed()
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
@@ -233,7 +230,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.timer = scheduler.NewTimer(a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
-		NewID: a.ids.Next, Plan: schedules.Plan,
+		NewID: a.ids.Next, Plan: a.schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.waiting,
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))

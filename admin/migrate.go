@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
@@ -55,6 +56,10 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if err := gormstore.Migrate(ctx, options); err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
+	if a.schedules, err = timing.NewCache(scheduleCache); err != nil {
+		return err
+	}
+	options.Misfire = scheduler.Misfire(a.schedules.Plan)
 	options.Observe = a.metrics.observeTransaction
 	options.Rearmed = func() {
 		if a.planner != nil { // runs end only after the engine was built

@@ -1,5 +1,7 @@
 package verify
 
+import "time"
+
 // Life is what a job's calls say about it, for a judge that has rows and no
 // witnesses (package account).
 type Life struct {
@@ -43,6 +45,15 @@ func (l *Life) Jitter() Time {
 	longest := Time(0)
 	for _, r := range l.j.all {
 		longest = max(longest, r.spec.JitterMax)
+	}
+	return longest
+}
+
+// Threshold is the longest misfire threshold of any revision.
+func (l *Life) Threshold() Time {
+	longest := Time(0)
+	for _, r := range l.j.all {
+		longest = max(longest, orDefault(r.spec.Threshold, Span(5*time.Second)))
 	}
 	return longest
 }

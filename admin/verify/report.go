@@ -97,9 +97,12 @@ type Report struct {
 	Counts   map[Kind]int `json:"counts"`
 	Examples []Finding    `json:"examples"`
 
-	Outside Stats         `json:"latenessOutsideFaults"`
-	Inside  Stats         `json:"latenessInsideFaults"`
-	Faults  []FaultReport `json:"faults"`
+	Outside Stats `json:"latenessOutsideFaults"`
+	Inside  Stats `json:"latenessInsideFaults"`
+	// Waited is that of runs of which it is on record what they waited for: their
+	// slot, a limit or an instance. Only rows tell (package account).
+	Waited Stats         `json:"latenessOfWaiting"`
+	Faults []FaultReport `json:"faults"`
 	// BothAlive is the longest time in which two attempts of one run were alive,
 	// where the job allows a lost attempt to be repeated.
 	BothAlive time.Duration `json:"bothAliveNs"`

@@ -72,10 +72,14 @@ func (c *checker) explainable(row *Row) bool {
 }
 
 // judgeMisfire: the fire time had passed by more than the threshold when the
-// row was written.
+// policy was asked: when the row was written, or when its run was to start.
 func (c *checker) judgeMisfire(j *job, row *Row) string {
-	if row.PlannedAt != 0 && row.PlannedAt+rounding < row.FireAt+j.threshold(row.FireAt) {
-		return "it was planned " + (row.PlannedAt - row.FireAt).Duration().String() + " after its time, below the threshold"
+	asked := max(row.PlannedAt, row.GrantedAt)
+	if row.GrantedAt == 0 {
+		asked = max(asked, row.FinishedAt)
+	}
+	if row.PlannedAt != 0 && asked+rounding < row.FireAt+j.threshold(row.FireAt) {
+		return "that was decided " + (asked - row.FireAt).Duration().String() + " after its time, below the threshold"
 	}
 	return ""
 }

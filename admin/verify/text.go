@@ -47,7 +47,7 @@ func (r *Report) WriteText(out io.Writer) error {
 
 // Headline is the report in one line.
 func (r *Report) Headline() string {
-	worst := max(r.Outside.Max, r.Inside.Max)
+	worst := max(r.Outside.Max, r.Inside.Max, r.Waited.Max)
 	return fmt.Sprintf("%s: %s expected, %s accounted, %s missed, %s double, worst late %s",
 		r.Verdict(), grouped(r.Expected), grouped(r.Accounted), grouped(r.Counts[Missed]), grouped(r.Counts[Double]), seconds(worst))
 }
@@ -64,7 +64,7 @@ func (r *Report) writeLateness(w io.Writer) {
 	for _, line := range []struct {
 		name  string
 		stats Stats
-	}{{"outside faults", r.Outside}, {"inside faults", r.Inside}} {
+	}{{"outside faults", r.Outside}, {"inside faults", r.Inside}, {"after a wait on record", r.Waited}} {
 		fmt.Fprintf(w, "  %-24s %9d %10s %10s %10s\n", line.name, line.stats.Count,
 			seconds(line.stats.P50), seconds(line.stats.P99), seconds(line.stats.Max))
 	}

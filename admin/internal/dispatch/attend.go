@@ -216,7 +216,7 @@ func (r *waitingRoom) waits(list []*waiting, now time.Time) []store.Wait {
 // wait is called with the room's mu held.
 func (w *waiting) wait(now time.Time) store.Wait {
 	out := store.Wait{
-		Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance, Message: w.message, Full: w.online > 0,
+		Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance, Message: w.message, Full: w.online > 0, Since: waitsSince(&w.execution),
 	}
 	switch {
 	case !w.polled:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -43,9 +44,17 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 		idempotent := t.Idempotent(spec.Handler)
 		return choice{execution: e, target: t, weight: weight, routing: spec.Routing, last: in.last, offer: store.Offer{
 			Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
-			Idempotent: idempotent, Granted: idempotent, Passed: passed(all, t.InstanceID(), wished),
+			Idempotent: idempotent, Granted: idempotent, Passed: passed(all, t.InstanceID(), wished), Since: waitsSince(&e),
 		}}, nil, all
 	}
+}
+
+// waitsSince is from when this node, or a row, tells that the run waits.
+func waitsSince(e *domain.Execution) time.Time {
+	if len(e.Delays) == 0 {
+		return time.Time{}
+	}
+	return e.Delays[0].At
 }
 
 // candidates are the targets that have the labels which the job requires.

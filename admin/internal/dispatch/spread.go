@@ -29,7 +29,7 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 	}
 	spreads := make([]store.Spread, len(parents))
 	for i, e := range parents {
-		spreads[i] = store.Spread{Tenant: e.TenantID, ID: e.ID}
+		spreads[i] = store.Spread{Tenant: e.TenantID, ID: e.ID, Since: waitsSince(&e)}
 	}
 	results, err := d.opt.Store.SpreadExecutions(ctx, spreads)
 	if err != nil {

@@ -95,6 +95,9 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		if e.Expired(now) {
 			continue // the sweep ends it
 		}
+		if len(e.Delays) == 0 { // should it wait for too long to be written down, its offer tells
+			e.Delays = []domain.Delay{{At: now, LastAt: now, Count: 1, Reason: domain.ReasonWaitInstance, Message: w.message}}
+		}
 		run := &waiting{
 			execution: w.execution, spec: w.spec, line: w.line(), online: w.online, message: w.message, known: now,
 			polled:   e.IsPart() || e.Bound != 0 || !held(e.Partition),

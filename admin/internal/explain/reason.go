@@ -52,7 +52,7 @@ func because(r domain.Reason) Text {
 
 var causes = map[domain.Cause]Text{
 	domain.CauseSchedule: {"planned by the schedule", "由调度计划产生"},
-	domain.CauseMisfire:  {"planned in place of fires that had passed", "代替已错过的触发而产生"},
+	domain.CauseMisfire:  {"run late by the misfire policy, because its fire time had passed", "触发时间已过，按过期策略补跑"},
 	domain.CauseManual:   {"asked for by hand", "由人工触发"},
 	domain.CauseAPI:      {"asked for through the API", "通过 API 触发"},
 	domain.CauseRetry:    {"asked for as a repetition of a finished run", "作为已结束运行的重跑而触发"},

@@ -258,7 +258,11 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 		e.Cause = domain.CauseMisfire
 	}
 	if f.Missed != "" {
-		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f, heldBack)
+		passed := "passed while nobody could plan it, "
+		if heldBack {
+			passed = "passed while planning was held back because too many runs were waiting, "
+		}
+		e.State, e.Reason, e.Message = domain.Missed, f.Missed, missedText(f, passed)
 		e.WakeAt, e.ExpireAt, e.FinishedAt = time.Time{}, time.Time{}, now
 	}
 	if f.Missed == domain.ReasonCalendar {
@@ -267,11 +271,7 @@ func newExecution(id domain.ExecutionID, now time.Time, t domain.Trigger, spec *
 	return e
 }
 
-func missedText(f timing.Fire, heldBack bool) string {
-	passed := "passed while nobody could plan it, "
-	if heldBack {
-		passed = "passed while planning was held back because too many runs were waiting, "
-	}
+func missedText(f timing.Fire, passed string) string {
 	switch f.Missed {
 	case domain.ReasonCalendar:
 		return f.Detail

@@ -140,6 +140,7 @@ func (w *world) checkMove(before, after *domain.Execution) {
 			}
 		}
 	}
+	w.checkMisfire(j, before, after)
 	w.checkInterrupted(j, before, after)
 	w.checkParent(before, after)
 	w.checkSlot(j, before, after)
@@ -147,6 +148,19 @@ func (w *world) checkMove(before, after *domain.Execution) {
 	w.checkLimits(before, after)
 	w.checkDelay(j, before, after)
 	w.noteFailure(before, after)
+}
+
+// checkMisfire: no run of a schedule gets its first grant beyond its misfire
+// threshold, unless the policy lets it, or it is on record that it waited.
+func (w *world) checkMisfire(j *jobRow, before, after *domain.Execution) {
+	if before == nil || after.State != domain.Running || before.State == domain.Running || after.Attempt != 1 || before.Stage != domain.StageNone {
+		return
+	}
+	ungranted := *after
+	ungranted.Attempt, ungranted.Stage = 0, domain.StageNone
+	if ungranted.Misfired(w.dbNow(), j.of(after)) {
+		w.fail("misfire: execution %d of %s is granted beyond its misfire threshold", after.ID, after.FireAt.Format(time.TimeOnly))
+	}
 }
 
 // checkInterrupted: that its executor stops costs a run that may be repeated no

@@ -21,6 +21,7 @@ type database struct {
 	// what it was before, once the transaction is over.
 	changed func(before *domain.Execution, after *domain.Execution)
 	claimed func(p store.ClaimDueTriggersParams)
+	misfire store.MisfireFunc // nil: never asked
 
 	jobs       map[domain.JobID]*jobRow
 	jobOrder   []domain.JobID
@@ -111,6 +112,7 @@ type rules struct {
 	dropShard     bool // the first shard is not made
 	endEarly      bool // a parent ends before its last part has
 	forgetParent  bool // the end of their parts does not move some parents
+	skipMisfire   bool // the misfire policy is not asked again
 }
 
 func newDatabase(clock func() time.Time) *database {

@@ -34,7 +34,7 @@ func (d *database) spread(spreads []store.Spread) []store.SpreadResult {
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return d.compareOffers(spreads[x].ID, spreads[y].ID) })
 	for _, i := range order {
-		out[i] = d.spreadOne(now, d.find(spreads[i].ID))
+		out[i] = d.spreadOne(now, spreads[i].Since, d.find(spreads[i].ID))
 	}
 	for i := range out {
 		if id := out[i].Execution.ID; id != 0 {
@@ -44,11 +44,11 @@ func (d *database) spread(spreads []store.Spread) []store.SpreadResult {
 	return out
 }
 
-func (d *database) spreadOne(now time.Time, e *domain.Execution) store.SpreadResult {
+func (d *database) spreadOne(now, since time.Time, e *domain.Execution) store.SpreadResult {
 	j := d.jobs[e.JobID]
 	spec := j.of(e)
 	r := store.SpreadResult{OfferResult: store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: spec}}
-	if e.State != domain.Due || now.Before(e.NotBefore) || !spec.Sharding.On() || e.IsPart() || !d.enter(now, nil, j, e, &r.OfferResult) {
+	if e.State != domain.Due || now.Before(e.NotBefore) || !spec.Sharding.On() || e.IsPart() || !d.enter(now, since, nil, j, e, &r.OfferResult) {
 		return r
 	}
 	var instances []domain.InstanceID

@@ -28,7 +28,7 @@ func TestTheDatabaseIsLikeTheRealOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := gormstore.Options{
 					Driver: "sqlite", DSN: gormtest.SQLite(t),
-					NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler),
+					NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), Misfire: someMisfire,
 				}
 				s, err := gormstore.Open(t.Context(), o)
 				require.NoError(t, err)
@@ -57,10 +57,16 @@ type pair struct {
 	at        time.Time // of the transaction: SQLite may wait for a moment
 }
 
+// someMisfire is a misfire policy that says everything.
+func someMisfire(_ time.Time, e *domain.Execution, _ *domain.JobSpec) (domain.Reason, string) {
+	return []domain.Reason{domain.ReasonMisfire, domain.ReasonCoalesced, ""}[e.ID%3], "passed"
+}
+
 func newPair(t *testing.T, s store.Store, seed uint64) *pair {
 	p := &pair{World: storetest.NewWorld(t, s), r: rand.New(rand.NewPCG(seed, 1))}
 	p.at = time.Now()
 	p.db = newDatabase(func() time.Time { return p.at.UTC().Truncate(time.Millisecond) })
+	p.db.misfire = someMisfire
 	for _, b := range []domain.Blocking{domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel} {
 		j := p.Job(func(s *domain.JobSpec) {
 			s.Blocking, s.Parallelism = b, p.r.IntN(3)
@@ -143,7 +149,7 @@ func (p *pair) step() string {
 	ctx, t := p.T.Context(), p.T
 	p.at = time.Now()
 	if len(p.runs) == 0 || p.r.IntN(6) == 0 {
-		e := p.Run(oneOf(p.r, p.jobs...), time.Now().UTC().Truncate(time.Millisecond).Add(time.Duration(p.r.IntN(3)-1)*time.Second))
+		e := p.RunBy(oneOf(p.r, domain.CauseManual, domain.CauseSchedule), oneOf(p.r, p.jobs...), time.Now().UTC().Truncate(time.Millisecond).Add(time.Duration(p.r.IntN(3)-1)*time.Second))
 		p.runs = append(p.runs, e.ID)
 		p.db.create(e)
 		return "create"
@@ -163,6 +169,9 @@ func (p *pair) step() string {
 			return "spread"
 		}
 		o := []store.Offer{{Tenant: p.Tenant, ID: e.ID, Node: 1, Instance: instance, Idempotent: p.r.IntN(2) == 0}}
+		if p.r.IntN(3) == 0 {
+			o[0].Since = e.FireAt.Add(time.Second)
+		}
 		o[0].Granted = o[0].Idempotent && p.r.IntN(2) == 0
 		real, err := p.S.OfferExecutions(ctx, o)
 		require.NoError(t, err)
@@ -187,6 +196,9 @@ func (p *pair) step() string {
 		return "give back"
 	case 6:
 		w := []store.Wait{{Tenant: p.Tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, For: 3 * time.Second, Full: p.r.IntN(2) == 0}}
+		if p.r.IntN(2) == 0 {
+			w[0].Since = e.FireAt.Add(time.Second)
+		}
 		real, err := p.S.RecordWaits(ctx, w)
 		require.NoError(t, err)
 		require.Len(t, p.db.wait(&limitsKnown{}, w), len(real))
@@ -282,8 +294,8 @@ func row(e domain.Execution) string {
 		}
 		return t.UTC().Format("15:04:05.000")
 	}
-	return fmt.Sprintf("%s %s %q fence %d attempt %d/%d on %d slot %t lingers %t returned %s not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d; %s %d/%d of %s bound %s stage %s",
-		e.ID, e.State, e.Reason, e.Fence, e.Attempt, e.MaxAttempts, e.Instance, e.HoldsSlot, e.Lingers, at(e.ReturnedAt),
+	return fmt.Sprintf("%s by %s %s %q fence %d attempt %d/%d on %d slot %t lingers %t returned %s not before %s wake %s expire %s deadline %s offered %s granted %s started %s finished %s lines %d; %s %d/%d of %s bound %s stage %s",
+		e.ID, e.Cause, e.State, e.Reason, e.Fence, e.Attempt, e.MaxAttempts, e.Instance, e.HoldsSlot, e.Lingers, at(e.ReturnedAt),
 		at(e.NotBefore), at(e.WakeAt), at(e.ExpireAt), at(e.Deadline), at(e.OfferedAt), at(e.GrantedAt), at(e.StartedAt), at(e.FinishedAt), e.LogLines,
 		e.Part, e.Shard, e.Shards, e.Parent, e.Bound, e.Stage)
 }

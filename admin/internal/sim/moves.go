@@ -58,7 +58,7 @@ func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) st
 	if e.State != domain.Due && e.State != domain.RetryWait || r.Spec.Sharding.On() || now.Before(e.NotBefore) && !d.maybeAhead(now, known, j, e, o) {
 		return r
 	}
-	if e.Bound != 0 && e.Bound != o.Instance || !d.enter(now, known, j, e, &r) {
+	if e.Bound != 0 && e.Bound != o.Instance || !d.enter(now, o.Since, known, j, e, &r) {
 		return r
 	}
 	needsSlot := j.of(e).SlotLimit() > 0 && !e.HoldsSlot
@@ -92,7 +92,7 @@ func (d *database) maybeAhead(now time.Time, known *limitsKnown, j *jobRow, e *d
 }
 
 // enter is gormstore's; known is nil for who waits under no limits.
-func (d *database) enter(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r *store.OfferResult) bool {
+func (d *database) enter(now, since time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r *store.OfferResult) bool {
 	if reason := stopReason(j, e, e.Attempt); reason != "" && (e.Fence > 0 || e.IsPart()) && !d.rules.startStopped {
 		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 			if e.Attempt > 0 {
@@ -100,6 +100,10 @@ func (d *database) enter(now time.Time, known *limitsKnown, j *jobRow, e *domain
 			}
 			return e.Miss(now, reason, "")
 		})
+		r.Status = store.OfferDiscarded
+		return false
+	}
+	if d.lapse(now, since, e) {
 		r.Status = store.OfferDiscarded
 		return false
 	}
@@ -206,6 +210,7 @@ func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
 			out[i].Execution = *e
 			continue
 		}
+		d.lapseOffered(now, e)
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 			at := now
 			if d.rules.skipOfferEnd && e.State == domain.Due && e.Fence == g.Fence { // it was given back
@@ -270,6 +275,10 @@ func (d *database) wait(known *limitsKnown, waits []store.Wait) (covered []domai
 	for _, w := range waits {
 		e := d.find(w.ID)
 		if e == nil || e.TenantID != w.Tenant {
+			continue
+		}
+		if d.lapse(now, w.Since, e) {
+			covered = append(covered, *e)
 			continue
 		}
 		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {

@@ -19,6 +19,7 @@ func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
 			continue
 		}
 		was := e.State
+		d.lapseOffered(now, e)
 		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
 			out[i].Verdict = e.Reconcile(now, h, p.Instance, d.policy(e))
 			return domain.Effects{}, nil

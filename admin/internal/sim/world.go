@@ -62,6 +62,7 @@ func newWorld(c Case, broken rules) (*world, error) {
 	w.db = newDatabase(w.dbNow)
 	w.db.newID = w.newID
 	w.db.rules = broken
+	w.db.misfire = scheduler.Misfire(plans.Plan)
 	w.db.changed, w.db.claimed = w.checkMove, w.checkClaim
 	r := w.faults.chance("world")
 	w.makeJobs(r, c.Shards)

@@ -34,6 +34,12 @@ type ClaimDueTriggersParams struct {
 	Plan PlanFunc
 }
 
+// MisfireFunc asks the misfire policy of a job about a run which was planned in
+// time, and whose fire time has passed by more than the threshold before it
+// could start: the reason why it does not run any more, with the text for its
+// row, or none. It is pure and quick; it is called inside transactions.
+type MisfireFunc func(now time.Time, e *domain.Execution, spec *domain.JobSpec) (domain.Reason, string)
+
 // PlanFunc decides which executions a trigger gets and when it fires next.
 type PlanFunc func(now time.Time, t domain.Trigger, spec *domain.JobSpec) TriggerPlan
 
@@ -148,6 +154,7 @@ type FindChoiceParams struct {
 type Spread struct {
 	Tenant domain.TenantID
 	ID     domain.ExecutionID
+	Since  time.Time // see Offer
 }
 
 // SpreadResult: OfferMade means that Parts are due now. OfferBlocked is said of
@@ -174,6 +181,9 @@ type Offer struct {
 	// Granted: one step; only for idempotent handlers.
 	Granted bool
 	Passed  domain.Passed // what the choice of the instance leaves
+	// Since is from when the caller knows that the run waits for an instance;
+	// zero: it does not. Such a run has not misfired.
+	Since time.Time
 }
 
 // OfferStatus is what became of an offer.
@@ -231,7 +241,8 @@ type Wait struct {
 	// run until its wait for an instance ends.
 	For time.Duration
 	// Full: instances are there, and have no room.
-	Full bool
+	Full  bool
+	Since time.Time // see Offer
 }
 
 // attendedFor is until somebody else looks again at a run that may wait for ever.

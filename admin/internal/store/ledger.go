@@ -69,8 +69,9 @@ type LedgerEntry struct {
 	Attempt   int64
 	WakeAt    int64
 	NotBefore int64
-	// Delayed: something is on record that kept it from starting when it was due.
-	Delayed bool
+	// FirstDelay is when it was first put on record that something kept it from
+	// starting when it was due.
+	FirstDelay int64
 
 	PlannedAt, OfferedAt, GrantedAt, StartedAt, FinishedAt int64
 

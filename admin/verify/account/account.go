@@ -67,8 +67,11 @@ type account struct {
 // jobLine is what the second pass needs to know of a job.
 type jobLine struct {
 	jitter int64 // milliseconds
-	single bool
-	life   *verify.Life // only of jobs that were paused or deleted
+	// threshold is how late a fire time still counts as in time, in
+	// milliseconds; 0 = not known.
+	threshold int64
+	single    bool
+	life      *verify.Life // only of jobs that were paused or deleted
 	// granted and finished bound the last attempt of the run before, in Unix
 	// ms; finished is 0 until it has ended.
 	granted, finished int64
@@ -151,7 +154,7 @@ func (a *account) begin(j *store.LedgerJob) *jobCheck {
 		return c
 	}
 	life := verify.NewLife(j.ID.String(), calls)
-	line := &jobLine{jitter: int64(life.Jitter() / 1000), single: life.Single()}
+	line := &jobLine{jitter: int64(life.Jitter() / 1000), threshold: int64(life.Threshold() / 1000), single: life.Single()}
 	if life.Stops() {
 		line.life = life
 	}

@@ -198,6 +198,29 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// b59 starts a run 59 s late: all nodes had died when it was planned.
+func b59(e *store.LedgerEntry) {
+	e.JobID = 3 // its runs are a minute apart
+	e.OfferedAt, e.GrantedAt, e.StartedAt, e.FinishedAt = e.FireAt+59_000, e.FireAt+59_001, e.FireAt+59_002, e.FireAt+59_100
+}
+
+// TestWaitsAreNoFaults: what waited for its slot or an instance stands by
+// itself, and is not late by the misfire threshold.
+func TestWaitsAreNoFaults(t *testing.T) {
+	b := newBook()
+	i := slices.IndexFunc(b.entries, func(e store.LedgerEntry) bool {
+		return e.JobID == 3 && e.FireAt > noon.Add(-20*time.Minute).UnixMilli()
+	})
+	e := &b.entries[i]
+	b59(e)
+	e.FirstDelay = e.FireAt + 1000
+	r := judge(t, b)
+	require.Empty(t, r.Examples)
+	require.Equal(t, verify.Stats{Count: 1, P50: 59_002 * time.Millisecond, P99: 59_002 * time.Millisecond, Max: 59_002 * time.Millisecond}, r.Waited)
+	require.Zero(t, r.Inside)
+	require.Equal(t, r.Ran-1, r.Outside.Count)
+}
+
 // TestEveryWrongBookIsFound damages one row in the middle of the hour.
 func TestEveryWrongBookIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -214,9 +237,13 @@ func TestEveryWrongBookIsFound(t *testing.T) {
 		"early":           {func(_ *book, e *store.LedgerEntry) { e.GrantedAt = e.FireAt - 1 }, verify.Early},
 		"never granted":   {func(_ *book, e *store.LedgerEntry) { e.GrantedAt = 0 }, verify.FalseResult},
 		"never tried":     {func(_ *book, e *store.LedgerEntry) { e.Attempt = 0 }, verify.FalseResult},
-		"a misfire ahead": {func(_ *book, e *store.LedgerEntry) { e.State, e.Reason = domain.Missed, domain.ReasonMisfire }, verify.Gap},
-		"forgotten":       {func(_ *book, e *store.LedgerEntry) { e.State, e.WakeAt = domain.Due, e.FireAt+1000 }, verify.Unfinished},
-		"overlap":         {func(_ *book, e *store.LedgerEntry) { e.GrantedAt += 5000; e.FinishedAt += 10_500 }, verify.Overlap},
+		"a misfire ahead": {func(_ *book, e *store.LedgerEntry) {
+			e.State, e.Reason, e.FinishedAt = domain.Missed, domain.ReasonMisfire, e.PlannedAt
+		}, verify.Gap},
+		"beyond its misfire threshold": {func(_ *book, e *store.LedgerEntry) { b59(e) }, verify.Late},
+		"and put on record too late":   {func(_ *book, e *store.LedgerEntry) { b59(e); e.FirstDelay = e.FireAt + 40_000 }, verify.Late},
+		"forgotten":                    {func(_ *book, e *store.LedgerEntry) { e.State, e.WakeAt = domain.Due, e.FireAt+1000 }, verify.Unfinished},
+		"overlap":                      {func(_ *book, e *store.LedgerEntry) { e.GrantedAt += 5000; e.FinishedAt += 10_500 }, verify.Overlap},
 		"offered after the pause": {func(b *book, _ *store.LedgerEntry) {
 			i := slices.IndexFunc(b.entries, func(x store.LedgerEntry) bool {
 				return x.JobID == 1 && x.FireAt == noon.Add(-40*time.Minute-10*time.Second).UnixMilli()

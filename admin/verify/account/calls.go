@@ -63,6 +63,7 @@ func specOf(s *domain.JobSpec) *verify.Spec {
 		WindowFrom: s.Schedule.WindowFrom, WindowTo: s.Schedule.WindowTo, Zone: s.Schedule.Zone,
 		StartAt: verify.At(s.Schedule.StartAt), EndAt: verify.At(s.Schedule.EndAt), Gap: s.Schedule.Gap, Overlap: s.Schedule.Overlap,
 		JitterMax: verify.Span(s.Schedule.JitterMax), Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Misfire: string(s.Misfire.Policy), Threshold: verify.Span(s.Misfire.Threshold),
 	}
 	for _, t := range s.Schedule.Instants {
 		spec.Instants = append(spec.Instants, verify.At(t))

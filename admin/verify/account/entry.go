@@ -83,8 +83,8 @@ func (a *account) judgeTimes(e *store.LedgerEntry, scheduled bool) {
 	if scheduled && e.GrantedAt != 0 && e.GrantedAt < e.FireAt {
 		a.find(verify.Early, e.JobID, e.ID, e.GrantedAt, "granted %d ms before its fire time", e.FireAt-e.GrantedAt)
 	}
-	if e.State == domain.Missed && e.Reason == domain.ReasonMisfire && e.PlannedAt < e.FireAt {
-		a.find(verify.Gap, e.JobID, e.ID, e.FireAt, "called a misfire %d ms before its fire time", e.FireAt-e.PlannedAt)
+	if e.State == domain.Missed && e.Reason == domain.ReasonMisfire && e.FinishedAt < e.FireAt {
+		a.find(verify.Gap, e.JobID, e.ID, e.FireAt, "called a misfire %d ms before its fire time", e.FireAt-e.FinishedAt)
 	}
 	if e.State == domain.Succeeded && e.Stage == domain.StageNone && (e.Attempt == 0 || e.GrantedAt == 0 || e.FinishedAt < e.GrantedAt) {
 		a.find(verify.FalseResult, e.JobID, e.ID, e.FireAt, "succeeded in attempt %d, granted at %d, finished at %d", e.Attempt, e.GrantedAt, e.FinishedAt)
@@ -99,9 +99,14 @@ func (a *account) judgeLate(e *store.LedgerEntry, line *jobLine) {
 	}
 	late := time.Duration(max(e.StartedAt, e.GrantedAt)-e.FireAt-line.jitter) * time.Millisecond
 	late = max(late, 0)
-	if e.Delayed {
+	inTime := e.FireAt + line.jitter + line.threshold
+	switch {
+	case e.FirstDelay != 0 && e.FirstDelay <= inTime:
 		a.waited.add(late) // for its slot, a limit or an instance, as is on record
 		return
+	case line.threshold != 0 && e.GrantedAt > inTime && e.Parent == 0:
+		a.find(verify.Late, e.JobID, e.ID, e.GrantedAt, "granted %s after its fire time, beyond the misfire threshold, and nothing that it waited for was on record by then",
+			time.Duration(e.GrantedAt-e.FireAt)*time.Millisecond)
 	}
 	a.late.add(late)
 	a.report.AddStart(time.UnixMilli(e.FireAt), late)
@@ -149,12 +154,9 @@ func (a *account) judgeStopped(e *store.LedgerEntry, line *jobLine) {
 func (a *account) sum() {
 	r := a.report
 	r.Name, r.From, r.To = "database", a.from.UTC(), a.to.UTC()
-	r.Outside, r.Inside = a.late.stats(), a.waited.stats()
+	r.Outside, r.Waited = a.late.stats(), a.waited.stats()
 	r.Need("executions", 1, r.Rows)
 	r.Notes = append(r.Notes, "the rows are compared with the schedules, not with witnesses: what handlers did is not judged")
-	if a.waited.count > 0 {
-		r.Notes = append(r.Notes, "inside faults stand the runs of which it is on record what they waited for")
-	}
 	if a.uncertain > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d jobs are older than their record of pauses: what they had to do before it is not known", a.uncertain))
 	}

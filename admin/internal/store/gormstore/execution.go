@@ -163,7 +163,7 @@ func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
 	if m.e.Bound != 0 && m.e.Bound != o.Instance {
 		return r, nil
 	}
-	if in, err := b.enter(m, &r); err != nil || !in {
+	if in, err := b.enter(m, o.Since, &r); err != nil || !in {
 		return r, err
 	}
 	if full := b.full(&m.e); full != nil {
@@ -196,13 +196,17 @@ func (b *batch) maybeAhead(m *move, o store.Offer) bool {
 	return limit == 0 || m.e.HoldsSlot || b.slots[m.e.JobID].admits(&m.e, limit)
 }
 
-// enter decides by the state of the job and its blocking strategy whether an
-// execution may go on now. If not, r says what became of it. The slot is left
+// enter decides by the state of the job, its misfire policy and its blocking
+// strategy whether an execution may go on now. If not, r says what became of it. The slot is left
 // for the caller to take.
-func (b *batch) enter(m *move, r *store.OfferResult) (in bool, err error) {
+func (b *batch) enter(m *move, since time.Time, r *store.OfferResult) (in bool, err error) {
 	if fx, ended, err := b.endStopped(m); err != nil || ended {
 		r.Status = store.OfferDiscarded
 		return false, errors.Join(err, b.apply(m, fx))
+	}
+	if ended, err := b.lapse(m, since); err != nil || ended {
+		r.Status = store.OfferDiscarded
+		return false, err
 	}
 	if m.e.SendsSpent(m.spec.SendRetry) {
 		fx, err := m.e.SendFailed(b.now)
@@ -291,6 +295,9 @@ func (b *batch) grant(grants []store.GrantRequest, results []store.GrantResult) 
 			continue
 		}
 		if !m.e.Has(g.Fence, g.Instance) {
+			if err := b.lapseOffered(m); err != nil {
+				return err
+			}
 			results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
 			continue
 		}
@@ -397,6 +404,9 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 }
 
 func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err error) {
+	if ended, err := b.lapse(m, w.Since); err != nil || ended {
+		return []domain.Execution{m.e}, err
+	}
 	// An illegal move means that somebody else was quicker.
 	if m.e.Wait(b.now, w.Reason, w.Message, w.Until(b.now, &m.e)) != nil {
 		return nil, nil

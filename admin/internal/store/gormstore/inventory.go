@@ -81,6 +81,9 @@ func (s *Store) settle(ctx context.Context, items []asked) ([]store.SettledItem,
 				continue
 			}
 			was := m.e.State
+			if err := b.lapseOffered(m); err != nil {
+				return err
+			}
 			out[i].Verdict = m.e.Reconcile(b.now, h.Held, h.of.Instance, m.policy())
 			out[i].GivenBack = was == domain.Offered && m.e.State == domain.Due
 			if was == domain.Running && out[i].Verdict == domain.VerdictGrant {

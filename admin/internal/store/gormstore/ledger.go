@@ -121,9 +121,10 @@ var partPrefix = []byte("part:")
 // ledgerPage is how many executions one statement reads.
 const ledgerPage = 50_000
 
-// ledgerColumns are numbers but for the two names at the end.
+// ledgerColumns are numbers but for the two names at the end and the beginning
+// of the delays, up to the first instant.
 var ledgerColumns = []string{
-	"id", "job_id", "tenant_id", "fire_at", "state", "attempt", "COALESCE(wake_at, 0)", "not_before", "delays IS NOT NULL",
+	"id", "job_id", "tenant_id", "fire_at", "state", "attempt", "COALESCE(wake_at, 0)", "not_before", "COALESCE(SUBSTR(delays, 1, 24), '')",
 	"planned_at", "offered_at", "granted_at", "started_at", "finished_at",
 	"parent_id", "shard_index", "shard_total", "role", "stage", "picks IS NOT NULL", "cause", "reason",
 }
@@ -155,7 +156,7 @@ func (r *ledgerReader) Executions(ctx context.Context, after, until domain.Execu
 					*target = integer(cells[i])
 				}
 			}
-			e.State, e.Delayed = domain.State(integer(cells[4])), integer(cells[8]) != 0
+			e.State, e.FirstDelay = domain.State(integer(cells[4])), firstDelay(cells[8])
 			e.Part, e.Stage, e.Picked = domain.Part(integer(cells[17])), domain.Stage(integer(cells[18])), integer(cells[19]) != 0
 			e.Cause, e.Reason = interned(causes, cells[20]), interned(reasons, cells[21])
 			found++
@@ -167,6 +168,16 @@ func (r *ledgerReader) Executions(ctx context.Context, after, until domain.Execu
 		after = e.ID
 	}
 	return nil
+}
+
+// firstDelay reads the first instant of the column delays (delayRow).
+func firstDelay(text []byte) int64 {
+	rest, found := bytes.CutPrefix(text, []byte(`[{"at":`))
+	at, _, whole := bytes.Cut(rest, []byte(","))
+	if !found || !whole {
+		return 0
+	}
+	return integer(at)
 }
 
 // integer reads an integer column.

@@ -26,7 +26,7 @@ func (s *Store) SpreadExecutions(ctx context.Context, spreads []store.Spread) ([
 	offers := make([]store.Offer, len(spreads))
 	ids := make([]domain.ExecutionID, len(spreads))
 	for i, o := range spreads {
-		offers[i], ids[i] = store.Offer{Tenant: o.Tenant, ID: o.ID}, o.ID
+		offers[i], ids[i] = store.Offer{Tenant: o.Tenant, ID: o.ID, Since: o.Since}, o.ID
 	}
 	var results []store.SpreadResult
 	err := s.runBatch(ctx, "spread executions", ids, loadOptions{slots: true, spreads: true}, func(b *batch) error {
@@ -65,7 +65,7 @@ func (b *batch) spread(o store.Spread, r *store.SpreadResult) error {
 	if m.e.State != domain.Due || b.now.Before(m.e.NotBefore) || !m.spec.Sharding.On() || m.e.IsPart() {
 		return nil
 	}
-	in, err := b.enter(m, &r.OfferResult)
+	in, err := b.enter(m, o.Since, &r.OfferResult)
 	if err != nil || !in {
 		return err
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	// NextFire computes when a fixed delay fires after the end of a run. It may
 	// be nil where no job has one.
 	NextFire store.NextFireFunc
+	// Misfire is asked about runs that start later than their misfire threshold;
+	// nil: they start.
+	Misfire store.MisfireFunc
 	// Rearmed is called after a commit that set the next fire time of a fixed
 	// delay, which may be near; it must not block. It may be nil.
 	Rearmed func()
@@ -79,6 +82,7 @@ type Store struct {
 	past        *past
 	due         foundDue
 	nextFireOf  store.NextFireFunc
+	misfire     store.MisfireFunc
 	onRearm     func()
 	observe     func(Transaction)
 
@@ -108,7 +112,7 @@ func connect(o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
+	s := &Store{log: o.Logger, nextFireOf: o.NextFire, misfire: o.Misfire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
 	if o.NewID != nil {
 		s.newID.Store(&o.NewID)
 	}

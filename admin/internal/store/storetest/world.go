@@ -60,10 +60,16 @@ func (w *World) JobFiring(at time.Time, change func(*domain.JobSpec)) domain.Job
 // Run creates a run of the job that is due at an instant.
 func (w *World) Run(j domain.Job, at time.Time) domain.Execution {
 	w.T.Helper()
+	return w.RunBy(domain.CauseManual, j, at)
+}
+
+// RunBy is Run with the cause.
+func (w *World) RunBy(cause domain.Cause, j domain.Job, at time.Time) domain.Execution {
+	w.T.Helper()
 	now, err := w.S.Now(w.T.Context())
 	require.NoError(w.T, err)
 	e := planned(&j, at, now)
-	e.Cause, e.OccurrenceKey = domain.CauseManual, "key "+e.ID.String()
+	e.Cause, e.OccurrenceKey = cause, "key "+e.ID.String()
 	run, created, err := w.S.CreateExecution(w.T.Context(), e)
 	require.NoError(w.T, err)
 	require.True(w.T, created)
