@@ -10,6 +10,7 @@ const (
 	explain  = "admin/internal/explain"
 	fit      = "admin/internal/fit"
 	batch    = "admin/internal/batch"
+	rescue   = "admin/internal/rescue"
 	secret   = "admin/internal/secret"
 	store    = "admin/internal/store"
 
@@ -66,7 +67,8 @@ func rooms() []Room {
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
-		{batch, nil, whyPure},
+		{batch, []string{rescue}, whyPure},
+		{rescue, nil, whyPure},
 		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
@@ -74,21 +76,21 @@ func rooms() []Room {
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
-		{gormstore, []string{store, logchunk, domain, failpoint, direct, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{gormstore, []string{store, logchunk, domain, rescue, failpoint, direct, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{pending, nil, whyPure},
-		{"admin/internal/scheduler", []string{domain, store, timing, pending}, whySide},
+		{"admin/internal/scheduler", []string{domain, store, timing, rescue, pending}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch, pending}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
-		{gateway, []string{domain, store, batch, "proto", failpoint, direct}, whySide},
+		{gateway, []string{domain, store, batch, rescue, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
-		{"admin/internal/maintenance", []string{domain, store}, whySide},
+		{"admin/internal/maintenance", []string{domain, store, rescue}, whySide},
 		{"admin/internal/calling", []string{domain, store}, whySide},
-		{alerting, []string{domain, store, secret}, whySide},
+		{alerting, []string{domain, store, rescue, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 )
 
 const (
@@ -46,7 +47,7 @@ func (s *Service) send(ctx context.Context, j job) {
 	s.nameInstance(ctx, j.notice)
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, j.sender.Timeout())
-	err := j.sender.Send(bounded, j.notice)
+	err := rescue.Call(func() error { return j.sender.Send(bounded, j.notice) })
 	cancel()
 	took := time.Since(began)
 	s.metrics.duration.WithLabelValues(j.sender.Channel()).Observe(took.Seconds())

@@ -46,6 +46,7 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertClockJump:   {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
 	domain.AlertRollback:    {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
 	domain.AlertFlapping:    {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
+	domain.AlertSetAside:    {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
 }
 
 // Title is one line: what happened, to which job.
@@ -118,6 +119,11 @@ func (n *Notice) Summary(l Language) string {
 		return text{
 			"They register and end again within seconds, over and over. They are let in less often until that stops; runs that they were given may be lost. Look at the application's log: it probably crashes after its start.",
 			"这些进程注册后几秒内又退出，如此反复。在恢复正常之前系统会限制其接入频率，已派发给它们的执行可能会丢失。请查看应用日志，很可能是启动后崩溃。",
+		}.in(l)
+	case domain.AlertSetAside:
+		return text{
+			"It was set aside, and everything else goes on: a run has ended as failed, or a job does not fire until its row is put right. Somebody may have changed the database by hand, a copy may be incomplete, or this is a fault of Carillon; the node's log has more.",
+			"该记录已被隔离，其他任务不受影响：相应的执行已置为失败，或相应的任务在记录修复之前不会触发。可能有人手工修改过数据库、数据副本不完整，或是 Carillon 自身的缺陷；详情见节点日志。",
 		}.in(l)
 	case domain.AlertTest:
 		return text{

@@ -11,8 +11,11 @@ package batch
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 )
 
 // Queue collects items of one kind. Create it with New or NewFair; Add is safe
@@ -24,6 +27,8 @@ type Queue[T any] struct {
 
 	pace time.Duration                         // fixed before Run
 	soon func() (left time.Duration, all bool) // fixed before Run; may be nil
+
+	aside func(item T, err error) // fixed before Run; may be nil
 
 	mu      sync.Mutex
 	items   line[T]       // guarded by mu
@@ -97,6 +102,13 @@ func NewOrdered[T any](max int, place func(*T) Place, flush func(ctx context.Con
 	items.ordered = true
 	return newQueue(2, max, items, flush)
 }
+
+// Guards makes a panic of flush cost the item that it is about, and no other: the
+// halves of what was to be flushed are flushed again, down to single items, and
+// aside is told of the one that panics alone, outside of the queue's lock. A
+// flush has to bear to be repeated. Without Guards a panic is nobody's here. Call
+// it once, before Run.
+func (q *Queue[T]) Guards(aside func(item T, err error)) { q.aside = aside }
 
 func newQueue[T any](workers, max int, items line[T], flush func(ctx context.Context, items []T)) *Queue[T] {
 	return &Queue[T]{flush: flush, workers: workers, max: max, items: items, waiting: make(chan struct{}, workers)}
@@ -258,11 +270,29 @@ func (q *Queue[T]) flushOne(ctx context.Context) bool {
 	if more {
 		q.wake() // another worker may help
 	}
-	q.flush(ctx, items)
+	q.guarded(ctx, items)
 	if done != nil {
 		q.mu.Lock()
 		done()
 		q.mu.Unlock()
 	}
 	return true
+}
+
+// guarded is flush, as Guards says.
+func (q *Queue[T]) guarded(ctx context.Context, items []T) {
+	if q.aside == nil {
+		q.flush(ctx, items)
+		return
+	}
+	kept := slices.Clone(items) // flush owns items
+	err := rescue.Call(func() error { q.flush(ctx, items); return nil })
+	switch half := len(kept) / 2; {
+	case err == nil:
+	case half == 0:
+		q.aside(kept[0], err)
+	default:
+		q.guarded(ctx, kept[:half:half])
+		q.guarded(ctx, kept[half:])
+	}
 }

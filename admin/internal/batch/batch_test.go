@@ -83,3 +83,35 @@ func TestEveryItemIsFlushedOnceEvenWhenStopping(t *testing.T) {
 		require.Equal(t, 1, n, "item %d", i)
 	}
 }
+
+// A panic costs the item that it is about; all others are flushed, though their
+// flush is repeated.
+func TestAPanicCostsOneItem(t *testing.T) {
+	for _, bad := range [][]int{{0}, {99}, {3, 4, 77}} {
+		poison := map[int]bool{}
+		for _, i := range bad {
+			poison[i] = true
+		}
+		done, aside := map[int]bool{}, map[int]string{}
+		q := batch.New(1, 200, func(_ context.Context, items []int) {
+			for n, i := range items {
+				if poison[i] {
+					panic("poison")
+				}
+				done[i] = true
+				items[n] = -1 // it owns them
+			}
+		})
+		q.Guards(func(i int, err error) { aside[i] = err.Error() })
+		for i := range 100 {
+			q.Add(i)
+		}
+		q.Flush(t.Context())
+		require.Len(t, done, 100-len(bad))
+		require.Len(t, aside, len(bad))
+		for _, i := range bad {
+			require.Equal(t, "panic: poison", aside[i])
+			require.False(t, done[i])
+		}
+	}
+}

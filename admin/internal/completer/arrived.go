@@ -31,7 +31,7 @@ func (a *arrived) leave(results []Result) {
 	defer a.mu.Unlock()
 	for i := range results {
 		id := results[i].Report.ExecutionID
-		if a.runs[id]--; a.runs[id] == 0 {
+		if a.runs[id]--; a.runs[id] <= 0 { // below: a flush that panicked is repeated
 			delete(a.runs, id)
 		}
 	}

@@ -91,6 +91,10 @@ func New(opt Options) *Completer {
 	c.steps = batch.NewFair(1, StepBatch, func(s *Step) batch.Place { return batch.Place{Owner: int64(s.Tenant)} }, c.answer)
 	c.results.Singly(opt.Singly)
 	c.results.Pace(resultPace)
+	c.results.Guards(func(r Result, err error) { c.setAside(r.Report.ExecutionID, err) })
+	c.steps.Guards(func(s Step, err error) {
+		c.log.Error("a question of a handler cannot be answered", "execution_id", s.ID, "err", err)
+	})
 	if opt.Floods != nil {
 		c.results.Bound(opt.Floods)
 	}
@@ -135,6 +139,18 @@ func (c *Completer) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
 // retryAfter is the pause before results are tried again that the database
 // did not take.
 const retryAfter = 500 * time.Millisecond
+
+// setAside ends a run whose result this node cannot handle.
+func (c *Completer) setAside(id domain.ExecutionID, why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), setAsideTime)
+	defer cancel()
+	if err := c.opt.Store.SetAside(ctx, map[domain.ExecutionID]error{id: why}); err != nil {
+		c.log.Error("an execution cannot be set aside", "execution_id", id, "err", err)
+	}
+}
+
+// setAsideTime bounds how long that may take; the executor reports again.
+const setAsideTime = 5 * time.Second
 
 // finish is the flush of the results.
 func (c *Completer) finish(ctx context.Context, results []Result) {

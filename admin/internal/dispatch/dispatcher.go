@@ -170,6 +170,15 @@ func New(opt Options) *Dispatcher {
 			q.Heeds(opt.Backlog)
 		}
 	}
+	for _, q := range d.due {
+		q.Guards(func(e *domain.Execution, err error) { d.setAside(e.ID, err) })
+	}
+	d.answers.Guards(func(a Answer, err error) { d.setAside(a.ID, err) })
+	d.backs.Guards(func(b store.GiveBack, err error) { d.setAside(b.ID, err) })
+	d.cancels.Guards(func(e domain.Execution, err error) { d.setAside(e.ID, err) })
+	d.admits.Guards(func(k domain.LimitKey, err error) {
+		d.log.Error("a limit cannot be looked after", "limit", k, "err", err)
+	})
 	if opt.Floods != nil {
 		d.answers.Bound(opt.Floods)
 		for _, q := range d.due {
@@ -191,6 +200,19 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	wg.Go(func() { d.grantInTime(ctx) })
 	wg.Wait()
 }
+
+// setAside ends a run that this node cannot handle, so that it keeps no other
+// from being handled.
+func (d *Dispatcher) setAside(id domain.ExecutionID, why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), setAsideTime)
+	defer cancel()
+	if err := d.opt.Store.SetAside(ctx, map[domain.ExecutionID]error{id: why}); err != nil {
+		d.log.Error("an execution cannot be set aside", "execution_id", id, "err", err)
+	}
+}
+
+// setAsideTime bounds how long that may take; the sweep comes back to the run.
+const setAsideTime = 5 * time.Second
 
 // Queues are all that Run works off.
 func (d *Dispatcher) Queues() []batch.Worker {

@@ -98,9 +98,12 @@ func (q *queued) leave(due []*domain.Execution) (offered func()) {
 		id  domain.ExecutionID
 		job domain.JobID
 	}
-	batch := make([]run, len(due))
+	batch := make([]run, 0, len(due))
 	for i := range due {
-		batch[i] = run{due[i].ID, due[i].JobID}
+		if _, here := q.ids[due[i].ID]; !here {
+			continue // a flush that panicked is repeated
+		}
+		batch = append(batch, run{due[i].ID, due[i].JobID})
 		q.offering[due[i].ID] = struct{}{}
 		delete(q.ids, due[i].ID)
 		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {

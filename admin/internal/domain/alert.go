@@ -21,6 +21,9 @@ const (
 	// AlertFlapping is about an executor: the operators are told, and its
 	// tenant sees the delivery.
 	AlertFlapping AlertKind = "executor_flapping"
+	// AlertSetAside is about rows that cannot be read, decided or planned: the
+	// operators are told once an hour and job.
+	AlertSetAside AlertKind = "row_set_aside"
 )
 
 // Missed runs of a job are told together: an outage of an hour may have thousands.
@@ -47,7 +50,7 @@ func (e *Execution) MissedUntold() bool {
 
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
-	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping
+	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertSetAside
 }
 
 // AlertEvent is one thing to tell, written in the same transaction as the

@@ -122,6 +122,7 @@ const (
 	ReasonBeforeHook     Reason = "before_hook"        // the hook before the shards did not succeed
 	ReasonAfterHook      Reason = "after_hook"         // the hook after the shards did not succeed
 	ReasonManyInstances  Reason = "too_many_instances" // broadcast: more than MaxShards
+	ReasonSetAside       Reason = "set_aside"          // its row, or what it needs, cannot be read or decided
 )
 
 // Execution is one planned run: unique per job, fire time and OccurrenceKey.

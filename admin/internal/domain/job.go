@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // JobState tells whether a job's schedule fires.
 type JobState uint8
@@ -199,6 +202,11 @@ func DefaultBlocking(k ScheduleKind) Blocking {
 		return BlockParallel
 	}
 	return BlockSerial
+}
+
+// LacksCalendar reports whether a version of a calendar could not be read.
+func (s *ScheduleSpec) LacksCalendar() bool {
+	return slices.ContainsFunc(s.Calendars, func(u CalendarUse) bool { return u.Content == nil })
 }
 
 // SlotLimit returns how many runs may hold the job's slot at once; 0 = no limit.

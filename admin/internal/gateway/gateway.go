@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -138,6 +139,12 @@ func New(opt Options) *Gateway {
 		logFrames: make(chan struct{}, logFrames),
 	}
 	g.logWrites = batch.New(1, logFrames, g.flushLogs)
+	g.logWrites.Guards(func(w *logWrite, err error) {
+		select {
+		case w.done <- err:
+		default: // it was told before the panic
+		}
+	})
 	g.openEntrance()
 	return g
 }
@@ -188,7 +195,11 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 			_ = conn.Close() // they may try again
 			continue
 		}
-		g.conns.Go(func() { g.serveConn(ctx, conn, from) })
+		g.conns.Go(func() {
+			if err := rescue.Call(func() error { g.serveConn(ctx, conn, from); return nil }); err != nil {
+				g.log.Error("a connection has ended by a fault of this node", "remote", from, "err", err, "stack", rescue.Stack(err))
+			}
+		})
 	}
 }
 

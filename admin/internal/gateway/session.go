@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -312,8 +313,10 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	g.opt.Sink.Joined(s)
 
 	var commands sync.WaitGroup
-	commands.Go(func() { s.close(fmt.Errorf("read commands: %w", g.readCommands(s, io.command))) })
-	s.close(fmt.Errorf("read control: %w", g.readControl(ctx, s, io)))
+	commands.Go(func() {
+		s.close(fmt.Errorf("read commands: %w", g.guarded(func() error { return g.readCommands(s, io.command) })))
+	})
+	s.close(fmt.Errorf("read control: %w", g.guarded(func() error { return g.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()
@@ -325,6 +328,15 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	g.opt.Sink.Left(s)
 	g.calmer()
 	return s.err()
+}
+
+// guarded lets a frame that this node cannot handle cost its session alone.
+func (g *Gateway) guarded(read func() error) error {
+	err := rescue.Call(read)
+	if stack := rescue.Stack(err); stack != "" {
+		g.log.Error("a session ends by a fault of this node", "err", err, "stack", stack)
+	}
+	return err
 }
 
 // close ends the session; only the first cause is kept. It does not wait.

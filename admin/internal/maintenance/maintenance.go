@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -143,7 +144,7 @@ func (s *Sweeper) every(ctx context.Context, step string, interval time.Duration
 	defer tick.Stop()
 	broken := false
 	for {
-		err := f(ctx)
+		err := rescue.Call(func() error { return f(ctx) })
 		if ctx.Err() != nil {
 			return
 		}

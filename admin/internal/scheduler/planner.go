@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -109,7 +110,7 @@ func (p *Planner) Run(ctx context.Context) {
 	defer tick.Stop()
 	broken := false
 	for {
-		err := p.Claim(ctx)
+		err := rescue.Call(func() error { return p.Claim(ctx) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -224,7 +225,7 @@ func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobS
 		fires = 1 // what is late has many fire times, and memory little room
 	}
 	planned := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), fires)
-	out := store.TriggerPlan{NextFireAt: planned.Next, LastFireAt: t.LastFireAt}
+	out := store.TriggerPlan{NextFireAt: planned.Next, LastFireAt: t.LastFireAt, Err: planned.Err}
 	for _, f := range planned.Fires {
 		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f, crowds))
 		out.LastFireAt = f.At

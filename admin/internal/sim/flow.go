@@ -18,6 +18,9 @@ type flow struct {
 // gone unwinds the flows of a process that has died.
 type gone struct{}
 
+// Unwinds lets it pass where a panic costs only the work that panicked.
+func (gone) Unwinds() {}
+
 // flow runs f until it waits for the first time.
 func (n *node) flow(f func()) {
 	fl := &flow{}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -95,6 +96,12 @@ func (s *nodeStore) GiveBackOffers(_ context.Context, items []store.GiveBack) ([
 		return nil, nil
 	}
 	return plain(s.n, "give back", func(d *database) []store.OfferResult { return d.giveBack(items) })
+}
+
+// SetAside is asked for what panicked, which is a fault that a run of the
+// simulator is to end with.
+func (s *nodeStore) SetAside(_ context.Context, bad map[domain.ExecutionID]error) error {
+	panic(fmt.Sprintf("set aside: %v", bad))
 }
 
 func (s *nodeStore) RecordWaits(_ context.Context, waits []store.Wait) ([]domain.Execution, error) {

@@ -50,6 +50,8 @@ type TriggerPlan struct {
 	// Awaits is one of Executions whose end sets the next fire time (a fixed
 	// delay); 0 = none. NextFireAt is Never until then.
 	Awaits domain.ExecutionID
+	// Err: the trigger cannot be planned as it is, and is left as it is.
+	Err error
 }
 
 type ClaimedTriggers struct {
@@ -93,6 +95,11 @@ type Executions interface {
 	EndUnheld(ctx context.Context, p EndUnheldParams) (EndedUnheld, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
+	// SetAside ends executions as failed that cannot be read, decided or sent,
+	// with the reason, and tells the operators; what of them can still be looked
+	// at is cleared where they have ended. The error names those that stay as they
+	// are.
+	SetAside(ctx context.Context, bad map[domain.ExecutionID]error) error
 	// RecordWaits notes why due executions wait, and until when. They keep their
 	// place before later runs of a job that has a slot, and cover earlier ones
 	// as an offer does; it returns those, and waiting ones that were covered.

@@ -30,6 +30,9 @@ type Planned struct {
 	Next time.Time
 	// AwaitsFinish: Next is Never until the last of the fires has ended.
 	AwaitsFinish bool
+	// Err: the schedule cannot be read. It was checked when it was saved, but
+	// a calendar that it uses may be gone, or a time zone not known here.
+	Err error
 }
 
 // Plan says which fires of a trigger are to be written now: those from next
@@ -38,7 +41,7 @@ type Planned struct {
 func (c *Cache) Plan(job domain.JobID, number int64, spec *domain.JobSpec, next, now, horizon time.Time, limit int) Planned {
 	compiled, err := c.get(job, number, spec)
 	if err != nil {
-		return Planned{Next: domain.Never} // it was checked when it was saved
+		return Planned{Next: next, Err: err}
 	}
 	due := schedule.Due(compiled, schedule.DueParams{
 		Next: next, Now: now, Horizon: horizon.Sub(now), Max: limit,

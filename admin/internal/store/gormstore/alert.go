@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -115,7 +116,12 @@ func (s *Store) ExpandAlertEvents(ctx context.Context, limit int, expand func(st
 		ids := make([]int64, len(rows))
 		for i, r := range rows {
 			ids[i] = r.ID
-			for _, d := range expand(contexts[i]) {
+			var told []domain.Delivery
+			err := rescue.Call(func() error { told = expand(contexts[i]); return nil })
+			if err != nil { // it is told to nobody, and keeps no other from being told
+				s.log.Error("an alert cannot be told", "event", r.ID, "kind", r.Kind, "err", err, "stack", rescue.Stack(err))
+			}
+			for _, d := range told {
 				row, err := s.newDelivery(r, d, now)
 				if err != nil {
 					return err

@@ -125,6 +125,10 @@ func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time
 		return nil, err
 	}
 	spec := specs[key].spec
+	if spec == nil { // nothing can be run of what cannot be read
+		b.Next = b.To
+		return nil, nil
+	}
 	fires := p.Fires(spec, b.Next, b.To, backfillScan)
 	if len(fires) == 0 {
 		b.Next = b.To

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 )
 
 // slotCheck is how long an execution that waits for its slot is left alone.
@@ -44,6 +46,10 @@ type batch struct {
 	// stopped are jobs that are not enabled, with their state (findStopped).
 	stopped jobStates
 	moves   map[domain.ExecutionID]*move
+	// bad are those that are left out because they cannot be read, with the
+	// reason; deciding is the one whose turn it is, 0 where it is all of them.
+	bad      map[domain.ExecutionID]error
+	deciding domain.ExecutionID
 	// parents are the runs whose parts move in this batch: they are locked and
 	// read, since what becomes of them follows from rows that are not.
 	parents map[domain.ExecutionID]bool
@@ -71,22 +77,101 @@ func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idemp
 // runBatch runs one batch in a transaction of its own. move decides and saves;
 // it is called again when the transaction is repeated, and once or twice more
 // when what was believed turns out to be wrong: first with those rows locked and
-// read which have changed, then with all of them.
+// read which have changed, then with all of them. It is also called again without
+// executions that cannot be moved; they are set aside when the others have moved.
 func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
-	var b *batch
+	o.without = map[domain.ExecutionID]error{}
+	mended := false
+	for {
+		b, err := s.runWithout(ctx, step, ids, o, move)
+		var lacking *noSlotsError
+		switch {
+		case err == nil:
+			if b != nil {
+				maps.Copy(o.without, b.bad)
+			}
+			if len(o.without) == 0 {
+				return nil
+			}
+			if err := s.SetAside(ctx, o.without); err != nil {
+				s.log.Error("executions cannot be set aside", "step", step, "err", err)
+			}
+			return nil
+		case errors.As(err, &lacking) && !mended:
+			mended = true
+			if err := s.mendSlots(ctx, lacking.jobs); err != nil {
+				return err
+			}
+			continue
+		case len(o.without) == maxAside:
+			return err
+		}
+		guilty := b.blamed(err)
+		if guilty == 0 && ofRow(err) {
+			guilty = s.findGuilty(ctx, b.suspects(), func(only []domain.ExecutionID) bool {
+				return ofRow(s.tryOnly(ctx, step, ids, o, b.suspects(), only, move))
+			})
+		}
+		if _, known := o.without[guilty]; guilty == 0 || known {
+			return err
+		}
+		o.without[guilty] = err
+	}
+}
+
+// suspects are the executions that may have kept the batch from being moved.
+func (b *batch) suspects() []domain.ExecutionID {
+	if b == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(b.flights))
+}
+
+// tryOnly runs a batch of some of the suspects, and undoes it.
+func (s *Store) tryOnly(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, suspects, only []domain.ExecutionID, move func(*batch) error) error {
+	o.known, o.without = false, maps.Clone(o.without)
+	for _, id := range suspects {
+		if !slices.Contains(only, id) {
+			o.without[id] = errUndone
+		}
+	}
+	err := s.tryOnce(ctx, step, func(t *txn) error {
+		if _, err := t.moveBatch(ids, o, move); err != nil {
+			return err
+		}
+		return errUndone
+	})
+	if errors.Is(err, errUndone) {
+		return nil
+	}
+	return err
+}
+
+// moveBatch is one try of a batch inside a transaction. The batch is there with
+// an error too, as far as it has come.
+func (t *txn) moveBatch(ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
+	t.ctx = unwatched(t.ctx)
+	if err := t.guard(); err != nil {
+		return nil, err
+	}
+	b = makeBatch(t, len(ids), o)
+	return b, rescue.Call(func() error {
+		if err := b.loadAll(ids, o); err != nil {
+			return err
+		}
+		return move(b)
+	})
+}
+
+// runWithout is runBatch without the executions that o names.
+func (s *Store) runWithout(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
 	o.known = !o.skipLocked
 	wrong := 0 // how often
 	once := func(t *txn) (err error) {
-		t.ctx = unwatched(t.ctx)
-		if err = t.guard(); err != nil {
-			return err
-		}
-		if b, err = newBatch(t, ids, o); err == nil {
-			err = move(b)
-		}
+		b, err = t.moveBatch(ids, o, move)
 		return err
 	}
-	err := s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
+	err = s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
 		err := errNotAlone
 		if o.known && len(ids) == 1 && s.d.singly() > 0 {
 			err = s.tryAlone(ctx, step, once)
@@ -104,7 +189,7 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 	})
 	if err != nil || b == nil {
 		s.flights.doubt(ids)
-		return err
+		return b, err
 	}
 	if b.known {
 		s.flights.believed.Add(1)
@@ -116,11 +201,12 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 		s.flights.remember(r)
 	}
 	s.past.note(b.moves)
-	return nil
+	return b, nil
 }
 
 // find returns the locked execution if it belongs to the tenant.
 func (b *batch) find(tenant domain.TenantID, id domain.ExecutionID) *move {
+	b.deciding = id
 	if m := b.moves[id]; m != nil && m.e.TenantID == tenant {
 		return m
 	}
@@ -186,6 +272,7 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 			if m == nil && b.skipLocked {
 				break // another transaction has it: the next sweep comes back to it
 			}
+			b.deciding = w.id
 			if m == nil {
 				s.drop(w) // without a row; it cannot be, but would block the queue for ever
 				continue
@@ -243,6 +330,7 @@ func (b *batch) save() error {
 	changes := make([]change[executionRow], 0, len(b.moves))
 	var refused []domain.ExecutionID
 	for _, m := range b.moves {
+		b.deciding = m.e.ID
 		after := m.before.next(&m.e)
 		if after == m.before && m.believed {
 			refused = append(refused, m.e.ID)
@@ -253,6 +341,7 @@ func (b *batch) save() error {
 		changes = append(changes, change[executionRow]{m.before, after})
 		m.after, m.e = after, after.execution() // what callers get is what is stored
 	}
+	b.deciding = 0
 	if len(refused) > 0 { // no statement would tell whether that is right
 		b.t.s.flights.doubt(refused)
 		b.doubted = true

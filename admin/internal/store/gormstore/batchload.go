@@ -3,6 +3,7 @@ package gormstore
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,58 +33,98 @@ type loadOptions struct {
 	parents []domain.ExecutionID
 	// known: what this node believes to know is neither read nor locked.
 	known bool
+	// without are executions that are not loaded, and why.
+	without map[domain.ExecutionID]error
 }
 
-// newBatch loads the executions with these ids. Those that do not exist are
-// missing in moves.
+// newBatch loads the executions with these ids. Those that do not exist, and
+// those that cannot be read, are missing in moves.
 func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
-	b := &batch{
+	b := makeBatch(t, len(ids), o)
+	return b, b.loadAll(ids, o)
+}
+
+func makeBatch(t *txn, size int, o loadOptions) *batch {
+	return &batch{
 		t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{},
-		moves: make(map[domain.ExecutionID]*move, len(ids)), parents: map[domain.ExecutionID]bool{},
+		moves: make(map[domain.ExecutionID]*move, size), parents: map[domain.ExecutionID]bool{}, bad: map[domain.ExecutionID]error{},
+		flights: make(map[domain.ExecutionID]flight, size), specs: make(map[revisionKey]cachedSpec, size),
 	}
-	var err error
-	if b.flights, err = t.s.flights.load(t.ctx, t.q, ids); err != nil {
-		return nil, fmt.Errorf("find executions: %w", err)
-	}
-	keys := make([]revisionKey, 0, len(b.flights))
-	for _, f := range b.flights {
-		keys = append(keys, f.ref.spec())
-	}
-	if b.specs, err = t.s.specs.load(t.ctx, t.q, keys); err != nil {
-		return nil, fmt.Errorf("load job revisions: %w", err)
+}
+
+func (b *batch) loadAll(ids []domain.ExecutionID, o loadOptions) (err error) {
+	if ids, err = b.know(ids, o); err != nil {
+		return err
 	}
 	if ids, err = b.addParents(ids, o); err != nil {
-		return nil, err
+		return err
 	}
 	var limited map[domain.LimitKey][]place
 	if o.offers {
 		if limited, err = b.findLimits(ids); err != nil {
-			return nil, err
+			return err
 		}
 		o.readSlots = o.readSlots || len(limited) > 0 // who waits for room waits for the slot too
 	} else if len(o.lingering) > 0 {
 		if limited, err = b.findLimits(o.lingering); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.slots {
 		if ids, err = b.lockDelays(ids, o.skipLocked); err != nil {
-			return nil, err
+			return err
 		}
 		if ids, err = b.loadSlots(ids, o); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := b.loadLimits(limited); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.load(ids, o); err != nil {
-		return nil, err
+		return err
 	}
 	if o.skipLocked {
 		b.leaveStuck()
 	}
-	return b, nil
+	return nil
+}
+
+// know finds out what never changes in the executions, and their jobs'
+// revisions. It returns the ids without those that are to be left out.
+func (b *batch) know(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
+	if len(o.without) > 0 {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool { return o.without[id] != nil })
+	}
+	found, err := b.t.s.flights.load(b.t.ctx, b.t.q, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find executions: %w", err)
+	}
+	keys := make([]revisionKey, 0, len(found))
+	for _, f := range found {
+		keys = append(keys, f.ref.spec())
+	}
+	specs, err := b.t.s.specs.load(b.t.ctx, b.t.q, keys)
+	if err != nil {
+		return nil, fmt.Errorf("load job revisions: %w", err)
+	}
+	maps.Copy(b.specs, specs)
+	bad := len(b.bad)
+	for id, f := range found {
+		key := f.ref.spec()
+		switch c := specs[key]; {
+		case c.spec == nil:
+			b.bad[id] = b.t.s.specs.why(key)
+		case c.tenant != f.ref.tenant:
+			b.bad[id] = fmt.Errorf("job %s belongs to another tenant", f.ref.job)
+		default:
+			b.flights[id] = f
+		}
+	}
+	if len(b.bad) > bad {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool { return b.bad[id] != nil })
+	}
+	return ids, nil
 }
 
 // loadSlots locks the slots of all jobs that have a limit, and returns the ids
@@ -116,8 +157,10 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	if b.slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
 		return nil, fmt.Errorf("lock slots: %w", err)
 	}
-	if len(b.slots) < len(jobs) && !o.skipLocked {
-		return nil, fmt.Errorf("lock slots: %d of %d jobs have no slot row", len(jobs)-len(b.slots), len(jobs))
+	if len(b.slots) < len(jobs) {
+		if err := b.lackingSlots(jobs, o.skipLocked); err != nil {
+			return nil, err
+		}
 	}
 	for job := range b.covers {
 		limits[job] = max(limits[job], coverQueue)
@@ -137,14 +180,14 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 		})
 	}
 	if o.queue {
-		return b.addQueued(ids)
+		return b.addQueued(ids, o)
 	}
 	if len(b.covers) > 0 {
 		others, err := b.coverable()
 		if err != nil {
 			return nil, err
 		}
-		return b.addIDs(ids, others)
+		return b.addIDs(ids, others, o)
 	}
 	return ids, nil
 }
@@ -165,22 +208,22 @@ func (b *batch) addParents(ids []domain.ExecutionID, o loadOptions) ([]domain.Ex
 		}
 	}
 	slices.Sort(missing)
-	return b.addIDs(ids, missing)
+	return b.addIDs(ids, missing, o)
 }
 
 // addQueued adds the beginnings of the queues to the ids to load.
-func (b *batch) addQueued(ids []domain.ExecutionID) ([]domain.ExecutionID, error) {
+func (b *batch) addQueued(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
 	var queued []domain.ExecutionID
 	for _, s := range b.slots {
 		for _, w := range s.queue {
 			queued = append(queued, w.id)
 		}
 	}
-	return b.addIDs(ids, queued)
+	return b.addIDs(ids, queued, o)
 }
 
 // addIDs adds others to the ids to load.
-func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, error) {
+func (b *batch) addIDs(ids, others []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
 	others = slices.DeleteFunc(others, func(id domain.ExecutionID) bool {
 		_, known := b.flights[id]
 		return known
@@ -188,23 +231,34 @@ func (b *batch) addIDs(ids, others []domain.ExecutionID) ([]domain.ExecutionID, 
 	if len(others) == 0 {
 		return ids, nil
 	}
-	found, err := b.t.s.flights.load(b.t.ctx, b.t.q, others)
+	others, err := b.know(others, o)
 	if err != nil {
-		return nil, fmt.Errorf("find queued executions: %w", err)
-	}
-	var keys []revisionKey
-	for id, f := range found {
-		b.flights[id] = f
-		keys = append(keys, f.ref.spec())
-	}
-	specs, err := b.t.s.specs.load(b.t.ctx, b.t.q, keys)
-	if err != nil {
-		return nil, fmt.Errorf("load job revisions: %w", err)
-	}
-	for k, s := range specs {
-		b.specs[k] = s
+		return nil, err
 	}
 	return append(slices.Clone(ids), others...), nil
+}
+
+// lackingSlots tells which of the jobs have no slot row, where not all could be
+// locked; skipped: another transaction may have them.
+func (b *batch) lackingSlots(jobs []domain.JobID, skipped bool) error {
+	missing := &noSlotsError{map[domain.JobID]domain.TenantID{}}
+	for _, f := range b.flights {
+		if slices.Contains(jobs, f.ref.job) && b.slots[f.ref.job] == nil {
+			missing.jobs[f.ref.job] = f.ref.tenant
+		}
+	}
+	if skipped {
+		err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+			var job domain.JobID
+			err := rows.Scan(&job)
+			delete(missing.jobs, job)
+			return err
+		}, "SELECT job_id FROM job_slots WHERE job_id IN ("+idList(slices.Sorted(maps.Keys(missing.jobs)))+")")
+		if err != nil || len(missing.jobs) == 0 {
+			return err
+		}
+	}
+	return missing
 }
 
 // load takes the executions that are known, and locks and reads the others by
@@ -215,9 +269,7 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 		f, ok := b.flights[id]
 		if ok && o.known && f.row != nil && !b.parents[id] {
 			b.known = true
-			if err := b.add(f.row, true); err != nil {
-				return err
-			}
+			b.add(f.row, true)
 		} else if ok {
 			unknown = append(unknown, id)
 		}
@@ -237,7 +289,8 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 				return err
 			}
 			now = max(now, at)
-			return b.add(row, false)
+			b.add(row, false)
+			return nil
 		}, "SELECT "+b.t.d.clock()+", "+executionColumns+" FROM executions"+b.t.d.byPrimary()+
 			" WHERE id IN ("+idList(part)+") ORDER BY id"+lock)
 		if err != nil {
@@ -267,12 +320,15 @@ func (b *batch) latestDue(until time.Time) (due time.Time) {
 	return due
 }
 
-func (b *batch) add(row *executionRow, believed bool) error {
+func (b *batch) add(row *executionRow, believed bool) {
 	e := row.execution()
 	cached, ok := b.specs[revisionKey{e.JobID, e.Revision}]
-	if !ok || cached.tenant != e.TenantID {
-		return fmt.Errorf("execution %s: job %s has no revision %d", e.ID, e.JobID, e.Revision)
+	switch {
+	case !ok || cached.tenant != e.TenantID: // what never changes in a row has changed
+		b.bad[e.ID] = fmt.Errorf("job %s has no revision %d", e.JobID, e.Revision)
+	case e.State.String() == "":
+		b.bad[e.ID] = fmt.Errorf("there is no state %d", row.state)
+	default:
+		b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec.For(e.Part)}
 	}
-	b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec.For(e.Part)}
-	return nil
 }

@@ -32,16 +32,16 @@ type buildRow struct {
 
 func (buildRow) TableName() string { return "executor_builds" }
 
-func (r *buildRow) build() (domain.Build, error) {
+func (r *buildRow) build() domain.Build {
 	b := domain.Build{
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Digest: r.Digest,
 		Version: r.AppVersion, Generation: r.Generation, Applied: r.Applied, Contested: r.Contested,
 		FirstSeenAt: instant(r.FirstSeenAt), LastSeenAt: instant(r.LastSeenAt),
 	}
-	if err := json.Unmarshal([]byte(r.Handlers), &b.Handlers); err != nil {
-		return b, fmt.Errorf("read handlers of build %s: %w", r.Digest, err)
+	if json.Unmarshal([]byte(r.Handlers), &b.Handlers) != nil {
+		b.Handlers = nil // its next registration tells them
 	}
-	return b, nil
+	return b
 }
 
 const (
@@ -159,9 +159,7 @@ func (s *Store) ListBuilds(ctx context.Context, tenant domain.TenantID, executor
 		}
 		out = make([]domain.Build, len(rows))
 		for i := range rows {
-			if out[i], err = rows[i].build(); err != nil {
-				return err
-			}
+			out[i] = rows[i].build()
 			out[i].Instances, out[i].Present = present[rows[i].Digest].living, present[rows[i].Digest].counts
 		}
 		return nil

@@ -182,7 +182,7 @@ func calendarsOf(ctx context.Context, q querier, rows []calendarRow) ([]domain.C
 	for i, r := range rows {
 		spec := specs[keys[i]]
 		if spec == nil {
-			return nil, fmt.Errorf("calendar %d has no version %d", r.ID, r.Version)
+			spec = &domain.CalendarSpec{Name: r.Name, Description: fmt.Sprintf("Version %d of this calendar cannot be read. Save it anew.", r.Version)}
 		}
 		out[i] = r.calendar(spec)
 	}
@@ -217,7 +217,7 @@ func (s *Store) ListCalendarVersions(ctx context.Context, tenant domain.TenantID
 		for i, r := range rows {
 			spec, err := decodeCalendar([]byte(r.Spec))
 			if err != nil {
-				return err
+				spec = &domain.CalendarSpec{Description: "This version cannot be read: " + err.Error()}
 			}
 			out[i] = domain.Calendar{
 				ID: id, TenantID: tenant, Version: r.Version, Spec: *spec, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy,

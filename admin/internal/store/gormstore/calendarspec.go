@@ -87,7 +87,8 @@ type calendarKey struct {
 	version int64
 }
 
-// loadCalendars reads versions; one that does not exist is missing in the answer.
+// loadCalendars reads versions; one that does not exist, or cannot be read, is
+// missing in the answer.
 func loadCalendars(ctx context.Context, q querier, keys []calendarKey) (map[calendarKey]*domain.CalendarSpec, error) {
 	found := map[calendarKey]*domain.CalendarSpec{}
 	if len(keys) == 0 {
@@ -106,9 +107,10 @@ func loadCalendars(ctx context.Context, q querier, keys []calendarKey) (map[cale
 		if err := rows.Scan(&k.id, &k.version, &k.tenant, &text); err != nil {
 			return err
 		}
-		spec, err := decodeCalendar(text)
-		found[k] = spec
-		return err
+		if spec, err := decodeCalendar(text); err == nil {
+			found[k] = spec
+		}
+		return nil
 	}, "SELECT calendar_id, version, tenant_id, spec FROM calendar_versions WHERE "+strings.Join(terms, " OR "))
 	if err != nil {
 		return nil, fmt.Errorf("load calendars: %w", err)
@@ -116,7 +118,8 @@ func loadCalendars(ctx context.Context, q querier, keys []calendarKey) (map[cale
 	return found, nil
 }
 
-// fillCalendars gives schedules the contents of their calendars.
+// fillCalendars gives schedules the contents of their calendars. One that does
+// not exist has none: runs of the job go on, its schedule cannot be planned.
 func fillCalendars(ctx context.Context, q querier, specs []cachedSpec) error {
 	var keys []calendarKey
 	for _, c := range specs {
@@ -134,9 +137,7 @@ func fillCalendars(ctx context.Context, q querier, specs []cachedSpec) error {
 	for _, c := range specs {
 		for i := range c.spec.Schedule.Calendars {
 			u := &c.spec.Schedule.Calendars[i]
-			if u.Content = found[calendarKey{c.tenant, u.ID, u.Version}]; u.Content == nil {
-				return fmt.Errorf("calendar %s has no version %d", u.ID, u.Version)
-			}
+			u.Content = found[calendarKey{c.tenant, u.ID, u.Version}]
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -66,6 +68,7 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 		more = left > 0
 		s.due.put(p, began, slices.Clone(found[len(due):]))
 	}
+	due = s.withoutAside(due)
 	part := len(due)
 	if left < p.Limit { // nobody is late
 		part = min(part, s.d.claimAtOnce())
@@ -144,6 +147,7 @@ func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm,
 // what was claimed to out.
 func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
 	var planned []*executionRow
+	var bad map[domain.JobID]error
 	var now time.Time
 	var found int
 	next := domain.Never
@@ -159,11 +163,11 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		if err != nil {
 			return err
 		}
-		now, found, planned, next = at, len(triggers), nil, domain.Never
+		now, found, planned, bad, next = at, len(triggers), nil, nil, domain.Never
 		if found == 0 {
 			return nil
 		}
-		planned, err = planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		planned, bad, err = planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 			plan := p.Plan(now, tr, spec)
 			if len(plan.Executions) > 0 && plan.NextFireAt.Before(next) {
 				next = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
@@ -178,6 +182,7 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 	if err != nil || found == 0 {
 		return err
 	}
+	s.asideTriggers(ctx, bad)
 	out.Now, out.Triggers = now, out.Triggers+found
 	if next.Before(out.NextFireAt) {
 		out.NextFireAt = next
@@ -224,24 +229,30 @@ func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (trigger
 
 // planTriggers asks plan for each locked trigger, inserts the executions and
 // advances the triggers. It returns the executions that were really inserted.
-func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.PlanFunc) ([]*executionRow, error) {
+// Triggers that cannot be planned stay as they are: those are bad.
+func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.PlanFunc) (inserted []*executionRow, bad map[domain.JobID]error, err error) {
 	keys := make([]revisionKey, len(triggers))
 	for i, r := range triggers {
 		keys[i] = revisionKey{domain.JobID(r.jobID), r.revision}
 	}
 	specs, err := t.s.specs.load(t.ctx, t.q, keys)
 	if err != nil {
-		return nil, fmt.Errorf("load job revisions: %w", err)
+		return nil, nil, fmt.Errorf("load job revisions: %w", err)
 	}
+	bad = map[domain.JobID]error{}
 	var rows []*executionRow
 	var waits []waitRow
 	changes := make([]change[triggerRow], 0, len(triggers))
 	for i, r := range triggers {
-		cached, ok := specs[keys[i]]
-		if !ok {
-			return nil, fmt.Errorf("job %d has no revision %d", r.jobID, r.revision)
+		planned := store.TriggerPlan{Err: t.s.specs.why(keys[i])}
+		if cached, ok := specs[keys[i]]; ok {
+			err := rescue.Call(func() error { planned = plan(now, r.trigger(), cached.spec); return nil })
+			planned.Err = cmp.Or(err, planned.Err)
 		}
-		planned := plan(now, r.trigger(), cached.spec)
+		if planned.Err != nil {
+			bad[domain.JobID(r.jobID)] = planned.Err
+			continue
+		}
 		for j := range planned.Executions {
 			row := toExecutionRow(&planned.Executions[j])
 			// The wall between tenants does not depend on the planner.
@@ -260,12 +271,11 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 			changes = append(changes, change[triggerRow]{r, &after})
 		}
 	}
-	inserted, err := insertNew(t, rows)
-	if err != nil {
-		return nil, fmt.Errorf("insert executions: %w", err)
+	if inserted, err = insertNew(t, rows); err != nil {
+		return nil, nil, fmt.Errorf("insert executions: %w", err)
 	}
 	if err := triggerTable.update(t, changes); err != nil {
-		return nil, fmt.Errorf("advance triggers: %w", err)
+		return nil, nil, fmt.Errorf("advance triggers: %w", err)
 	}
 	var missed missedRuns
 	for _, row := range inserted {
@@ -275,14 +285,14 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 		}
 	}
 	if err := missed.insert(t, now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(inserted) < len(rows) {
 		if waits, err = t.passTaken(now, waits, rows, inserted); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return inserted, await(t, waits)
+	return inserted, bad, await(t, waits)
 }
 
 // occurrence is the unique key of executions.

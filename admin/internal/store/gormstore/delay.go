@@ -167,7 +167,10 @@ func (t *txn) waitOf(job domain.JobID) (domain.ExecutionID, error) {
 // schedule that is none of this kind any more has set itself.
 func (t *txn) rearm(job domain.JobID, ended time.Time) error {
 	var row jobRow
-	if err := t.db.Where("id = ?", int64(job)).Take(&row).Error; err != nil {
+	err := t.db.Where("id = ?", int64(job)).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return t.forgetWait(job)
+	} else if err != nil {
 		return fmt.Errorf("read job of a fixed delay: %w", err)
 	}
 	spec, err := t.spec(&row)
@@ -229,20 +232,21 @@ func (s *Store) RearmDelays(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	rearmed := 0
+	var broken error
 	for _, w := range found {
 		did := false
 		err := s.runRepeatable(ctx, "set fixed delay", func(t *txn) (err error) {
 			did, err = t.rearmOverdue(w)
 			return err
 		})
-		if err != nil {
-			return rearmed, err
+		if err != nil { // the others may go
+			broken = errors.Join(broken, err)
 		}
 		if did {
 			rearmed++
 		}
 	}
-	return rearmed, nil
+	return rearmed, broken
 }
 
 func (t *txn) rearmOverdue(w waitRow) (bool, error) {

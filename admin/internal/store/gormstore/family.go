@@ -44,6 +44,7 @@ func (b *batch) advanceParents(woken map[domain.JobID][]*move) error {
 	}
 	slices.SortFunc(parents, func(x, y *move) int { return cmp.Compare(x.e.ID, y.e.ID) })
 	for _, p := range parents {
+		b.deciding = p.e.ID
 		family, err := b.family(p)
 		if err != nil {
 			return fmt.Errorf("parts of %s: %w", p.e.ID, err)

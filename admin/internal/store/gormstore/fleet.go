@@ -156,7 +156,7 @@ func (s *Store) FindInstance(ctx context.Context, tenant domain.TenantID, id dom
 	if err != nil {
 		return domain.Instance{}, err
 	}
-	return row.instance()
+	return row.instance(), nil
 }
 
 // ListInstances lists the living first, each group newest first.
@@ -175,21 +175,18 @@ func (s *Store) ListInstances(ctx context.Context, p store.ListInstancesParams) 
 		if err != nil {
 			return err
 		}
-		out, err = toInstances(rows)
-		return err
+		out = toInstances(rows)
+		return nil
 	})
 	return out, err
 }
 
-func toInstances(rows []instanceRow) ([]domain.Instance, error) {
+func toInstances(rows []instanceRow) []domain.Instance {
 	out := make([]domain.Instance, len(rows))
 	for i, r := range rows {
-		var err error
-		if out[i], err = r.instance(); err != nil {
-			return nil, fmt.Errorf("instance %d: %w", r.ID, err)
-		}
+		out[i] = r.instance()
 	}
-	return out, nil
+	return out
 }
 
 // heard is the condition for an instance that has not gone and is not Silent.

@@ -95,6 +95,12 @@ func (f *flights) remember(r *executionRow) {
 	f.entries.Add(id, flight{ref: refOf(r), row: r})
 }
 
+// forget forgets an execution altogether.
+func (f *flights) forget(id domain.ExecutionID) {
+	f.entries.Remove(id)
+	f.refs.Remove(id)
+}
+
 // doubt forgets rows, but not what never changes in them.
 func (f *flights) doubt(ids []domain.ExecutionID) {
 	for _, id := range ids {

@@ -61,7 +61,9 @@ func toInstanceRow(i domain.Instance) (*instanceRow, error) {
 	}, nil
 }
 
-func (r *instanceRow) instance() (domain.Instance, error) {
+// instance leaves out labels and handlers that cannot be read: they are what the
+// process said last, and it says them anew when it registers.
+func (r *instanceRow) instance() domain.Instance {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
@@ -69,17 +71,13 @@ func (r *instanceRow) instance() (domain.Instance, error) {
 		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
 		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
 	}
-	if r.Labels != "" {
-		if err := json.Unmarshal([]byte(r.Labels), &i.Labels); err != nil {
-			return i, fmt.Errorf("read labels: %w", err)
-		}
+	if json.Unmarshal([]byte(r.Labels), &i.Labels) != nil {
+		i.Labels = nil
 	}
-	if r.Handlers != "" {
-		if err := json.Unmarshal([]byte(r.Handlers), &i.Handlers); err != nil {
-			return i, fmt.Errorf("read handlers: %w", err)
-		}
+	if json.Unmarshal([]byte(r.Handlers), &i.Handlers) != nil {
+		i.Handlers = nil
 	}
-	return i, nil
+	return i
 }
 
 // leaseRow is the part of an instance that heartbeats change.
@@ -219,8 +217,8 @@ func (s *Store) ExpireInstances(ctx context.Context, limit int, latest time.Time
 		if err != nil {
 			return err
 		}
-		out, err = toInstances(rows)
-		return err
+		out = toInstances(rows)
+		return nil
 	})
 	return out, err
 }

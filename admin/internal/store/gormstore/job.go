@@ -249,7 +249,7 @@ func (t *txn) saveJob(job *jobRow, next time.Time) error {
 // changes under them. A plan holds so many of them only, so it may take several.
 func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) error {
 	for plan != nil && trigger.nextFireAt <= millis(now) {
-		if _, err := planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
+		if _, _, err := planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
 			return err
 		}
 		job := domain.JobID(trigger.jobID)
@@ -330,9 +330,18 @@ func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
 		return nil, err
 	}
 	if specs[key].spec == nil {
-		return nil, fmt.Errorf("job %d has no revision %d", job.ID, job.Revision)
+		return job.unreadable(t.s.specs.why(key)), nil
 	}
 	return specs[key].spec, nil
+}
+
+// unreadable stands for a revision that cannot be read, so that the job can be
+// seen, paused, deleted and saved anew.
+func (r *jobRow) unreadable(why error) *domain.JobSpec {
+	return &domain.JobSpec{
+		Name: r.Name, Handler: r.Handler, Description: "This job cannot be run: " + why.Error() + ". Save it anew.",
+		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone},
+	}
 }
 
 // takeBack ends what must not start any more. to is the state the job comes

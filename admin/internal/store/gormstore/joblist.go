@@ -170,11 +170,12 @@ func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobR
 	}
 	views := make([]store.JobView, len(rows))
 	for i, r := range rows {
-		if specs[keys[i]].spec == nil {
-			return nil, fmt.Errorf("job %d has no revision %d", r.ID, r.Revision)
+		spec := specs[keys[i]].spec
+		if spec == nil {
+			spec = r.unreadable(s.specs.why(keys[i]))
 		}
 		views[i] = store.JobView{
-			Job: r.job(specs[keys[i]].spec), ExecutorName: names[r.ExecutorID], NextFireAt: instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
+			Job: r.job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
 		}
 	}
 	return views, nil
@@ -220,7 +221,7 @@ func (s *Store) ListRevisions(ctx context.Context, tenant domain.TenantID, id do
 		for i, r := range rows {
 			spec, err := decodeSpec([]byte(r.Spec))
 			if err != nil {
-				return err
+				spec = &domain.JobSpec{Description: "This revision cannot be read: " + err.Error(), Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}}
 			}
 			if err := fillCalendars(ctx, q, []cachedSpec{{tenant: tenant, spec: spec}}); err != nil {
 				return err
@@ -240,7 +241,7 @@ func (s *Store) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.J
 			return err
 		}
 		if cached := specs[key]; cached.spec == nil || cached.tenant != tenant {
-			return domain.Errorf(domain.CodeNotFound, "there is no revision %d of job %s", revision, id)
+			return domain.Errorf(domain.CodeNotFound, "%w", s.specs.why(key))
 		}
 		spec = specs[key].spec
 		return nil

@@ -265,7 +265,7 @@ func (r *registering) answers() ([]store.Registration, error) {
 			continue
 		}
 		p := &r.list[i].Instance
-		r.out[i].Instance, r.out[i].Err = r.rows[bootKey{int64(p.TenantID), int64(p.Executor), p.BootID}].row.instance()
+		r.out[i].Instance = r.rows[bootKey{int64(p.TenantID), int64(p.Executor), p.BootID}].row.instance()
 	}
 	return r.out, nil
 }

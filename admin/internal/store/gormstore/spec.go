@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,6 +184,7 @@ type revisionKey struct {
 // specCache keeps specs, which never change, most recently used ones first.
 type specCache struct {
 	entries *lru.Cache[revisionKey, cachedSpec]
+	broken  *lru.Cache[revisionKey, error] // what was wrong with revisions that could not be read lately
 }
 
 type cachedSpec struct {
@@ -199,11 +202,12 @@ func (c cachedSpec) limit() int {
 }
 
 func newSpecCache(size int) *specCache {
-	return &specCache{entries: newCache[revisionKey, cachedSpec](size)}
+	return &specCache{entries: newCache[revisionKey, cachedSpec](size), broken: newCache[revisionKey, error](100)}
 }
 
 // load returns the specs of all keys; those that are not cached come with one
-// query per 200. A revision that does not exist is missing in the answer.
+// query per 200. A revision that does not exist, or cannot be read, is missing
+// in the answer: why tells.
 func (c *specCache) load(ctx context.Context, q querier, keys []revisionKey) (map[revisionKey]cachedSpec, error) {
 	found := make(map[revisionKey]cachedSpec, len(keys))
 	var missing []revisionKey
@@ -242,7 +246,7 @@ func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, in
 		}
 		fmt.Fprintf(&b, "(job_id = %d AND revision = %d)", k.job, k.revision)
 	}
-	var fetched []cachedSpec
+	fetched := map[revisionKey]cachedSpec{}
 	err := query(ctx, q, func(rows *sql.Rows) error {
 		var k revisionKey
 		var s cachedSpec
@@ -252,22 +256,32 @@ func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, in
 		}
 		var err error
 		if s.spec, err = decodeSpec(text); err != nil {
-			return err
+			c.broken.Add(k, err)
+			return nil
 		}
-		into[k] = s
-		fetched = append(fetched, s)
+		fetched[k] = s
 		return nil
 	}, b.String())
 	if err != nil {
 		return err
 	}
-	if err := fillCalendars(ctx, q, fetched); err != nil {
+	if err := fillCalendars(ctx, q, slices.Collect(maps.Values(fetched))); err != nil {
 		return err
 	}
-	for _, k := range keys {
-		if s := into[k]; s.spec != nil {
+	for k, s := range fetched {
+		into[k] = s
+		if !s.spec.Schedule.LacksCalendar() { // the row may come back
 			c.entries.Add(k, s)
 		}
+		c.broken.Remove(k)
 	}
 	return nil
+}
+
+// why tells why a revision is missing in load's answer.
+func (c *specCache) why(k revisionKey) error {
+	if err, ok := c.broken.Get(k); ok {
+		return fmt.Errorf("revision %d of job %s cannot be read: %w", k.revision, k.job, err)
+	}
+	return fmt.Errorf("job %s has no revision %d", k.job, k.revision)
 }

@@ -116,12 +116,9 @@ func (b *batch) serving(m *move) (out []domain.InstanceID, err error) {
 			return err
 		}
 		var labels map[string]string
-		if err := json.Unmarshal([]byte(text), &labels); err != nil && text != "" {
-			return fmt.Errorf("labels of instance %s: %w", id, err)
-		}
 		var names []string
-		if err := json.Unmarshal([]byte(handlers), &names); err != nil {
-			return fmt.Errorf("handlers of instance %s: %w", id, err)
+		if text != "" && json.Unmarshal([]byte(text), &labels) != nil || json.Unmarshal([]byte(handlers), &names) != nil {
+			return nil // nobody knows what it serves
 		}
 		if slices.Contains(names, m.spec.Handler) && (m.spec.Require.Empty() || m.spec.Require.Matches(labels)) {
 			out = append(out, id)
@@ -191,6 +188,7 @@ func (b *batch) cancelsParts(m *move) bool {
 
 func (b *batch) cancelPart(m *move) error {
 	p := &b.moves[m.e.Parent].e
+	b.deciding = m.e.ID
 	fx, err := m.e.RequestCancel(b.now, p.Reason, p.Message)
 	if err != nil {
 		return err

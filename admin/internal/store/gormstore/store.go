@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
@@ -75,12 +77,14 @@ type Store struct {
 	commit      func(*sql.Tx) error                                     // (*sql.Tx).Commit, but for tests of lost answers
 	execAlone   execFunc                                                // execUnwatched, but for tests of lost answers
 	specs       *specCache
+	panics      *rate.Limiter // of executions that are set aside because of one
 	limits      limitCache
 	logLimits   store.LogLimits
 	flights     *flights
 	clock       *estimate
 	past        *past
 	due         foundDue
+	asideUntil  *lru.Cache[domain.JobID, time.Time] // triggers that could not be planned (asideTriggers)
 	nextFireOf  store.NextFireFunc
 	misfire     store.MisfireFunc
 	onRearm     func()
@@ -157,6 +161,8 @@ func connect(o Options) (*Store, error) {
 	}
 	s.lookup, s.inSnapshot, s.commit, s.execAlone = s.read, s.snapshot, (*sql.Tx).Commit, s.execUnwatched
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
+	s.panics = panicsAside()
+	s.asideUntil = newCache[domain.JobID, time.Time](maxAsideTriggers)
 	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil
 }

@@ -226,9 +226,14 @@ func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves,
 	}
 	for _, id := range ids {
 		m := b.moves[id]
-		if m == nil || m.e.State.Terminal() && !m.e.Lingers || m.e.WakeAt.After(b.now) {
+		if m == nil || m.e.WakeAt.After(b.now) {
 			continue // locked by another, or moved on since it was found
 		}
+		if m.e.State.Terminal() && !m.e.Lingers {
+			m.e.WakeAt = time.Time{} // it cannot have one, but would be found for ever
+			continue
+		}
+		b.deciding = id
 		if b.parentAway(m) {
 			continue
 		}

@@ -89,6 +89,7 @@ func (u *unheld) end(b *batch) error {
 	var ended []*move
 	for _, m := range b.moves {
 		e := &m.e
+		b.deciding = e.ID
 		if e.TenantID != u.p.Tenant || e.Executor != u.p.Executor || e.Instance != u.p.Instance || !e.OccupiesInstance() ||
 			!e.OfferedAt.Before(u.accepted) || u.has(e) {
 			continue // moved on since it was found, or queued for a slot

@@ -54,6 +54,7 @@ export const runs = {
     before_hook: 'The hook before the shards did not succeed',
     after_hook: 'The hook after the shards did not succeed',
     too_many_instances: 'More instances than a fire may have shards',
+    set_aside: 'Its row, or its job, cannot be read or decided; the operators were told',
   },
   shards: {
     title: 'Shards',

@@ -56,6 +56,7 @@ export const runs: typeof en = {
     before_hook: '前置钩子未成功',
     after_hook: '后置钩子未成功',
     too_many_instances: '实例数超过单次触发的分片上限',
+    set_aside: '执行记录或其任务无法读取或处理，已通知运维人员',
   },
   shards: {
     title: '分片',
