@@ -88,6 +88,11 @@ func (s *stage) judge(ctx context.Context, to time.Time) (*judged, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(s.unjudged) > 0 {
+		h.Runs = slices.DeleteFunc(h.Runs, func(r verify.Run) bool { return s.unjudged[r.Job] })
+		h.Rows = slices.DeleteFunc(h.Rows, func(r verify.Row) bool { return s.unjudged[r.Job] })
+		h.Calls = slices.DeleteFunc(h.Calls, func(c verify.Call) bool { return s.unjudged[c.Job] })
+	}
 	out := &judged{history: h, rows: map[string]verify.Row{}}
 	for _, r := range h.Runs {
 		if r.FireAt <= p.To {

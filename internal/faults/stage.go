@@ -32,6 +32,8 @@ type stage struct {
 	from    time.Time // fire times from here on are judged
 	cleanup []func() error
 	firing  sync.Map // job id → *tenant: what the load consists of
+	// unjudged are jobs of which nobody expects anything.
+	unjudged map[string]bool
 
 	mu        sync.Mutex
 	executors []*witnessProcess // guarded by mu; of the first tenant

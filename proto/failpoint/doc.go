@@ -13,7 +13,8 @@
 //	CARILLON_FAILPOINTS=@/tmp/points
 //
 // exit ends the process at once with ExitCode, as SIGKILL would: nothing is
-// flushed, no deferred function runs. pause lets the goroutine stand still.
+// flushed, no deferred function runs. pause lets the goroutine stand still,
+// panic lets it panic.
 // @n means the n-th time only; without it pause acts every time. With a file the
 // setting is read from it at every hit, so that a test arms points in processes
 // that run; it acts once: whoever comes first, of all processes with this file,

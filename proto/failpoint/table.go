@@ -27,7 +27,8 @@ type source struct {
 type table map[string]*action
 
 type action struct {
-	pause time.Duration // 0 = exit
+	pause time.Duration // 0 = exit, or panic
+	panic bool
 	at    int64         // the hit that counts, from 1; 0 = every
 	hits  atomic.Int64
 }
@@ -62,13 +63,17 @@ func parseAction(what string) (*action, error) {
 		}
 		a.at = n
 	}
-	if what == "exit" {
+	switch what {
+	case "exit":
+		return a, nil
+	case "panic":
+		a.panic = true
 		return a, nil
 	}
 	text, isPause := strings.CutPrefix(what, "pause(")
 	text, closed := strings.CutSuffix(text, ")")
 	if !isPause || !closed {
-		return nil, fmt.Errorf("%q is neither exit nor pause(duration)", what)
+		return nil, fmt.Errorf("%q is none of exit, panic and pause(duration)", what)
 	}
 	d, err := time.ParseDuration(text)
 	if err == nil && d <= 0 {
@@ -99,11 +104,14 @@ func (s *source) hit(name string) {
 	if a == nil || a.at > 0 && a.hits.Add(1) != a.at || !s.first() {
 		return
 	}
-	if a.pause > 0 {
+	switch {
+	case a.panic:
+		panic("failpoint " + name)
+	case a.pause > 0:
 		<-time.After(a.pause)
-		return
+	default:
+		s.exit(name)
 	}
-	s.exit(name)
 }
 
 // now returns what the setting says at this moment.

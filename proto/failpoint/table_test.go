@@ -91,3 +91,16 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		t.Error(points, err)
 	}
 }
+
+func TestAPointMayPanic(t *testing.T) {
+	var exits []string
+	s := build(t, "a=panic@2", &exits)
+	s.hit("a")
+	defer func() {
+		if v := recover(); v != "failpoint a" {
+			t.Errorf("panicked with %v", v)
+		}
+	}()
+	s.hit("a")
+	t.Error("it went on")
+}

@@ -81,7 +81,7 @@ func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idemp
 // executions that cannot be moved; they are set aside when the others have moved.
 func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
 	o.without = map[domain.ExecutionID]error{}
-	mended := false
+	mended, again := false, false
 	for {
 		b, err := s.runWithout(ctx, step, ids, o, move)
 		var lacking *noSlotsError
@@ -109,8 +109,12 @@ func (s *Store) runBatch(ctx context.Context, step string, ids []domain.Executio
 		guilty := b.blamed(err)
 		if guilty == 0 && ofRow(err) {
 			guilty = s.findGuilty(ctx, b.suspects(), func(only []domain.ExecutionID) bool {
-				return ofRow(s.tryOnly(ctx, step, ids, o, b.suspects(), only, move))
+				return ofRow(s.tryOnly(ctx, ids, o, b.suspects(), only, move))
 			})
+		}
+		if guilty == 0 && ofRow(err) && !again {
+			again = true // no single one fails alone: perhaps none does any more
+			continue
 		}
 		if _, known := o.without[guilty]; guilty == 0 || known {
 			return err
@@ -128,14 +132,14 @@ func (b *batch) suspects() []domain.ExecutionID {
 }
 
 // tryOnly runs a batch of some of the suspects, and undoes it.
-func (s *Store) tryOnly(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, suspects, only []domain.ExecutionID, move func(*batch) error) error {
+func (s *Store) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOptions, suspects, only []domain.ExecutionID, move func(*batch) error) error {
 	o.known, o.without = false, maps.Clone(o.without)
 	for _, id := range suspects {
 		if !slices.Contains(only, id) {
 			o.without[id] = errUndone
 		}
 	}
-	err := s.tryOnce(ctx, step, func(t *txn) error {
+	err := s.tryOnce(ctx, "try", func(t *txn) error {
 		if _, err := t.moveBatch(ids, o, move); err != nil {
 			return err
 		}

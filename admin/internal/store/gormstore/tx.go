@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
@@ -90,7 +91,7 @@ func (s *Store) try(ctx context.Context, step string, landed func(context.Contex
 	defer cancel()
 	backoff := txBackoff
 	for try := 1; ; try++ {
-		err := once(ctx)
+		err := rescue.Call(func() error { return once(ctx) }) // whoever asked has an answer to errors
 		if err == nil {
 			return nil
 		}
