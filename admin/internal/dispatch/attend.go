@@ -115,6 +115,7 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	err = cmp.Or(err, d.check(ctx, found.check))
 	var hungry []domain.ExecutorID
 	short := map[domain.ExecutorID]bool{}
+	d.outages.keep(found.executors)
 	for _, x := range found.executors {
 		taken, slots, nodes := d.opt.Fleet.Share(x.tenant, x.executor)
 		if slots > 0 {
@@ -348,15 +349,23 @@ func (r *waitingRoom) spilledOf(e *domain.Execution) {
 // that no instance is online: a restarting application is no news.
 const noExecutorAfter = 10 * time.Second
 
-// outageRepeat is how often the owners of jobs are told while an outage lasts.
+// outageRepeat is how often the owners of jobs are told at most, while an outage
+// lasts, and when one follows another.
 const outageRepeat = time.Hour
 
 // outages are the executors whose outage was told by this node, with the window
-// of time that it was told in. It has no more entries than executors that
-// somebody waits for.
+// of time that it was told in, of those that somebody waits for.
 type outages map[domain.ExecutorID]int64
 
 func (o outages) over(x domain.ExecutorID) { delete(o, x) }
+
+func (o outages) keep(waitedFor []waitingFor) {
+	here := make(map[domain.ExecutorID]bool, len(waitedFor))
+	for _, w := range waitedFor {
+		here[w.executor] = true
+	}
+	maps.DeleteFunc(o, func(x domain.ExecutorID, _ int64) bool { return !here[x] })
+}
 
 // outageJobs bounds how many jobs an alert names.
 const outageJobs = 20

@@ -178,6 +178,33 @@ func TestAnOutageIsToldOnceToEachOwner(t *testing.T) {
 	})
 }
 
+// TestOutagesAreToldOnceAnHour: an executor that comes and goes is one piece of
+// news, and nothing is kept of one that nobody waits for.
+func TestOutagesAreToldOnceAnHour(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		time.Sleep(time.Until(time.Now().Truncate(outageRepeat).Add(outageRepeat)))
+		job := r.Job(nil)
+		outage := func() int {
+			r.fire(r.Run(job, time.Now()))
+			time.Sleep(noExecutorAfter)
+			r.look()
+			told := len(r.Alerts())
+			to := r.join(100, nil)
+			r.d.Room(r.Executor, to.id, 100)
+			synctest.Wait()
+			r.look()
+			require.Empty(t, r.d.outages)
+			r.fleet.leave(to)
+			require.NoError(t, store.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
+			return told
+		}
+		require.Equal(t, 1, outage())
+		require.Equal(t, 0, outage(), "within the same hour")
+		time.Sleep(outageRepeat)
+		require.Equal(t, 1, outage())
+	})
+}
+
 // TestAnExecutorThatIsAwayCostsNothing: what waits for it is written once, and
 // looked at when an instance comes.
 func TestAnExecutorThatIsAwayCostsNothing(t *testing.T) {
