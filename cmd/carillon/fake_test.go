@@ -210,6 +210,18 @@ func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, strings.Replace(s.job("1"), "close-day", body["name"].(string), 1))
 	})
+	s.route(mux, "POST /jobs/batch", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		items := []map[string]any{}
+		for i, one := range body["items"].([]any) {
+			name := one.(map[string]any)["name"].(string)
+			item := map[string]any{"name": name, "status": 201, "id": fmt.Sprint(100 + i)}
+			if name == "close-day" {
+				item = map[string]any{"name": name, "status": 409, "problem": map[string]any{"status": 409, "code": "conflict", "detail": "there is a job named \"close-day\" already"}}
+			}
+			items = append(items, item)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": items})
+	})
 	s.route(mux, "PUT /jobs/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 		if r.Header.Get("If-Match") != fmt.Sprintf(`"%d"`, s.revision) {
 			refuse(w, 412, "revision_mismatch", "the job was changed meanwhile")

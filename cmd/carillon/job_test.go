@@ -81,8 +81,7 @@ func TestJobCreate(t *testing.T) {
 
 	for text, want := range map[string]string{
 		strings.Replace(job, "name: hello", "nmae: hello", 1): `a job has no field "nmae"`,
-		job + "\n---\n" + job: "more than one document",
-		"- a":                 "cannot unmarshal",
+		"- a": "cannot unmarshal",
 	} {
 		r = term.pipe(text, "job", "create", "-f", "-")
 		require.Equal(t, 2, r.code, text)
@@ -280,4 +279,42 @@ func TestLiveCompletion(t *testing.T) {
 	r := newTerminal(t).run("__complete", "job", "run", "cl")
 	require.Equal(t, 0, r.code)
 	require.Equal(t, ":4\n", r.stdout)
+}
+
+// A file may have many jobs: a list, or a document each.
+func TestCreateManyJobs(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	r := term.pipe("- {name: a, handler: h}\n- {name: close-day, handler: h}\n- {name: b, handler: h}\n", "job", "create", "-f", "-", "-o", "name")
+	require.Equal(t, 5, r.code, r.stderr)
+	require.Equal(t, "a\nb\n", r.stdout)
+	require.Contains(t, r.stderr, `job close-day: there is a job named "close-day" already`)
+	require.Contains(t, r.stderr, "Created 2 of 3 jobs.")
+
+	r = term.pipe("name: a\nhandler: h\n---\nname: b\nhandler: h\n", "job", "create", "-f", "-", "-o", "json")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout, `"id": "101"`)
+
+	var many strings.Builder
+	for i := range 2300 {
+		fmt.Fprintf(&many, "- {name: job-%d, handler: h}\n", i)
+	}
+	r = term.pipe(many.String(), "job", "create", "-f", "-", "-o", "name")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, 2300, strings.Count(r.stdout, "\n"), "a thousand at a time")
+	large := `"` + strings.Repeat("x", 200<<10) + `"`
+	many.Reset()
+	for i := range 10 {
+		fmt.Fprintf(&many, "- {name: job-%d, handler: h, input: %s}\n", i, large)
+	}
+	r = term.pipe(many.String(), "job", "create", "-f", "-", "-o", "name")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, 10, strings.Count(r.stdout, "\n"), "fewer when they are large")
+
+	for text, want := range map[string]string{"": "it is empty", "- a\n": "read YAML", "[{name: a}, {nam: b}]": `a job has no field "nam"`} {
+		r = term.pipe(text, "job", "create", "-f", "-")
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.stderr, want)
+	}
+	require.Equal(t, 2, term.pipe("[{name: a}, {name: b}]", "job", "edit", "-f", "-").code, "one at a time")
 }

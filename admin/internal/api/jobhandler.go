@@ -52,6 +52,12 @@ func (a *API) registerJobs() {
 		method: http.MethodPost, path: base + "/jobs", id: "create-job", tag: "jobs", summary: "Create a job",
 		status: http.StatusCreated, errors: []int{http.StatusConflict, http.StatusNotFound},
 	}, a.createJob)
+	register(a, may(domain.PermEdit), operation{
+		method: http.MethodPost, path: base + "/jobs/batch", id: "create-jobs", tag: "jobs", summary: "Create many jobs",
+		description: "Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others." +
+			" A body that does not fit this description is refused whole.",
+		errors: []int{http.StatusUnprocessableEntity},
+	}, a.createJobs)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs/{id}", id: "get-job", tag: "jobs", summary: "One job",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
@@ -185,30 +191,39 @@ func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor
 }
 
 func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInput) (*jobOutput, error) {
-	now := a.deps.Now()
-	spec, executor, err := a.readJob(ctx, id, &in.Body, lenient{in.AllowUnknownHandler, in.AllowUnfitInput})
+	job, err := a.newJob(ctx, id, &in.Body, lenient{in.AllowUnknownHandler, in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
-	jid := domain.JobID(a.deps.NewID())
-	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, jid, &in.Body, nil); err != nil {
-		return nil, err
-	}
-	state := domain.JobEnabled
-	if in.Body.State == "paused" {
-		state = domain.JobPaused
-	}
-	v, err := a.deps.Store.CreateJob(ctx, domain.Job{
-		ID: jid, TenantID: id.Tenant, Executor: executor.ID, Partition: domain.PartitionOf(jid), State: state,
-		Source: domain.SourceConsole, Revision: 1, Spec: spec, CreatedAt: now, UpdatedAt: now,
-		CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
-	}, a.deps.NextFire(jid))
+	v, err := a.deps.Store.CreateJob(ctx, job.Job, job.Next)
 	if err != nil {
 		return nil, err
 	}
 	a.deps.JobsChanged()
-	a.log.Info("job created", "tenant_id", id.Tenant, "job_id", jid, "job", spec.Name, "by", id.Actor())
+	a.log.Info("job created", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "by", id.Actor())
 	return a.jobAnswer(ctx, v)
+}
+
+// newJob reads a job that is to be created.
+func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow lenient) (store.NewJob, error) {
+	now := a.deps.Now()
+	spec, executor, err := a.readJob(ctx, id, w, allow)
+	if err != nil {
+		return store.NewJob{}, err
+	}
+	jid := domain.JobID(a.deps.NewID())
+	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, jid, w, nil); err != nil {
+		return store.NewJob{}, err
+	}
+	state := domain.JobEnabled
+	if w.State == "paused" {
+		state = domain.JobPaused
+	}
+	return store.NewJob{Job: domain.Job{
+		ID: jid, TenantID: id.Tenant, Executor: executor.ID, Partition: domain.PartitionOf(jid), State: state,
+		Source: domain.SourceConsole, Revision: 1, Spec: spec, CreatedAt: now, UpdatedAt: now,
+		CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
+	}, Next: a.deps.NextFire(jid)}, nil
 }
 
 func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInput) (*jobOutput, error) {

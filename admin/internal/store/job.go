@@ -14,6 +14,9 @@ type Jobs interface {
 	// CreateJob writes job, revision 1, trigger and slot row. CodeConflict: the
 	// name is taken in this tenant.
 	CreateJob(ctx context.Context, j domain.Job, next NextFireFunc) (JobView, error)
+	// CreateJobs is CreateJob for many of one tenant: it returns an error or nil
+	// for each. Those that are written stay, whatever becomes of the others.
+	CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []NewJob) []error
 	// UpdateJob writes a new revision. CodeRevisionMismatch: the job is at
 	// another revision than IfRevision (0 = any). Fires planned ahead from the
 	// old revision are taken back, and the trigger is set anew.
@@ -38,6 +41,12 @@ type Jobs interface {
 	RearmDelays(ctx context.Context, limit int) (int, error)
 	// ListNextFires returns the triggers that fire next.
 	ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) ([]JobView, error)
+}
+
+// NewJob is a job to create.
+type NewJob struct {
+	domain.Job
+	Next NextFireFunc
 }
 
 // NextFireFunc computes a trigger's first fire time after now (the database's

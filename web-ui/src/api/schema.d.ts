@@ -704,6 +704,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create many jobs
+         * @description Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others. A body that does not fit this description is refused whole.
+         */
+        post: operations["create-jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}": {
         parameters: {
             query?: never;
@@ -1881,6 +1901,10 @@ export interface components {
             description?: string;
             name: string;
         };
+        CreateJobsInputBody: {
+            /** @description The body may have 1 MiB in all */
+            items: components["schemas"]["JobWrite"][];
+        };
         CreateJoinTokenInputBody: {
             /**
              * Format: date-time
@@ -2338,6 +2362,26 @@ export interface components {
             /** Format: date-time */
             updatedAt: string;
             updatedBy: string;
+        };
+        JobBatch: {
+            /** Format: int64 */
+            created: number;
+            /** Format: int64 */
+            failed: number;
+            /** @description In the order of the request */
+            items: components["schemas"]["JobBatchItem"][];
+        };
+        JobBatchItem: {
+            /** @description With 201 */
+            id?: string;
+            name: string;
+            /** @description Why it was not created; locations are those of the job alone, such as body.schedule.expr */
+            problem?: components["schemas"]["Problem"];
+            /**
+             * Format: int64
+             * @description 201, or the problem's
+             */
+            status: number;
         };
         JobCounts: {
             /** Format: int64 */
@@ -7798,6 +7842,107 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-jobs": {
+        parameters: {
+            query?: {
+                /** @description Accept handlers that no instance has registered yet */
+                allowUnknownHandler?: boolean;
+                /** @description Accept inputs that do not fit what is registered of the handlers */
+                allowUnfitInput?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateJobsInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobBatch"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

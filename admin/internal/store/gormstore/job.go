@@ -80,76 +80,6 @@ func (r *jobRow) job(spec *domain.JobSpec) domain.Job {
 	}
 }
 
-// CreateJob writes the slot row with the job: without it nothing could keep
-// overlap out.
-func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFireFunc) (store.JobView, error) {
-	err := s.run(ctx, "create job", func(t *txn) error {
-		now, err := t.clock()
-		if err != nil {
-			return err
-		}
-		if _, err := t.executorName(j.TenantID, j.Executor); err != nil {
-			return err
-		}
-		row := jobRow{
-			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-			State: int64(max(j.State, domain.JobEnabled)), PauseNote: clip(j.PauseNote, messageSize),
-			Source: string(j.Source), DeclarationHash: j.DeclarationHash, Revision: 1,
-			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
-		}
-		row.setDeclared(&j.Declared)
-		row.setSpec(&j.Spec)
-		if err := t.db.Create(&row).Error; err != nil {
-			return t.nameTaken(err, j.TenantID, j.Spec.Name)
-		}
-		if err := t.linkCalendars(&row, &j.Spec); err != nil {
-			return err
-		}
-		if err := t.linkScript(&row, &j.Spec); err != nil {
-			return err
-		}
-		if err := t.insertRevision(&row, &j.Spec); err != nil {
-			return err
-		}
-		if err := t.insertJobEvent(&row); err != nil {
-			return err
-		}
-		at := domain.Never
-		if domain.JobState(row.State) == domain.JobEnabled {
-			at = next(now, &j.Spec)
-		}
-		err = triggerTable.insert(t, []*triggerRow{{
-			jobID: row.ID, tenantID: row.TenantID, part: row.Part, executorID: row.ExecutorID, revision: 1, nextFireAt: millis(at),
-		}})
-		if err != nil {
-			return err
-		}
-		return slotTable.insert(t, []*slotRow{{jobID: row.ID, tenantID: row.TenantID}})
-	})
-	if err != nil {
-		return store.JobView{}, err
-	}
-	return s.FindJob(ctx, j.TenantID, j.ID)
-}
-
-func (t *txn) nameTaken(err error, tenant domain.TenantID, name string) error {
-	if isDuplicate(err) {
-		return domain.Errorf(domain.CodeConflict, "there is a job named %q already", name)
-	}
-	return err
-}
-
-func (t *txn) insertRevision(row *jobRow, spec *domain.JobSpec) error {
-	text, err := encodeSpec(spec)
-	if err != nil {
-		return fmt.Errorf("encode job: %w", err)
-	}
-	return t.db.Create(&revisionRow{
-		JobID: row.ID, Revision: row.Revision, TenantID: row.TenantID, Spec: text,
-		CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,
-	}).Error
-}
-
 // lockJob locks the job's trigger, which stands for all of the job, and reads
 // the job. A deleted job is not found.
 func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
@@ -238,7 +168,7 @@ func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision
 func (t *txn) saveJob(job *jobRow, next time.Time) error {
 	result := t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "created_at", "created_by").Updates(job)
 	if result.Error != nil {
-		return t.nameTaken(result.Error, domain.TenantID(job.TenantID), job.Name)
+		return nameTaken(result.Error, job.Name)
 	}
 	_, err := t.exec(t.ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
 		job.ExecutorID, job.Revision, millis(next), job.ID, job.TenantID)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -421,5 +422,68 @@ func testStoppedMeanwhile(t *testing.T, f *fixture) {
 		require.Equal(t, c.want, back.State)
 		require.Equal(t, c.reason, back.Reason)
 		require.Equal(t, c.reason == "", back.HoldsSlot)
+	}
+}
+
+// testCreateJobs: many jobs at once are written like single ones, and one that is
+// refused leaves the others alone.
+func testCreateJobs(t *testing.T, f *fixture) {
+	there := f.job(nil)
+	first := f.now().Add(time.Hour)
+	job := func(name string, change func(*domain.Job)) store.NewJob {
+		j := domain.Job{ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, Source: domain.SourceConsole, CreatedBy: "ann",
+			Spec: domain.JobSpec{Name: name, Handler: "h", Schedule: domain.ScheduleSpec{Kind: domain.ScheduleFixedRate, Every: time.Hour}}}
+		if change != nil {
+			change(&j)
+		}
+		return store.NewJob{Job: j, Next: at(first)}
+	}
+	var jobs []store.NewJob
+	for i := range 120 {
+		jobs = append(jobs, job(fmt.Sprintf("many %d", i), nil))
+	}
+	jobs[3].State = domain.JobPaused
+	jobs = append(jobs, job(there.Spec.Name, nil), job("many 7", nil), job("nowhere", func(j *domain.Job) { j.Executor++ }), job("last", nil))
+	errs := f.s.CreateJobs(f.ctx, f.tenant, jobs)
+	require.Len(t, errs, len(jobs))
+	for i, err := range errs {
+		switch jobs[i].Spec.Name {
+		case there.Spec.Name:
+			f.code(domain.CodeConflict, err)
+		case "nowhere":
+			f.code(domain.CodeNotFound, err)
+		default:
+			if i == 121 { // the second of that name
+				f.code(domain.CodeConflict, err)
+				continue
+			}
+			f.ok(err)
+		}
+	}
+	for i, want := range map[int]time.Time{0: first, 3: domain.Never, 119: first, 123: first} {
+		view, err := f.s.FindJob(f.ctx, f.tenant, jobs[i].ID)
+		f.ok(err)
+		require.Equal(t, []any{jobs[i].Spec.Name, int64(1), want, "ann"}, []any{view.Spec.Name, view.Revision, view.NextFireAt, view.CreatedBy})
+		n, err := f.s.RowsOf(f.ctx, int64(view.ID))
+		f.ok(err)
+		require.Equal(t, 5, n, "job, revision, event, trigger, slot")
+	}
+	require.Empty(t, f.s.CreateJobs(f.ctx, f.tenant, nil))
+
+	// Of two who write the same names each name is written once.
+	both := make(chan []error)
+	for range 2 {
+		go func() {
+			raced := make([]store.NewJob, 100)
+			for i := range raced {
+				raced[i] = job(fmt.Sprintf("raced %d", i), nil)
+			}
+			both <- f.s.CreateJobs(f.ctx, f.tenant, raced)
+		}()
+	}
+	one, other := <-both, <-both
+	for i := range one {
+		require.NotEqual(t, one[i] == nil, other[i] == nil, "name %d: %v, %v", i, one[i], other[i])
+		f.code(domain.CodeConflict, errors.Join(one[i], other[i]))
 	}
 }

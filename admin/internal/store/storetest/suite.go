@@ -89,7 +89,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
+		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},

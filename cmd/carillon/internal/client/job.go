@@ -211,3 +211,43 @@ func (c *Client) NextFires(ctx context.Context, id string, n int, from string) (
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/next-fires", query: q}, &d)
 	return d, err
 }
+
+// JobBatchItem is what became of one of many jobs.
+type JobBatchItem struct {
+	Name    string   `json:"name"`
+	Status  int      `json:"status"`
+	ID      string   `json:"id"`
+	Problem *Problem `json:"problem"` // nil: it was created
+}
+
+// The most that one request for many jobs holds: how many, and bytes in all (the
+// server takes 1 MiB).
+const (
+	maxBatch      = 1000
+	maxBatchBytes = 900 << 10
+)
+
+// CreateJobs makes many jobs, with as many requests as they need, and calls done
+// with the answers of each request, in order.
+func (c *Client) CreateJobs(ctx context.Context, specs []json.RawMessage, allow Lenient, done func([]Doc[JobBatchItem]) error) error {
+	for len(specs) > 0 {
+		n, bytes := 0, 0
+		for n < len(specs) && n < maxBatch && (n == 0 || bytes+len(specs[n]) <= maxBatchBytes) {
+			bytes += len(specs[n]) + 1
+			n++
+		}
+		body, err := json.Marshal(map[string]any{"items": specs[:n]})
+		if err != nil {
+			return err
+		}
+		var answer Page[JobBatchItem]
+		if _, err := c.do(ctx, request{method: http.MethodPost, path: "/jobs/batch", query: allow.query(), body: json.RawMessage(body)}, &answer); err != nil {
+			return err
+		}
+		if err := done(answer.Items); err != nil {
+			return err
+		}
+		specs = specs[n:]
+	}
+	return nil
+}

@@ -41,16 +41,39 @@ type jobFile struct {
 	revision int64 // 0 = the file does not say
 }
 
-// readJobFile reads YAML or JSON; "-" is standard input.
+// readJobFile reads a file with one job.
 func (a *App) readJobFile(path string) (jobFile, error) {
-	raw, err := a.readInput(path)
+	files, err := a.readJobFiles(path)
+	if err == nil && len(files) != 1 {
+		err = usagef("%s: has %d jobs, want one", path, len(files))
+	}
 	if err != nil {
 		return jobFile{}, err
 	}
-	all, err := yamlToJSON(raw)
+	return files[0], nil
+}
+
+// readJobFiles reads YAML or JSON; "-" is standard input. Many jobs are a list,
+// or one document each.
+func (a *App) readJobFiles(path string) ([]jobFile, error) {
+	raw, err := a.readInput(path)
 	if err != nil {
-		return jobFile{}, usagef("%s: %w", path, err)
+		return nil, err
 	}
+	objects, err := yamlObjects(raw)
+	if err != nil {
+		return nil, usagef("%s: %w", path, err)
+	}
+	files := make([]jobFile, len(objects))
+	for i, all := range objects {
+		if files[i], err = jobFileOf(path, all); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func jobFileOf(path string, all map[string]json.RawMessage) (jobFile, error) {
 	f := jobFile{fields: map[string]json.RawMessage{}}
 	for key, value := range all {
 		switch {
@@ -71,14 +94,53 @@ func (a *App) readJobFile(path string) (jobFile, error) {
 
 // yamlToJSON reads one YAML document (JSON is YAML) with an object at its top.
 func yamlToJSON(raw []byte) (map[string]json.RawMessage, error) {
+	objects, err := yamlObjects(raw)
+	if err == nil && len(objects) != 1 {
+		err = fmt.Errorf("read YAML: %d objects, want one", len(objects))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return objects[0], nil
+}
+
+// yamlObjects reads all documents, each of which has an object or a list of
+// objects at its top.
+func yamlObjects(raw []byte) ([]map[string]json.RawMessage, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
-	var value map[string]any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("read YAML: %w", err)
+	var out []map[string]json.RawMessage
+	for {
+		var value yaml.Node
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("read YAML: %w", err)
+		}
+		objects := make([]map[string]any, 1)
+		var err error
+		if len(value.Content) == 1 && value.Content[0].Kind == yaml.SequenceNode {
+			err = value.Decode(&objects)
+		} else {
+			err = value.Decode(&objects[0])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read YAML: %w", err)
+		}
+		for _, object := range objects {
+			fields, err := fieldsToJSON(object)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, fields)
+		}
 	}
-	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read YAML: more than one document")
+	if len(out) == 0 {
+		return nil, errors.New("read YAML: it is empty")
 	}
+	return out, nil
+}
+
+func fieldsToJSON(value map[string]any) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage, len(value))
 	for key, v := range value {
 		text, err := json.Marshal(v)
@@ -111,7 +173,10 @@ func (a *App) jobCreate() *cobra.Command {
 	var file string
 	var allow client.Lenient
 	cmd := &cobra.Command{
-		Use: "create -f FILE", Short: "Create a job from a YAML or JSON file", Args: cobra.NoArgs,
+		Use: "create -f FILE", Short: "Create a job, or many, from a YAML or JSON file", Args: cobra.NoArgs,
+		Long: `Creates the job of a file, or many: a list of jobs, or several YAML documents.
+Many are sent a thousand at a time. What can be created is created; each job that is
+refused is told, and the first one's reason gives the exit code.`,
 		Example: "  carillon job create -f close-day.yaml\n" +
 			"  echo '{name: hello, executor: {name: shop}, handler: hello, schedule: {kind: none}}' | carillon job create -f -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -122,15 +187,20 @@ func (a *App) jobCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := a.readJobFile(file)
+			files, err := a.readJobFiles(file)
 			if err != nil {
 				return err
 			}
-			spec, err := json.Marshal(f.fields)
-			if err != nil {
-				return err
+			specs := make([]json.RawMessage, len(files))
+			for i := range files {
+				if specs[i], err = json.Marshal(files[i].fields); err != nil {
+					return err
+				}
 			}
-			job, err := s.CreateJob(cmd.Context(), spec, allow)
+			if len(specs) > 1 {
+				return a.createJobs(cmd, s, specs, allow)
+			}
+			job, err := s.CreateJob(cmd.Context(), specs[0], allow)
 			if err != nil {
 				return err
 			}
@@ -141,6 +211,34 @@ func (a *App) jobCreate() *cobra.Command {
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the job; - is standard input")
 	lenientFlags(cmd, &allow)
 	return cmd
+}
+
+// createJobs tells of each job that is refused, and prints those that are made.
+func (a *App) createJobs(cmd *cobra.Command, s *session, specs []json.RawMessage, allow client.Lenient) error {
+	created := []client.Doc[client.JobBatchItem]{}
+	var failed error
+	err := s.CreateJobs(cmd.Context(), specs, allow, func(items []client.Doc[client.JobBatchItem]) error {
+		for _, item := range items {
+			if item.Value.Problem == nil {
+				created = append(created, item)
+				continue
+			}
+			err := fmt.Errorf("job %s: %w", item.Value.Name, item.Value.Problem)
+			tell(a.err, cmd, err, codeOf(err))
+			if failed == nil {
+				failed = &exitError{codeOf(err), nil}
+			}
+		}
+		return nil
+	})
+	a.say("Created %d of %d jobs.", len(created), len(specs))
+	return errors.Join(failed, err, output.List(s.Printer, output.View[client.JobBatchItem]{
+		Name: func(j client.JobBatchItem) string { return j.Name },
+		Columns: []output.Column[client.JobBatchItem]{
+			{Title: "ID", Value: func(j client.JobBatchItem) string { return j.ID }},
+			{Title: "NAME", Value: func(j client.JobBatchItem) string { return j.Name }},
+		},
+	}, created))
 }
 
 func (a *App) jobEdit() *cobra.Command {
