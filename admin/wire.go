@@ -32,7 +32,7 @@ func (t target) Traits() dispatch.Traits {
 func (t target) Load() dispatch.Load {
 	slots, cpu, memory := t.s.Load()
 	taken, of := t.s.Taken()
-	return dispatch.Load{Slots: slots, CPU: cpu, Memory: memory, Taken: taken, Of: of}
+	return dispatch.Load{Slots: slots, CPU: cpu, Memory: memory, Taken: taken, Of: of, Refusing: t.s.Refusing()}
 }
 func (t target) Idempotent(handler string) bool {
 	return t.s.Idempotent(handler)

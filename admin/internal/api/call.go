@@ -128,6 +128,9 @@ func (a *API) ownCall(ctx context.Context, id auth.Identity, text string) (store
 	return v, nil
 }
 
+// maxStartWithin bounds how long a call may wait for an instance.
+const maxStartWithin = 366 * 24 * time.Hour
+
 func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callOutput, error) {
 	if err := mayCall(id, in.Body.Executor); err != nil {
 		return nil, err
@@ -146,7 +149,7 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	var r reader
 	input := r.json("body.input", in.Body.Input)
 	within := r.duration("body.startWithin", in.Body.StartWithin, domain.DefaultDispatchTimeout)
-	if within <= 0 || within > maxRunDelay {
+	if within <= 0 || within > maxStartWithin {
 		r.fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
 	}
 	if hasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {

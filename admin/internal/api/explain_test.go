@@ -26,7 +26,7 @@ func TestExplainRun(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	got := into[Explanation](w.call("acme/viewer", "GET", "/runs/"+run.ID+"/explain", nil).is(200))
-	require.Contains(t, got.Summary.En, "It is due and waits, because no instance with room was there")
+	require.Contains(t, got.Summary.En, "It is due and waits, because no instance could take it")
 	require.Equal(t, run.ID, got.Run.ID)
 	require.Equal(t, run.FireAt, got.Stamps.PlannedAt)
 	require.NotNil(t, got.Stamps.ClaimedAt)

@@ -40,13 +40,19 @@ type runJobInput struct {
 type runOutput struct {
 	Status int
 	Waited string `header:"X-Wait" doc:"timed-out when the run had not finished in time"`
-	Body   Run
+	Body   StartedRun
+}
+
+// StartedRun is the answer to whoever asked for a run.
+type StartedRun struct {
+	Run
+	Output json.RawMessage `json:"output,omitempty" doc:"What the handler gave, once the run has ended"`
 }
 
 // Bounds of waiting and delaying.
 const (
 	maxRunWait  = 5 * time.Minute
-	maxRunDelay = 366 * 24 * time.Hour
+	maxRunDelay = 3653 * 24 * time.Hour // a wish beyond it is taken for a mistake
 )
 
 func (a *API) registerJobActions() {
@@ -122,9 +128,9 @@ func (a *API) readRun(ctx context.Context, id auth.Identity, v store.JobView, in
 	case delay != 0 && !at.IsZero():
 		r.fail("body.after", in.Body.After, "at and after exclude each other")
 	case delay < 0 || delay > maxRunDelay:
-		r.fail("body.after", in.Body.After, "must be from 0s to one year")
+		r.fail("body.after", in.Body.After, "must be from 0s to ten years (87672h)")
 	case at.After(now.Add(maxRunDelay)):
-		r.fail("body.at", *in.Body.At, "must lie within the next year")
+		r.fail("body.at", *in.Body.At, "must lie within the next ten years")
 	case at.After(now):
 		fireAt = at
 	default:
@@ -229,7 +235,7 @@ func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration)
 		return nil, err
 	}
 	code := out.Body.Code
-	out.Body = runOf(view)
+	out.Body.Run, out.Body.Output = runOf(view), json.RawMessage(view.Output)
 	out.Body.Code = code
 	return out, nil
 }

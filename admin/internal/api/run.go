@@ -36,7 +36,7 @@ type Run struct {
 	ClaimedAt   *string `json:"claimedAt" format:"date-time" doc:"When it was planned"`
 	OfferedAt   *string `json:"offeredAt" format:"date-time"`
 	GrantedAt   *string `json:"grantedAt" format:"date-time"`
-	StartedAt   *string `json:"startedAt" format:"date-time" doc:"By the executor's clock"`
+	StartedAt   *string `json:"startedAt" format:"date-time" doc:"By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once"`
 	FinishedAt  *string `json:"finishedAt" format:"date-time"`
 	Lingers     bool    `json:"lingers,omitempty" doc:"It has ended, but its handler still runs and keeps the slot"`
 	ReturnedAt  *string `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`

@@ -83,12 +83,16 @@ func TestDelayedRun(t *testing.T) {
 	fire, err := time.Parse(time.RFC3339, run.FireAt)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(30*time.Minute), fire, 5*time.Second)
+	years := into[Run](w.call("acme/operator", "POST", path, map[string]any{"after": "87600h"}).is(201))
+	fire, err = time.Parse(time.RFC3339, years.FireAt)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(87600*time.Hour), fire, 5*time.Second)
 	past := into[Run](w.call("acme/operator", "POST", path, map[string]any{"at": "2020-01-01T00:00:00Z"}).is(201))
 	fire, err = time.Parse(time.RFC3339, past.FireAt)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), fire, 5*time.Second, "what has passed is due now")
 	for name, body := range map[string]map[string]any{
-		"both": {"at": instant(at), "after": "1m"}, "negative": {"after": "-1m"}, "far": {"after": "9000h"}, "far away": {"at": "2099-01-01T00:00:00Z"},
+		"both": {"at": instant(at), "after": "1m"}, "negative": {"after": "-1m"}, "far": {"after": "90000h"}, "far away": {"at": "2099-01-01T00:00:00Z"},
 		"nonsense": {"after": "soon"}, "control": {"note": "a\x00b"},
 	} {
 		w.run(t, name, func(*testing.T) { w.call("acme/operator", "POST", path, body).problem(422, "validation_failed") })
@@ -104,13 +108,14 @@ func TestRunAndWait(t *testing.T) {
 	w.runner.wait = func(_ context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
 		started := w.started("acme", id.String())
 		res, err := w.store.FinishAttempts(t.Context(), []store.AttemptReport{{
-			Tenant: tenant, Executor: e.ID, Report: domain.Report{ExecutionID: id, Fence: started.Fence, Outcome: domain.OutcomeSucceeded},
+			Tenant: tenant, Executor: e.ID, Report: domain.Report{ExecutionID: id, Fence: started.Fence, Outcome: domain.OutcomeSucceeded, Output: []byte(`{"rows": 3}`)},
 		}})
 		require.NoError(t, err)
 		return res[0].Execution, nil
 	}
-	done := into[Run](w.call("acme/operator", "POST", path+"?wait=30s", nil).is(201))
+	done := into[StartedRun](w.call("acme/operator", "POST", path+"?wait=30s", nil).is(201))
 	require.Equal(t, "succeeded", done.State)
+	require.JSONEq(t, `{"rows": 3}`, string(done.Output))
 	require.Empty(t, done.Code)
 
 	w.runner.wait = func(ctx context.Context, _ domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {

@@ -130,7 +130,7 @@ func (w *ScheduleWrite) once(r *reader, location string, now time.Time) time.Tim
 	case w.After != "" && !at.IsZero():
 		r.fail(location+".after", w.After, "at and after exclude each other")
 	case w.After != "" && (after < 0 || after > maxRunDelay):
-		r.fail(location+".after", w.After, "must be from 0s to one year")
+		r.fail(location+".after", w.After, "must be from 0s to ten years (87672h)")
 	case w.After != "":
 		at = now.Add(after).UTC().Truncate(time.Millisecond)
 	}

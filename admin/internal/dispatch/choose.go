@@ -111,16 +111,22 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 		return "no connected instance that serves the handler has the labels " + spec.Require.Text
 	}
 	weight, kept, crowded := 1, false, false
-	taken, of := 0, 0
+	taken, of, refusing := 0, 0, 0
 	for i := range all {
 		t := targets[all[i].at]
 		load := t.Load()
+		if load.Refusing {
+			refusing++
+			continue
+		}
 		taken, of = taken+load.Taken, of+load.Of
 		weight = max(weight, t.Weight(spec.Handler))
 		crowded = crowded || t.Crowded()
 		kept = kept || t.Free() >= t.Weight(spec.Handler) && d.keptFrom(e, all[i].id)
 	}
 	switch {
+	case refusing == len(all):
+		return "no instance that serves the handler can write its journal"
 	case crowded:
 		return "inputs of other runs are still on their way to the instances that serve the handler"
 	case kept:
@@ -129,6 +135,10 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 		return "a run of the handler takes " + strconv.Itoa(weight) + " slots, and no instance that it may go to has so many free" + slotsTaken(taken, of)
 	case one:
 		return "the one instance that the routing strategy " + string(spec.Routing) + " takes is full" + slotsTaken(taken, of)
+	case refusing > 0:
+		return fmt.Sprintf("every instance that could take it is full%s, and %d cannot write their journals", slotsTaken(taken, of), refusing)
+	case taken < of:
+		return "every instance that serves the handler was full a moment ago" + slotsTaken(taken, of)
 	case !spec.Require.Empty():
 		return "every instance that serves the handler and has the labels " + spec.Require.Text + " is full" + slotsTaken(taken, of)
 	default:

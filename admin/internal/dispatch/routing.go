@@ -21,6 +21,9 @@ type Load struct {
 	Slots, CPU, Memory int
 	// Taken of so many slots; 0 = not known.
 	Taken, Of int
+	// Refusing: it takes nothing, whatever its slots say, because its journal
+	// cannot be written.
+	Refusing bool
 }
 
 // rank is the load as a number: the share of the slots, or of the CPU in steps of

@@ -118,6 +118,24 @@ func TestARunThatWaitsSaysHowManySlotsAreTaken(t *testing.T) {
 	})
 }
 
+// TestARunThatWaitsSaysWhoRefuses: an instance that cannot write its journal is
+// not full.
+func TestARunThatWaitsSaysWhoRefuses(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.join(0, func(i *instance) { i.load = Load{Taken: 1, Of: 64, Refusing: true} })
+		j := r.Job(func(s *domain.JobSpec) { s.Blocking = domain.BlockParallel })
+		run := r.Run(j, time.Now())
+		r.fire(run)
+		r.settle()
+		require.Equal(t, "no instance that serves the handler can write its journal", r.Find(run.ID).Message)
+		r.join(1, func(i *instance) { i.load = Load{Taken: 1, Of: 1} })
+		runs := []domain.Execution{r.Run(j, time.Now()), r.Run(j, time.Now())}
+		r.fire(runs...)
+		r.settle()
+		require.Equal(t, "every instance that could take it is full (1 of 1 slots are taken), and 1 cannot write their journals", r.Find(runs[1].ID).Message)
+	})
+}
+
 // TestThePinnedMoveWithTheirInstance: they wait while it is full, take nobody
 // else's room, and take the next one as soon as it is gone.
 func TestThePinnedMoveWithTheirInstance(t *testing.T) {

@@ -105,6 +105,7 @@ const (
 	ReasonSendFailed     Reason = "send_failed" // sent as often as the job allows, and no instance took it
 	ReasonLeaseExpired   Reason = "lease_expired"
 	ReasonProcessDied    Reason = "process_died"
+	ReasonNotStarted     Reason = "not_started"      // its executor gave it back: the handler was not called
 	ReasonStopped        Reason = "executor_stopped" // its process stopped, and the handler did not get done before that
 	ReasonRollback       Reason = "db_rollback"      // its end was lost with what the database had committed after it
 	ReasonKilled         Reason = "killed"

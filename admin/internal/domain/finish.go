@@ -53,7 +53,10 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 		if e.State == Running {
 			e.Attempt--
 		}
-		e.backToDue(now, ReasonProcessDied, r.Error, 0)
+		e.backToDue(now, ReasonNotStarted, r.Error, 0)
+		return Effects{}, nil
+	case r.Outcome == OutcomeNeverStarted && late && !e.mustEnd():
+		e.unlose(now, r.Error)
 		return Effects{}, nil
 	case e.State == Running, e.State == Cancelling:
 	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:

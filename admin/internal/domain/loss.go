@@ -52,6 +52,16 @@ func (e *Execution) loseFree(now time.Time, reason Reason, message string, p Pol
 	return e.retry(now, Lost, reason, message, max(pause, 0), p)
 }
 
+// unlose lets a run go on whose attempt was lost and, as is known now, never
+// began. It may wait for an instance until its dispatch timeout, which goes on.
+func (e *Execution) unlose(now time.Time, message string) {
+	e.found()
+	if e.Attempt--; e.Attempt == 0 {
+		e.FinishedAt = time.Time{}
+	}
+	e.backToDue(now, ReasonNotStarted, message, 0)
+}
+
 // found takes back that the current attempt was lost: its result has come
 // before the next attempt was offered.
 func (e *Execution) found() {

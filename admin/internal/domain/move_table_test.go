@@ -180,8 +180,8 @@ func TestMoves(t *testing.T) {
 		{name: "finish cancelled", move: finish(OutcomeCancelled), refused: without(finished(), Lost),
 			// A cancel that nobody asked for is a failure.
 			legal: map[State]State{Running: Failed, Cancelling: Cancelled, Lost: Failed}},
-		{name: "finish never started", move: finish(OutcomeNeverStarted), refused: finished(),
-			legal: map[State]State{Offered: Due, Running: Due, Cancelling: Cancelled}},
+		{name: "finish never started", move: finish(OutcomeNeverStarted), refused: without(finished(), Lost),
+			legal: map[State]State{Offered: Due, Running: Due, Cancelling: Cancelled, Lost: Due}},
 		{name: "finish unknown", move: finish(OutcomeUnknown), refused: finished(),
 			legal: map[State]State{Running: Lost, Cancelling: Cancelled}},
 		{

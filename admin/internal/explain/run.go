@@ -136,14 +136,9 @@ func (r Run) late(begin Text) Text {
 		return Text{begin.En + "; it started on time.", begin.Zh + "，准时开始。"}
 	}
 	by := Text{fmt.Sprintf("; it started %s late", round(lateness)), fmt.Sprintf("，延迟 %s 开始", round(lateness))}
-	waits := slices.DeleteFunc(slices.Clone(e.Delays), func(d domain.Delay) bool { return d.Stop })
-	if n := len(waits); n > 0 {
-		reason := limitReason(waits[n-1].Reason, waits[n-1].Message)
-		by.En += ", because " + reason.En
-		by.Zh += "：" + reason.Zh
-	} else if e.PlannedAt.Sub(e.FireAt) > punctual {
-		by.En += ", because it was planned only after its time: no admin node was working, or the run was asked for later"
-		by.Zh += "：在触发时间之后才生成（当时没有管理节点在工作，或事后才被请求）"
+	if why := r.whyLate(e.StartedAt.Add(-lateness)); why.En != "" {
+		by.En += ", because " + why.En
+		by.Zh += "：" + why.Zh
 	}
 	return Text{begin.En + by.En + ".", begin.Zh + by.Zh + "。"}
 }

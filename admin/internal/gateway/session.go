@@ -411,6 +411,14 @@ func (s *Session) Free() int {
 	return s.slots - s.occupied()
 }
 
+// Refusing reports whether the instance takes nothing because its journal cannot
+// be written.
+func (s *Session) Refusing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusing
+}
+
 // Taken returns how many slots are taken, and of how many.
 func (s *Session) Taken() (taken, of int) {
 	s.mu.Lock()

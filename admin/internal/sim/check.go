@@ -178,7 +178,7 @@ func (w *world) checkInterrupted(j *jobRow, before, after *domain.Execution) {
 	case after.LostAttempts > domain.FreeLosses+max(1, after.MaxAttempts):
 		w.fail("P3: execution %d has lost %d attempts of %d", after.ID, after.LostAttempts, after.MaxAttempts)
 	case lost == 1 && grew == 1 && free && after.State == domain.RetryWait && after.LostAttempts <= domain.FreeLosses:
-	case lost == -1 && grew == -1 && late && after.LogLines >= 0 && before.LostAttempts <= domain.FreeLosses:
+	case lost == -1 && grew == -1 && late && (after.LogLines >= 0 || after.State == domain.Due) && before.LostAttempts <= domain.FreeLosses:
 	case lost == -1 && grew == 0 && late && after.Reason == domain.ReasonStopped: // once instead of once
 	case after.State == domain.Lost && before.State == domain.Running && free && after.LostAttempts < domain.FreeLosses && after.Bound == 0:
 		w.fail("P3: execution %d may be repeated, and is lost after %d losses", after.ID, after.LostAttempts)

@@ -280,6 +280,10 @@ func (s *Session) Cut() {
 	_ = s.conn.Close()
 }
 
+// End closes the connection without a word, as the kernel does for a process
+// that was killed.
+func (s *Session) End() { _ = s.conn.Close() }
+
 // Nodes pushes a node list.
 func (s *Session) Nodes(nodes ...*proto.Node) error {
 	return s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Nodes{Nodes: &proto.NodeList{Nodes: nodes}}})

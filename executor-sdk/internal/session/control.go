@@ -205,6 +205,7 @@ func (l *Link) readControl(<-chan struct{}) error {
 			l.onWake()
 		case *proto.ControlToExecutor_Drain:
 			// The session stays for results until the admin closes it.
+			l.adminDrains.Store(true)
 			l.logger.Info("admin node is draining", "reason", body.Drain.GetReason())
 		case *proto.ControlToExecutor_Error:
 			return refusal(body.Error)

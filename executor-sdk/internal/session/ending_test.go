@@ -51,3 +51,27 @@ func TestTheAdminsReasonCounts(t *testing.T) {
 		})
 	}
 }
+
+// TestTheLogSaysHowTheSessionEnded: an admin that goes says so before; a killed
+// one does not, and neither does who resets the connection.
+func TestTheLogSaysHowTheSessionEnded(t *testing.T) {
+	drain := &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "upgrade"}}}
+	for name, c := range map[string]struct {
+		end  func(s *fakeadmin.Session)
+		want string
+	}{
+		"killed":    {(*fakeadmin.Session).End, "ended without a word from the admin"},
+		"reset":     {(*fakeadmin.Session).Cut, "connection reset by peer"},
+		"announced": {func(s *fakeadmin.Session) { _ = s.Control(drain); s.End() }, "the admin closed the session"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			admin := startAdmin(t, &fakeadmin.Admin{})
+			f := startFleet(t, to(admin.Address()))
+			f.events.waitUp(t, 1)
+			saw(t, admin, func(s fakeadmin.Seen) bool { return s.Sessions == 1 })
+			c.end(admin.Sessions()[0])
+			saw(t, admin, func(s fakeadmin.Seen) bool { return s.Sessions == 2 })
+			require.Contains(t, f.logs.String(), c.want)
+		})
+	}
+}

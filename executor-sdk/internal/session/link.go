@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -51,6 +52,7 @@ var (
 	errSilent     = errors.New("no heartbeat was answered in time")
 	errExtra      = errors.New("the admin opened a stream of its own")
 	errAdminLeft  = errors.New("the admin closed the session")
+	errCut        = errors.New("the connection ended without a word from the admin: its process was killed, or something on the way closed it")
 	errDuplicate  = errors.New("a session to this node stands already")
 	errRegistered = errors.New("the admin sent no answer to the registration")
 )
@@ -64,6 +66,7 @@ type Link struct {
 	events    Events
 	logger    *slog.Logger
 	conn      net.Conn
+	cut       *cutConn // below session
 	session   *yamux.Session
 	control   *yamux.Stream
 	command   *yamux.Stream
@@ -77,6 +80,8 @@ type Link struct {
 	onOffers  func()
 	isParked  func(node string) bool
 	drainSent sync.Once
+
+	adminDrains atomic.Bool // the admin said that it is going
 
 	writeMu sync.Mutex // serialises frames on control
 
@@ -136,7 +141,8 @@ func yamuxConfig(logger *slog.Logger) *yamux.Config {
 // open turns a greeted connection into a session and registers. It closes
 // conn when it fails.
 func (l *Link) open(ctx context.Context) (reply *proto.Registered, sentAt time.Time, err error) {
-	if l.session, err = yamux.Client(proto.WholeFrames(l.conn), yamuxConfig(l.logger)); err != nil {
+	l.cut = &cutConn{Conn: l.conn}
+	if l.session, err = yamux.Client(proto.WholeFrames(l.cut), yamuxConfig(l.logger)); err != nil {
 		_ = l.conn.Close()
 		return nil, sentAt, err
 	}
@@ -178,7 +184,7 @@ func (l *Link) registered() (*proto.Registered, error) {
 	var reply proto.ControlToExecutor
 	if err := l.reader.Next(&reply); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errAdminLeft
+			err = l.howItEnded()
 		}
 		return nil, fmt.Errorf("register: %w", err)
 	}
@@ -212,7 +218,46 @@ func (l *Link) run(ctx context.Context) error {
 	l.outbox.close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if errors.Is(l.err, errAdminLeft) {
+		l.err = l.howItEnded()
+	}
 	return l.err
+}
+
+// howItEnded tells what became of a session that neither side ended with a
+// reason. An admin that goes on purpose says so before.
+func (l *Link) howItEnded() error {
+	cause := l.cut.cause()
+	switch {
+	case cause == nil || l.adminDrains.Load():
+		return errAdminLeft
+	case errors.Is(cause, io.EOF):
+		return errCut
+	default:
+		return fmt.Errorf("the connection to the admin broke: %w", cause)
+	}
+}
+
+// cutConn keeps the first error of reading: the multiplexer only tells its
+// streams that they have ended.
+type cutConn struct {
+	net.Conn
+	err atomic.Pointer[error]
+}
+
+func (c *cutConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+func (c *cutConn) cause() error {
+	if err := c.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // fail ends the session for the reason err; only the first reason is kept. What

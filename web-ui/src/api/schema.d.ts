@@ -3108,7 +3108,7 @@ export interface components {
             stage?: "before" | "ready" | "shards" | "after";
             /**
              * Format: date-time
-             * @description By the executor's clock
+             * @description By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
              */
             startedAt: string | null;
             /** @enum {string} */
@@ -3259,7 +3259,7 @@ export interface components {
             stage?: "before" | "ready" | "shards" | "after";
             /**
              * Format: date-time
-             * @description By the executor's clock
+             * @description By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
              */
             startedAt: string | null;
             /** @enum {string} */
@@ -3599,6 +3599,123 @@ export interface components {
             shards?: number;
             /** @description Of the whole fire; default 0s: none */
             timeout?: string;
+        };
+        StartedRun: {
+            /**
+             * Format: int64
+             * @description Number of the current attempt; 0 before the first
+             */
+            attempt: number;
+            /** @description The only instance that may take it */
+            boundTo?: string;
+            /** @enum {string} */
+            cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
+            /**
+             * Format: date-time
+             * @description When it was planned
+             */
+            claimedAt: string | null;
+            /**
+             * @description Only in the answer to a run that was waited for in vain
+             * @enum {string}
+             */
+            code?: "wait_timed_out";
+            /**
+             * Format: date-time
+             * @description When the admin stops waiting for the executor to report a timeout
+             */
+            deadlineAt: string | null;
+            /**
+             * Format: int64
+             * @description From startedAt to finishedAt
+             */
+            durationMs: number | null;
+            error?: string;
+            errorKind?: string;
+            executor: components["schemas"]["Ref"];
+            /**
+             * Format: int64
+             * @description Sends that led to nothing, over all attempts
+             */
+            failedSends: number;
+            /**
+             * Format: int64
+             * @description How often it was sent to an instance
+             */
+            fence: number;
+            /** Format: date-time */
+            finishedAt: string | null;
+            /**
+             * Format: date-time
+             * @description The instant planned
+             */
+            fireAt: string;
+            /** Format: date-time */
+            grantedAt: string | null;
+            handler: string;
+            id: string;
+            instance: components["schemas"]["Ref"];
+            jobId: string;
+            jobName: string;
+            /** Format: int64 */
+            jobRevision: number;
+            /**
+             * Format: int64
+             * @description From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started
+             */
+            latenessMs: number | null;
+            /** @description It has ended, but its handler still runs and keeps the slot */
+            lingers?: boolean;
+            /** Format: int64 */
+            maxAttempts: number;
+            /** @description The same for people */
+            message: string;
+            /**
+             * Format: date-time
+             * @description No attempt before
+             */
+            notBefore: string | null;
+            note: string;
+            /** Format: date-time */
+            offeredAt: string | null;
+            /** @description What the handler gave, once the run has ended */
+            output?: unknown;
+            /** @description The run that it is a part of */
+            parentId?: string;
+            /**
+             * @description What it is to its parent
+             * @enum {string}
+             */
+            part?: "shard" | "before" | "after";
+            /** @description Why it is there, for machines; may be empty */
+            reason: string;
+            requestedBy: string;
+            /**
+             * Format: date-time
+             * @description When the handler of a run that lingered was known to run no more
+             */
+            returnedAt?: string;
+            /** @description Which shard it is */
+            shard?: components["schemas"]["Shard"];
+            /**
+             * Format: int64
+             * @description How many shards the run has; see its parts
+             */
+            shards?: number;
+            /**
+             * @description Where a run with shards stands
+             * @enum {string}
+             */
+            stage?: "before" | "ready" | "shards" | "after";
+            /**
+             * Format: date-time
+             * @description By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
+             */
+            startedAt: string | null;
+            /** @enum {string} */
+            state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
+            /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
+            traceId?: string;
         };
         Step: {
             name: string;
@@ -9022,7 +9139,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Run"];
+                    "application/json": components["schemas"]["StartedRun"];
                 };
             };
             /** @description Bad Request */
@@ -10075,7 +10192,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Run"];
+                    "application/json": components["schemas"]["StartedRun"];
                 };
             };
             /** @description Bad Request */

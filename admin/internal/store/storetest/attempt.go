@@ -242,6 +242,13 @@ func testFinishCodes(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Due, f.find(e).State)
 	require.Zero(t, f.find(e).Attempt)
 	require.Equal(t, store.FinishDuplicate, f.finish(e, domain.OutcomeNeverStarted).Code)
+
+	// Also when it was given up before.
+	e = f.start(f.run(f.job(nil)))
+	require.Equal(t, domain.Lost, f.finish(e, domain.OutcomeUnknown).Execution.State)
+	require.Equal(t, store.FinishStored, f.finish(e, domain.OutcomeNeverStarted).Code)
+	require.Equal(t, domain.Due, f.find(e).State)
+	f.offer(store.OfferMade, f.find(e))
 }
 
 func testRetry(t *testing.T, f *fixture) {

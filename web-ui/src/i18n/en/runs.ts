@@ -36,6 +36,7 @@ export const runs = {
     session_lost: 'The connection to the instance broke',
     send_failed: 'No instance took it, however often it was sent',
     lease_expired: 'The instance went silent',
+    not_started: 'The executor gave it back before the handler was called',
     process_died: 'The process of the instance died',
     executor_stopped: 'The executor stopped before the handler was done',
     db_rollback: 'The database was put back, and its end was lost with that',

@@ -38,6 +38,7 @@ export const runs: typeof en = {
     session_lost: '与实例的连接中断',
     send_failed: '多次派发均无实例接收',
     lease_expired: '实例失去心跳',
+    not_started: '执行器在调用处理器之前将其退回',
     process_died: '实例进程已退出',
     executor_stopped: '执行器在处理器完成之前停止',
     db_rollback: '数据库被还原，其结束记录已丢失',
