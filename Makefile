@@ -72,7 +72,7 @@ bench: ## rate, lateness and price beside their floors, on a private MariaDB and
 	@build/need.sh mariadb
 	go build -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
 	@.cache/bin/withparts -name CARILLON_MYSQL \
-		-mariadb --innodb-buffer-pool-size=2G -mariadb --innodb-log-file-size=1G -- \
+		-server --innodb-buffer-pool-size=2G -server --innodb-log-file-size=1G -- \
 		.cache/bin/carillon bench --report $(BENCH_REPORT) $(ARGS)
 
 .PHONY: ui
@@ -84,7 +84,7 @@ test: ## everything: Go and web UI, on real parts, which it installs when missin
 	@build/test.sh go ui
 
 .PHONY: test-go
-test-go: ## the Go half of test: all modules, race detector, private MariaDB
+test-go: ## the Go half of test: all modules, race detector, private MariaDB, and MySQL
 	@build/test.sh go
 
 .PHONY: test-ui

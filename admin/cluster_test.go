@@ -129,7 +129,7 @@ func (n *node) untilShared(want map[string]int) {
 // one is cut off from the database and comes back. Each fire time runs once.
 func TestNodesComeAndGoWhileJobsFire(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.MariaDB(t)
+	dsn := testenv.Database(t)
 	key := filepath.Join(t.TempDir(), "sealing.key")
 	start := func(name, dsn string) *node {
 		return startNode(t, func(c *admin.Config) { c.Database, c.SealingKeyFile, c.NodeName = "mysql:"+dsn, key, name })
@@ -213,7 +213,7 @@ func TestNodesComeAndGoWhileJobsFire(t *testing.T) {
 // TestADatabaseThatBreaksPromisesIsRefused before anything is served.
 func TestADatabaseThatBreaksPromisesIsRefused(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateMariaDB(t)
+	server := testenv.PrivateServer(t)
 	dsn := server.Database(t)
 	config := admin.Config{DataDir: t.TempDir(), HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0", Database: "mysql:" + dsn}
 	require.NoError(t, admin.Migrate(t.Context(), config))

@@ -147,7 +147,7 @@ func TestHandlersOutliveTheAdmin(t *testing.T) {
 // TestTheDatabaseIsKilledWhileJobsFire: no fire time is lost, none runs twice.
 func TestTheDatabaseIsKilledWhileJobsFire(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateMariaDB(t)
+	server := testenv.PrivateServer(t)
 	dsn := server.Database(t)
 	n := startNode(t, func(c *admin.Config) { c.Database = "mysql:" + dsn })
 	type fire struct {

@@ -23,8 +23,8 @@ import (
 
 // databases are the two that every path is tested on.
 var databases = map[string]func(t *testing.T, dir string) string{
-	"sqlite":  func(t *testing.T, dir string) string { return "sqlite:" + gormtest.SQLiteIn(t, dir) },
-	"mariadb": func(t *testing.T, _ string) string { return "mysql:" + testenv.MariaDB(t) },
+	"sqlite": func(t *testing.T, dir string) string { return "sqlite:" + gormtest.SQLiteIn(t, dir) },
+	"mysql":  func(t *testing.T, _ string) string { return "mysql:" + testenv.Database(t) },
 }
 
 const password = "a long test password"

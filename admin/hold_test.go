@@ -96,7 +96,7 @@ func (n *node) accepts(k *ticking) {
 // operators, and goes on when they say so.
 func TestABackupIsPutBackUnderARunningNode(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateMariaDB(t)
+	server := testenv.PrivateServer(t)
 	dsn := server.Database(t)
 	hook := testenv.HTTPSink(t)
 	n := startNode(t, func(c *admin.Config) { c.Database, c.Operators.WebhookURL = "mysql:"+dsn, hook.URL })
@@ -118,7 +118,7 @@ func TestABackupIsPutBackUnderARunningNode(t *testing.T) {
 }
 
 // putBack replaces the database under running nodes by a backup of it.
-func putBack(t *testing.T, server *testenv.MariaDBServer, backup string) {
+func putBack(t *testing.T, server *testenv.Server, backup string) {
 	t.Helper()
 	require.NoError(t, server.Stop())
 	require.NoError(t, server.Restore(backup))
@@ -130,7 +130,7 @@ func putBack(t *testing.T, server *testenv.MariaDBServer, backup string) {
 // What runs through all of it is left alone.
 func TestABackupCallsAttemptsRunning(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateMariaDB(t)
+	server := testenv.PrivateServer(t)
 	dsn := server.Database(t)
 	hook := testenv.HTTPSink(t)
 	n := startNode(t, func(c *admin.Config) { c.Database = "mysql:" + dsn })

@@ -17,7 +17,7 @@ import (
 
 // limitedCluster returns what starts nodes on one database.
 func limitedCluster(t *testing.T) (start func() *node) {
-	dsn := "mysql:" + testenv.MariaDB(t)
+	dsn := "mysql:" + testenv.Database(t)
 	key := t.TempDir() + "/sealing.key"
 	return func() *node {
 		return startNode(t, func(c *admin.Config) { c.Database, c.SealingKeyFile = dsn, key })

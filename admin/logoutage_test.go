@@ -55,7 +55,7 @@ func (n *node) wholeLog(id string) (lines []string, dropped int64, truncated boo
 // once; of what does not, every line is accounted for.
 func TestLogsOutliveAnOutageOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateMariaDB(t)
+	server := testenv.PrivateServer(t)
 	dsn := server.Database(t)
 	n := startNode(t, func(c *admin.Config) { c.Database = "mysql:" + dsn })
 	const outage, pace = 10 * time.Second, 10 * time.Millisecond

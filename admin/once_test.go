@@ -23,7 +23,7 @@ func TestOnceInTheUsersOwnTransaction(t *testing.T) {
 		"sqlite": func() (*sql.DB, error) {
 			return sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(10000)&_txlock=immediate")
 		},
-		"mariadb": func() (*sql.DB, error) { return sql.Open("mysql", testenv.MariaDB(t)) },
+		"mysql": func() (*sql.DB, error) { return sql.Open("mysql", testenv.Database(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := open()

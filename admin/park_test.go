@@ -27,7 +27,7 @@ func (n *node) sessions() int {
 // to one of two nodes; runs of jobs of both nodes reach them all the same.
 func TestParkedExecutorsAreWanted(t *testing.T) {
 	t.Parallel()
-	dsn, key := "mysql:"+testenv.MariaDB(t), filepath.Join(t.TempDir(), "sealing.key")
+	dsn, key := "mysql:"+testenv.Database(t), filepath.Join(t.TempDir(), "sealing.key")
 	share := func(c *admin.Config) { c.Database, c.SealingKeyFile = dsn, key }
 	a, b := startNode(t, share), startNode(t, share)
 	var jobs []string

@@ -152,7 +152,7 @@ func (n *node) logContains(id string, words ...string) {
 // TestSchedulesFireOnceOnSeveralNodes lets two nodes share a database and
 // counts what handlers saw.
 func TestSchedulesFireOnceOnSeveralNodes(t *testing.T) {
-	dsn := "mysql:" + testenv.MariaDB(t)
+	dsn := "mysql:" + testenv.Database(t)
 	key := t.TempDir() + "/sealing.key"
 	share := func(c *admin.Config) { c.Database, c.SealingKeyFile = dsn, key }
 	a := startNode(t, share)

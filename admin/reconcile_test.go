@@ -142,7 +142,7 @@ func remove(policy string) func(*proto.JobDeclaration) {
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))) })
-	t.Run("mariadb", func(t *testing.T) { test(t, newShop(t, "mysql", testenv.MariaDB(t))) })
+	t.Run("mysql", func(t *testing.T) { test(t, newShop(t, "mysql", testenv.Database(t))) })
 }
 
 // During a rolling deploy both versions register again and again, from many

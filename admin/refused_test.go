@@ -35,7 +35,7 @@ func (n *node) knock(name, boot string) {
 // node that did it is gone.
 func TestEveryNodeKnowsWhoWasTurnedAway(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.MariaDB(t)
+	dsn := testenv.Database(t)
 	key := filepath.Join(t.TempDir(), "sealing.key")
 	start := func(name string) *node {
 		return startNode(t, func(c *admin.Config) { c.Database, c.SealingKeyFile, c.NodeName = "mysql:"+dsn, key, name })

@@ -187,7 +187,7 @@ func TestACancelEndsAllShards(t *testing.T) {
 // job says; one that ran is lost, or retried.
 func TestAShardOfADeadInstance(t *testing.T) {
 	t.Parallel()
-	for name, gone := range map[string]string{"sqlite": "miss", "mariadb": "move"} {
+	for name, gone := range map[string]string{"sqlite": "miss", "mysql": "move"} {
 		t.Run(name+" "+gone, func(t *testing.T) {
 			t.Parallel()
 			a, _ := twoNodes(t, name)

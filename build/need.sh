@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Makes sure that what the tests and generators need is on this machine.
 #
-#   build/need.sh PART ...      parts: gcc node mariadb python php chromium fonts protoc faketime ip
+#   build/need.sh PART ...      parts: gcc node mariadb mysql python php chromium fonts protoc faketime ip
 #
 # A missing part is installed from Debian's packages where that is possible
 # (apt-get, as root or by sudo without a password). What could not be got is
 # said plainly at the end, and the exit status is then 1. No service is
 # started: of MariaDB only the programs are installed, not the package that
-# runs them as a service.
+# runs them as a service. MySQL's, which excludes MariaDB's, is not installed at
+# all but unpacked into CARILLON_TEST_MYSQL_HOME, .cache/mysql unless that is set.
 set -euo pipefail
 
 # Node 20.19 is the oldest that Vite 8 runs on. Debian 12 has an older one, so
@@ -17,9 +18,20 @@ node_min=20.19
 # difference. Debian 12 and 13 and Ubuntu 24.04 have this one.
 protoc_want='libprotoc 3.21.12'
 
+# Debian's releases have no MySQL; this suite has one, and all that it runs on.
+mysql_suite=sid
+mysql_home=${CARILLON_TEST_MYSQL_HOME:-$(cd "$(dirname "$0")/.." && pwd)/.cache/mysql}
+
 # program NAME: is there such a program? Servers may stand outside PATH.
 program() {
   PATH="$PATH:/usr/sbin:/usr/local/sbin:/sbin" command -v "$1" >/dev/null
+}
+
+# own_mysql: has the machine a mysqld of MySQL's own, 8 or newer?
+own_mysql() {
+  local said
+  said=$(PATH="$PATH:/usr/sbin:/usr/local/sbin:/usr/libexec" mysqld --no-defaults --version 2>/dev/null) &&
+    [[ $said =~ Ver\ ([0-9]+)\. && ${BASH_REMATCH[1]} -ge 8 && $said != *MariaDB* ]]
 }
 
 have() {
@@ -30,6 +42,8 @@ have() {
       [ "$(printf '%s\n' "$node_min" "$(node -p process.versions.node)" | sort -V | head -n 1)" = "$node_min" ] ;;
     # mariadb-install-db asks my_print_defaults, which is in another package.
     mariadb) program mariadbd && program mariadb-install-db && program my_print_defaults ;;
+    # As internal/testenv looks for it. MariaDB has a mysqld, too.
+    mysql) [ -x "$mysql_home/usr/sbin/mysqld" ] || own_mysql ;;
     # The example of an executor in another language, proto/examples.
     python) program python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' ;;
     # Scripts of the agent's tests.
@@ -64,6 +78,8 @@ packages() {
 by_hand() {
   case "$1" in
     node) echo "Node.js $node_min or newer, with npm" ;;
+    mysql) echo "MySQL 8.0 or newer: apt of a Debian machine fetches it from the suite $mysql_suite; elsewhere install mysqld," \
+      "or name a server in CARILLON_TEST_MYSQL_DSN for the tests that need none of their own" ;;
     protoc) echo "protoc, $protoc_want (Debian: protobuf-compiler)" ;;
     *) echo "$1 (Debian: $(packages "$1"))" ;;
   esac
@@ -84,15 +100,58 @@ apt() {
     -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -q -y "$@" >&2
 }
 
+# fetch_mysql unpacks the server and all libraries that it needs, the C library
+# among them, with apt's own means and a state of its own: root is not needed,
+# and the machine's packages stay as they are. The mirror is the machine's.
+fetch_mysql() {
+  local work mirror deb options
+  program apt-get && program dpkg-deb || return 1
+  mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' |
+    awk '$1 == "Debian" && $2 !~ /security/ { uri = $2 } END { print uri }')
+  [ -n "$mirror" ] || return 1
+  mkdir -p "$(dirname "$mysql_home")"
+  work=$(mktemp -d "$mysql_home.XXXXXX")
+  mkdir -p "$work"/{lists/partial,archives/partial,root}
+  : >"$work/status" # nothing is installed: all that it needs is fetched
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $mysql_suite main" >"$work/sources.list"
+  options=(-q -y -o Acquire::Retries=3 -o APT::Sandbox::User= -o Dir::Etc::SourceList="$work/sources.list"
+    -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$work" -o Dir::State::status="$work/status" -o Dir::Cache="$work")
+  if apt-get "${options[@]}" update >&2 &&
+    apt-get "${options[@]}" install --no-install-recommends --download-only mysql-server-core >&2 &&
+    unpack "$work"/archives/*.deb "$work/root"; then
+    # Whole or not at all, and the first of two that fetch at once.
+    mv -T "$work/root" "$mysql_home" 2>/dev/null || true
+  fi
+  rm -rf "$work"
+}
+
+# unpack PACKAGE... FOLDER
+unpack() {
+  local deb
+  for deb in "${@:1:$#-1}"; do
+    case "${deb##*/}" in
+      perl* | libperl*) ;; # of scripts that nobody runs here
+      *) dpkg-deb -x "$deb" "${!#}" || return 1 ;;
+    esac
+  done
+}
+
 lacking=()
 for part in "$@"; do
   have "$part" || lacking+=("$part")
 done
 [ ${#lacking[@]} -gt 0 ] || exit 0
 
-if can_install; then
+if [[ " ${lacking[*]} " = *' mysql '* ]]; then
+  fetch_mysql || true # said below
+fi
+installable=()
+for part in "${lacking[@]}"; do
+  [ "$part" = mysql ] || installable+=("$part")
+done
+if [ ${#installable[@]} -gt 0 ] && can_install; then
   apt update || true # an old list may still do; the install says if not
-  for part in "${lacking[@]}"; do
+  for part in "${installable[@]}"; do
     read -ra names <<<"$(packages "$part")"
     [ ${#names[@]} -eq 0 ] || apt install --no-install-recommends --no-remove "${names[@]}" || true
   done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests and closes with the line "N passed, N failed".
 #
-#   build/test.sh go      all Go modules, on a private MariaDB, with the race detector
+#   build/test.sh go      all Go modules, on a private MariaDB, with the race detector; what speaks to
+#                          the database once more on MySQL
 #   build/test.sh ui      the web UI's tests, then the browser test on the real binary
 #   build/test.sh go ui   both; a failure in one does not keep the other from running
 set -euo pipefail
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.."
 status=0
 for part in "$@"; do
   case "$part" in
-    go) build/need.sh gcc mariadb python node php || status=1 ;;
+    go) build/need.sh gcc mariadb mysql python node php || status=1 ;;
     ui) build/need.sh node chromium fonts || status=1 ;;
     *) echo "test.sh: go, ui or both, not $part" >&2; exit 2 ;;
   esac
@@ -77,7 +78,17 @@ test_go() {
   # they run alone in the end.
   parts=(.cache/bin/withparts --)
   test_packages root . "${race[@]}" -- "${slow[@]}" "${rest[@]}"
+
+  # The other product: storage and migrations, what starts servers, and paths
+  # from end to end, one of them with several nodes and one with a server that is
+  # killed. A server that was lent has had its turn. Go's code has been watched
+  # by the race detector above, and SQLite has been tested.
+  parts=(env -u CARILLON_TEST_MYSQL_DSN .cache/bin/withparts -product mysql --)
+  test_packages mysql . -skip '^TestSQLite|/^sqlite$' -- ./admin/internal/store/gormstore ./internal/testenv ./internal/testenv/cmd/withparts
+  test_packages mysql-path . -skip '/^sqlite$' -run "$mysql_paths" -- ./admin
 }
+
+mysql_paths='^(TestTheWholePath|TestSchedulesFireOnceOnSeveralNodes|TestNodesComeAndGoWhileJobsFire|TestTheDatabaseIsKilledWhileJobsFire|TestADatabaseThatBreaksPromisesIsRefused)$'
 
 test_ui() {
   run -as step -name ui-build -- make --no-print-directory build

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testBench(t *testing.T) *bench {
 	return &bench{
-		o:      Options{Dir: t.TempDir(), MySQL: testenv.MariaDB(t), Say: t.Logf},
+		o:      Options{Dir: t.TempDir(), MySQL: testenv.Database(t), Say: t.Logf},
 		report: &Report{}, floors: map[floorKey]*floor{}, steadyFloors: map[string]*Spread{},
 	}
 }

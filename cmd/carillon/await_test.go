@@ -146,7 +146,7 @@ func mysqlFlag(dsn string, change func(*mysql.Config)) string {
 // A node that starts while its database is away waits for it and says so.
 func TestServerWaitsForMySQL(t *testing.T) {
 	t.Parallel()
-	db := testenv.PrivateMariaDB(t)
+	db := testenv.PrivateServer(t)
 	dsn := mysqlFlag(db.Database(t), nil)
 	require.NoError(t, db.Kill())
 
@@ -180,7 +180,7 @@ func TestServerGivesUp(t *testing.T) {
 // What no waiting changes ends the process at once, also with a clear text.
 func TestServerRefusedByItsDatabase(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.MariaDB(t)
+	dsn := testenv.Database(t)
 	folder := filepath.Join(t.TempDir(), "not", "there", "carillon.db")
 	for want, database := range map[string]string{
 		"the database server refuses this user and password":      mysqlFlag(dsn, func(c *mysql.Config) { c.User, c.Passwd = "nobody", "wrong" }),

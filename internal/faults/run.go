@@ -179,8 +179,10 @@ func runRow(ctx context.Context, s *settings, r row) result {
 }
 
 // newServer starts a database server fit for a long run.
-func newServer(extra ...string) (*testenv.MariaDBServer, error) {
-	return testenv.NewMariaDB(append([]string{"--innodb-buffer-pool-size=512M", "--innodb-log-file-size=128M"}, extra...)...)
+func newServer(extra ...string) (*testenv.Server, error) {
+	return testenv.NewServer(testenv.Options{
+		Args: append([]string{"--innodb-buffer-pool-size=512M", "--innodb-log-file-size=128M"}, extra...),
+	})
 }
 
 func report(s *settings, results []result) error {

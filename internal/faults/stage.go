@@ -22,7 +22,7 @@ type stage struct {
 	result result
 
 	history *verify.Writer
-	server  *testenv.MariaDBServer
+	server  *testenv.Server
 	db      *lab.Database
 	fleet   *lab.Fleet
 	tenant  *tenant
@@ -48,7 +48,7 @@ type fleetPlan struct {
 	// serverArgs are added to mariadbd's command line.
 	serverArgs []string
 	// server is used instead of a new one.
-	server *testenv.MariaDBServer
+	server *testenv.Server
 	// binary of admin nodes; empty = the ordinary one.
 	binary string
 	// database returns where admin i finds the database, given where it is;

@@ -10,7 +10,7 @@ import (
 )
 
 // Server is a MariaDB of our own: its DSN is that of a user who may do
-// everything, without a database (testenv.MariaDBServer).
+// everything, without a database (testenv.Server).
 type Server interface{ DSN() string }
 
 // Database is one database on a private MariaDB.

@@ -6,18 +6,19 @@
 // machine. Everything a test started is gone when the test process is gone,
 // also after a SIGKILL (guard.go says how).
 //
-//	MariaDB(tb)         DSN of a fresh, empty database on a shared server
-//	PrivateMariaDB(tb)  a server of the test's own, to kill, freeze, restart
-//	SMTP(tb)            a mail server that records, and refuses by script
-//	HTTPSink(tb)        a web server that records, and answers by script
+//	Database(tb)       DSN of a fresh, empty database on a shared server
+//	PrivateServer(tb)  a server of the test's own, to kill, freeze, restart
+//	SMTP(tb)           a mail server that records, and refuses by script
+//	HTTPSink(tb)       a web server that records, and answers by script
 //
-// The shared server is the one that the environment variable
-// CARILLON_TEST_MYSQL_DSN names; without it one mariadbd is started per test
-// process, at the first call. `make test` starts a single one for all
+// Servers are MariaDB's, or MySQL's when CARILLON_TEST_MYSQL_PRODUCT is mysql;
+// build/need.sh fetches either. The shared server is the one that the
+// environment variable CARILLON_TEST_MYSQL_DSN names; without it one is started
+// per test process, at the first call. `make test` starts a single one for all
 // packages with cmd/withparts.
 //
 // Nothing here skips a test: what is missing fails it, with the command that
-// installs it. No goroutine of MariaDB's outlives a call, so leak checks in
+// installs it. No goroutine of a server's outlives a call, so leak checks in
 // the calling package need no exception; the goroutines of SMTP and HTTPSink
 // end in the test's cleanup.
 //

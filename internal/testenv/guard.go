@@ -10,7 +10,7 @@ import (
 )
 
 // homePrefix begins the name of every server's directory, under os.TempDir.
-const homePrefix = "carillon-mariadb-"
+const homePrefix = "carillon-database-"
 
 // guardScript waits for the end of file on descriptor 3, whose other end the
 // test process holds, then ends the server of the directory $0 and removes

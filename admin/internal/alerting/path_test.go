@@ -171,7 +171,7 @@ func (q quick) settle(t *testing.T, n int) map[domain.DeliveryState]int {
 func TestAFailedRunIsTold(t *testing.T) {
 	for _, row := range []struct{ driver, dsn string }{
 		{"sqlite", filepath.Join(t.TempDir(), "carillon.db")},
-		{"mysql", testenv.MariaDB(t)},
+		{"mysql", testenv.Database(t)},
 	} {
 		t.Run(row.driver, func(t *testing.T) {
 			smtp, sink := testenv.SMTP(t), testenv.HTTPSink(t)

@@ -28,8 +28,8 @@ func BenchmarkCheck(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) {
 		benchCheck(b, gormstore.Options{Driver: "sqlite", DSN: filepath.Join(b.TempDir(), "carillon.db")})
 	})
-	b.Run("mariadb", func(b *testing.B) {
-		benchCheck(b, gormstore.Options{Driver: "mysql", DSN: testenv.MariaDB(b)})
+	b.Run("mysql", func(b *testing.B) {
+		benchCheck(b, gormstore.Options{Driver: "mysql", DSN: testenv.Database(b)})
 	})
 }
 

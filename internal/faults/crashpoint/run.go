@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) (Table, error) {
 		return Table{}, err
 	}
 	if o.Server == nil {
-		server, err := testenv.NewMariaDB()
+		server, err := testenv.NewServer(testenv.Options{})
 		if err != nil {
 			return Table{}, err
 		}

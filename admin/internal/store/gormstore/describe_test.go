@@ -47,7 +47,7 @@ func TestDescribeDatabase(t *testing.T) {
 
 func TestAnUnsafeServerIsNamed(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateMariaDB(t, "--log-bin=bin", "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2")
+	server := testenv.PrivateServer(t, "--log-bin=bin", "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2")
 	o := mysqlOptions(t)
 	o.DSN = server.Database(t)
 	s := openStore(t, o)

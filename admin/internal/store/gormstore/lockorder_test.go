@@ -46,8 +46,8 @@ func TestBelievedSlotsInOrder(t *testing.T) {
 // Many kinds of change in one statement do what each of them says, and nothing
 // when one of them does not hold.
 func TestBelievedSlotsMixed(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, sqliteOptions(t))) })
-	t.Run("MariaDB", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, mysqlOptions(t))) })
+	t.Run("sqlite", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, sqliteOptions(t))) })
+	t.Run("mysql", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, mysqlOptions(t))) })
 }
 
 func testBelievedSlotsMixed(t *testing.T, s *Store) {

@@ -22,8 +22,8 @@ import (
 // offered, found waiting or granted.
 func TestMisfireIsAskedAgain(t *testing.T) {
 	for name, o := range map[string]gormstore.Options{
-		"SQLite":  {Driver: "sqlite", DSN: gormtest.SQLite(t)},
-		"MariaDB": {Driver: "mysql", DSN: testenv.MariaDB(t)},
+		"sqlite": {Driver: "sqlite", DSN: gormtest.SQLite(t)},
+		"mysql":  {Driver: "mysql", DSN: testenv.Database(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plans, err := timing.NewCache(8)

@@ -56,9 +56,9 @@ func closed(t *testing.T, s *Store, w *world) {
 	require.True(t, held)
 }
 
-// A backup of MariaDB is put back under two running nodes and one that starts later.
-func TestARestoredMariaDBIsNoticed(t *testing.T) {
-	server := testenv.PrivateMariaDB(t)
+// A backup of a server is put back under two running nodes and one that starts later.
+func TestARestoredMySQLIsNoticed(t *testing.T) {
+	server := testenv.PrivateServer(t)
 	o := Options{Driver: "mysql", DSN: server.Database(t), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)}
 	a := openStore(t, o)
 	w := newWorld(t, a, 4, domain.BlockParallel)
@@ -137,7 +137,7 @@ func TestARestoredMariaDBIsNoticed(t *testing.T) {
 // A replica without the last commit was promoted: no sign of life was lost, one
 // move of an execution was.
 func TestALostCommitIsNoticed(t *testing.T) {
-	server := testenv.PrivateMariaDB(t)
+	server := testenv.PrivateServer(t)
 	a := openStore(t, Options{Driver: "mysql", DSN: server.Database(t), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler)})
 	w := newWorld(t, a, 4, domain.BlockParallel)
 	w.plan(4)

@@ -94,7 +94,7 @@ func sqliteOptions(tb testing.TB) Options {
 }
 
 func mysqlOptions(tb testing.TB) Options {
-	return Options{Driver: "mysql", DSN: testenv.MariaDB(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
+	return Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
 }
 
 func openStore(tb testing.TB, o Options) *Store {

@@ -2,14 +2,15 @@
 //
 //	go run ./internal/testenv/cmd/withparts -- go test ./...
 //
-// It starts one private MariaDB for all test packages together and names it
-// in CARILLON_TEST_MYSQL_DSN, unless that variable is set already. It ends
-// with the command, and with its exit status.
+// It starts one private database server for all test packages together and
+// names it in CARILLON_TEST_MYSQL_DSN, unless that variable is set already. It
+// says which server that is, and ends with the command and its exit status.
 //
-//	withparts -name CARILLON_MYSQL -mariadb --innodb-buffer-pool-size=2G -- carillon bench
+//	withparts -product mysql -name CARILLON_MYSQL -server --innodb-buffer-pool-size=2G -- carillon bench
 //
-// -name names the server in another variable instead, and -mariadb adds an
-// argument for mariadbd.
+// -product chooses the server, also for those that the command starts itself:
+// mariadb, which is the default, or mysql. -name names the server in another
+// variable instead, and -server adds an argument to its command line.
 package main
 
 import (
@@ -26,17 +27,18 @@ import (
 
 func main() {
 	variable := flag.String("name", testenv.EnvMySQLDSN, "environment variable that names the server")
-	var server []string
-	flag.Func("mariadb", "argument for mariadbd, may be given again", func(arg string) error {
-		server = append(server, arg)
+	product := flag.String("product", string(testenv.Chosen()), "mariadb or mysql")
+	var args []string
+	flag.Func("server", "argument for the server, may be given again", func(arg string) error {
+		args = append(args, arg)
 		return nil
 	})
 	flag.Parse() // stops at -- or at the command
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withparts [-name VARIABLE] [-mariadb ARGUMENT ...] [--] command [argument ...]")
+		fmt.Fprintln(os.Stderr, "usage: withparts [-product mariadb|mysql] [-name VARIABLE] [-server ARGUMENT ...] [--] command [argument ...]")
 		os.Exit(2)
 	}
-	status, err := run(*variable, server, flag.Args())
+	status, err := run(*variable, testenv.Options{Product: testenv.Product(*product), Args: args}, flag.Args())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "withparts: %v\n", err)
 	}
@@ -44,9 +46,12 @@ func main() {
 }
 
 // run returns the command's exit status; 1 for an error of our own.
-func run(variable string, extra, args []string) (status int, err error) {
+func run(variable string, o testenv.Options, args []string) (status int, err error) {
+	if err := os.Setenv(testenv.EnvProduct, string(o.Product)); err != nil {
+		return 1, err
+	}
 	if os.Getenv(variable) == "" {
-		server, err := testenv.NewMariaDB(extra...)
+		server, err := testenv.NewServer(o)
 		if err != nil {
 			return 1, err
 		}
@@ -55,6 +60,11 @@ func run(variable string, extra, args []string) (status int, err error) {
 				status, err = max(status, 1), errors.Join(err, closeErr)
 			}
 		}()
+		version, err := server.Version()
+		if err != nil {
+			return 1, err
+		}
+		fmt.Fprintf(os.Stderr, "withparts: %s %s\n", o.Product, version)
 		if err := os.Setenv(variable, server.DSN()); err != nil {
 			return 1, err
 		}

@@ -3,6 +3,7 @@ package testenv
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -20,8 +21,8 @@ import (
 
 const (
 	testUser = "carillon"
-	// startLimit is how long mariadbd may take until it answers, crash
-	// recovery included; 0.5 s is usual, the rest is for loaded machines.
+	// startLimit is how long a server may take until it answers, crash
+	// recovery included; 0.5 to 1 s is usual, the rest is for loaded machines.
 	startLimit = 60 * time.Second
 	// pingInterval is how often a starting server is asked whether it answers.
 	pingInterval = 20 * time.Millisecond
@@ -29,16 +30,16 @@ const (
 
 var (
 	errPortTaken  = errors.New("port was taken by another process")
-	errRunning    = errors.New("mariadbd is running already")
-	errNotRunning = errors.New("mariadbd is not running")
+	errRunning    = errors.New("the server is running already")
+	errNotRunning = errors.New("the server is not running")
 )
 
-// MariaDBServer is one private mariadbd with a data directory that survives
-// Kill and Start. Its methods are safe for use by several goroutines.
-type MariaDBServer struct {
+// Server is one private server with a data directory that survives Kill and
+// Start. Its methods are safe for use by several goroutines.
+type Server struct {
 	// Fixed after construction.
-	home     string // holds data/, init.sql, mariadbd.log, pid, lock
-	program  string
+	home     string // holds data/, init.sql, server.log, pid, lock
+	program  program
 	extra    []string
 	env      []string
 	password string
@@ -49,30 +50,32 @@ type MariaDBServer struct {
 	cmd  *exec.Cmd // guarded by mu; nil while not running
 }
 
-// NewMariaDB installs and starts a server; extra are arguments for mariadbd,
-// for example "--log-bin=bin". Close ends it; if the process ends without
-// Close, in whatever way, the server ends too. Tests use PrivateMariaDB.
-func NewMariaDB(extra ...string) (*MariaDBServer, error) {
-	return NewMariaDBAt(Place{}, extra...)
-}
-
-// Place says where a server lives; the zero value is the usual place.
-type Place struct {
-	// Dir takes the server's directory; empty = os.TempDir.
+// Options say what server NewServer starts, and where; the zero value is the
+// usual one.
+type Options struct {
+	Product Product // empty = Chosen()
+	// Args are added to the server's command line, for example "--log-bin=bin".
+	// The size of the redo log has MariaDB's name, --innodb-log-file-size.
+	Args []string
+	// Dir takes the server's directory, for example on a small file system;
+	// empty = os.TempDir.
 	Dir string
-	// Env is added to the environment of mariadbd, and not of what installs it.
+	// Env is added to the environment of the server, and not of what installs it.
 	Env []string
 }
 
-// NewMariaDBAt is NewMariaDB in a place of the caller's choice, for example on
-// a small file system.
-func NewMariaDBAt(place Place, extra ...string) (*MariaDBServer, error) {
-	program, err := findProgram("mariadbd")
+// NewServer installs and starts a server. Close ends it; if the process ends
+// without Close, in whatever way, the server ends too. Tests use PrivateServer.
+func NewServer(o Options) (*Server, error) {
+	if o.Product == "" {
+		o.Product = Chosen()
+	}
+	program, err := o.Product.find()
 	if err != nil {
 		return nil, err
 	}
 	sweep(os.TempDir(), time.Minute)
-	home, err := os.MkdirTemp(place.Dir, homePrefix)
+	home, err := os.MkdirTemp(o.Dir, homePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
@@ -80,9 +83,9 @@ func NewMariaDBAt(place Place, extra ...string) (*MariaDBServer, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(home))
 	}
-	s := &MariaDBServer{home: home, program: program, extra: extra, env: place.Env, password: newSecret(), guard: g}
-	if err := installMariaDB(home, s.password); err != nil {
-		return nil, errors.Join(fmt.Errorf("install: %w", err), g.release())
+	s := &Server{home: home, program: program, extra: o.Args, env: o.Env, password: newSecret(), guard: g}
+	if err := program.install(home, s.password); err != nil {
+		return nil, errors.Join(err, g.release())
 	}
 	if err := s.firstStart(); err != nil {
 		return nil, errors.Join(err, g.release())
@@ -91,7 +94,7 @@ func NewMariaDBAt(place Place, extra ...string) (*MariaDBServer, error) {
 }
 
 // firstStart looks for a port until the server could take it.
-func (s *MariaDBServer) firstStart() error {
+func (s *Server) firstStart() error {
 	const tries = 5
 	for try := 1; ; try++ {
 		port, err := freePort()
@@ -110,7 +113,7 @@ func (s *MariaDBServer) firstStart() error {
 
 // Start starts the server again after Kill or Stop: same data, same address.
 // It returns when the server answers, its crash recovery done.
-func (s *MariaDBServer) Start() error {
+func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd != nil {
@@ -121,13 +124,17 @@ func (s *MariaDBServer) Start() error {
 		return err
 	}
 	defer log.Close()
-	launch := []string{"-c", launchScript, s.home, s.program}
-	cmd := exec.Command("/bin/sh", append(launch, serverArgs(s.home, s.port, s.extra)...)...)
+	// MySQL does not start while any process has the pid that it finds in there.
+	if err := os.Remove(filepath.Join(s.home, "data", socket+".lock")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	launch := []string{"-c", launchScript, s.home}
+	cmd := exec.Command("/bin/sh", append(launch, s.program.serve(s.home, s.port, s.extra)...)...)
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the tests
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start mariadbd: %w", err)
+		return fmt.Errorf("start %s: %w", s.program.product, err)
 	}
 	s.cmd = cmd
 	if err := s.waitReadyLocked(); err != nil {
@@ -137,9 +144,9 @@ func (s *MariaDBServer) Start() error {
 }
 
 // waitReadyLocked returns when a login works, or with the end of the server's
-// log when it gave up. Asking is the only signal that every build of mariadbd
+// log when it gave up. Asking is the only signal that every build of a server
 // gives and that means what we want to know.
-func (s *MariaDBServer) waitReadyLocked() error {
+func (s *Server) waitReadyLocked() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	tick := time.NewTicker(pingInterval)
@@ -154,28 +161,28 @@ func (s *MariaDBServer) waitReadyLocked() error {
 			if bytes.Contains(tail, []byte("Address already in use")) {
 				return errPortTaken
 			}
-			return fmt.Errorf("mariadbd gave up; its log ends with:\n%s", tail)
+			return fmt.Errorf("%s gave up; its log ends with:\n%s", s.program.product, tail)
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("mariadbd did not answer within %v (%w); its log ends with:\n%s",
-				startLimit, err, logTail(s.logPath()))
+			return fmt.Errorf("%s did not answer within %v (%w); its log ends with:\n%s",
+				s.program.product, startLimit, err, logTail(s.logPath()))
 		}
 	}
 }
 
 // Kill ends the server with SIGKILL, as a crash does, and returns when the
 // process is gone. What was committed is there after the next Start.
-func (s *MariaDBServer) Kill() error { return s.end(syscall.SIGKILL) }
+func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
 // Stop ends the server with SIGTERM, as an operator does, and returns when
 // the process is gone. A frozen server is thawed for it.
-func (s *MariaDBServer) Stop() error { return s.end(syscall.SIGTERM) }
+func (s *Server) Stop() error { return s.end(syscall.SIGTERM) }
 
 // Revive starts the server again if it ended by itself, as its supervisor would
 // (InnoDB gives up when it cannot write a page); it reports whether that was so.
-func (s *MariaDBServer) Revive() (bool, error) {
+func (s *Server) Revive() (bool, error) {
 	s.mu.Lock()
 	ended := s.cmd != nil && hasExited(s.cmd.Process.Pid)
 	if ended {
@@ -193,14 +200,14 @@ func (s *MariaDBServer) Revive() (bool, error) {
 
 // Freeze halts the server with SIGSTOP and returns when all its threads stand
 // still: connections stay open, and nothing answers, until Thaw, Stop or Kill.
-func (s *MariaDBServer) Freeze() error {
+func (s *Server) Freeze() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
 		return errNotRunning
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("freeze mariadbd: %w", err)
+		return fmt.Errorf("freeze the server: %w", err)
 	}
 	// Its threads stop one by one; the kernel tells the parent after the last.
 	info, err := peekChild(s.cmd.Process.Pid, unix.WSTOPPED|unix.WEXITED)
@@ -208,13 +215,13 @@ func (s *MariaDBServer) Freeze() error {
 		return fmt.Errorf("wait for stop: %w", err)
 	}
 	if info.Code != cldStopped {
-		return fmt.Errorf("freeze mariadbd: it died; its log ends with:\n%s", logTail(s.logPath()))
+		return fmt.Errorf("freeze the server: it died; its log ends with:\n%s", logTail(s.logPath()))
 	}
 	return nil
 }
 
 // Thaw lets a frozen server go on.
-func (s *MariaDBServer) Thaw() error {
+func (s *Server) Thaw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
@@ -225,18 +232,18 @@ func (s *MariaDBServer) Thaw() error {
 
 // Save copies the data of a server that is stopped into dir, which must not
 // exist; Restore puts such a copy back, as an operator does with a backup.
-func (s *MariaDBServer) Save(dir string) error {
+func (s *Server) Save(dir string) error {
 	return s.whileStopped(func(data string) error { return os.CopyFS(dir, os.DirFS(data)) })
 }
 
 // Restore replaces the data of a server that is stopped by what Save wrote.
-func (s *MariaDBServer) Restore(dir string) error {
+func (s *Server) Restore(dir string) error {
 	return s.whileStopped(func(data string) error {
 		return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(dir)))
 	})
 }
 
-func (s *MariaDBServer) whileStopped(do func(data string) error) error {
+func (s *Server) whileStopped(do func(data string) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd != nil {
@@ -246,7 +253,7 @@ func (s *MariaDBServer) whileStopped(do func(data string) error) error {
 }
 
 // Close ends the server for good and removes its data.
-func (s *MariaDBServer) Close() error {
+func (s *Server) Close() error {
 	if err := s.Kill(); err != nil && !errors.Is(err, errNotRunning) {
 		return err
 	}
@@ -254,13 +261,19 @@ func (s *MariaDBServer) Close() error {
 }
 
 // Addr returns host:port; it stays the same over Kill and Start.
-func (s *MariaDBServer) Addr() string { return s.config().Addr }
+func (s *Server) Addr() string { return s.config().Addr }
 
 // DSN returns the data source name of the test user, who may do everything,
 // without a database.
-func (s *MariaDBServer) DSN() string { return s.config().FormatDSN() }
+func (s *Server) DSN() string { return s.config().FormatDSN() }
 
-func (s *MariaDBServer) end(sig syscall.Signal) error {
+// Version is what the server calls itself.
+func (s *Server) Version() (version string, err error) {
+	err = withServer(s.config(), func(db *sql.DB) error { return db.QueryRow("SELECT VERSION()").Scan(&version) })
+	return version, err
+}
+
+func (s *Server) end(sig syscall.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
@@ -269,37 +282,37 @@ func (s *MariaDBServer) end(sig syscall.Signal) error {
 	return s.endLocked(sig)
 }
 
-func (s *MariaDBServer) endLocked(sig syscall.Signal) error {
+func (s *Server) endLocked(sig syscall.Signal) error {
 	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("signal mariadbd: %w", err)
+		return fmt.Errorf("signal the server: %w", err)
 	}
 	// A stopped process takes a signal other than SIGKILL only once it goes on.
 	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("thaw mariadbd: %w", err)
+		return fmt.Errorf("thaw the server: %w", err)
 	}
 	// How it ended is what we asked for: the exit status says nothing more.
 	var exit *exec.ExitError
 	if err := s.cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("wait for mariadbd: %w", err)
+		return fmt.Errorf("wait for the server: %w", err)
 	}
 	s.cmd = nil
 	return os.Remove(filepath.Join(s.home, "pid"))
 }
 
-func (s *MariaDBServer) config() *mysql.Config {
+func (s *Server) config() *mysql.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.configLocked()
 }
 
-func (s *MariaDBServer) configLocked() *mysql.Config {
+func (s *Server) configLocked() *mysql.Config {
 	cfg := mysql.NewConfig()
 	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 	cfg.User, cfg.Passwd = testUser, s.password
 	return cfg
 }
 
-func (s *MariaDBServer) logPath() string { return filepath.Join(s.home, "mariadbd.log") }
+func (s *Server) logPath() string { return filepath.Join(s.home, "server.log") }
 
 // ping logs in and out again.
 func ping(ctx context.Context, cfg *mysql.Config) error {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // becomeOrphanMaker starts a server, tells its home and address, and waits to
 // be killed.
 func becomeOrphanMaker() {
-	server, err := NewMariaDB()
+	server, err := NewServer(Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -41,7 +41,7 @@ func becomeOrphanMaker() {
 }
 
 func TestDatabasesAreEmptyAndApart(t *testing.T) {
-	first, second := open(t, MariaDB(t)), open(t, MariaDB(t))
+	first, second := open(t, Database(t)), open(t, Database(t))
 	mustExec(t, first, "CREATE TABLE bell (id INT PRIMARY KEY)")
 	mustExec(t, second, "CREATE TABLE bell (id INT PRIMARY KEY)") // no clash: another database
 	mustExec(t, first, "INSERT INTO bell VALUES (1)")
@@ -54,7 +54,7 @@ func TestServersLeaveOthersTemporaryTables(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	table := filepath.Join(os.TempDir(), "#sql-temptable-5a86-1-3.MAI")
 	require.NoError(t, os.WriteFile(table, nil, 0o600))
-	server, err := NewMariaDB()
+	server, err := NewServer(Options{})
 	require.NoError(t, err)
 	require.NoError(t, server.Close())
 	require.FileExists(t, table)
@@ -63,7 +63,7 @@ func TestServersLeaveOthersTemporaryTables(t *testing.T) {
 func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 	var dsn string
 	t.Run("inner", func(t *testing.T) {
-		dsn = MariaDB(t)
+		dsn = Database(t)
 		mustExec(t, open(t, dsn), "CREATE TABLE bell (id INT)")
 	})
 	cfg, err := mysql.ParseDSN(dsn)
@@ -74,7 +74,7 @@ func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 }
 
 func TestDSNSpeaksAsTheServerDoes(t *testing.T) {
-	db := open(t, MariaDB(t))
+	db := open(t, Database(t))
 	mustExec(t, db, "CREATE TABLE bell (id INT PRIMARY KEY, tone VARCHAR(8), at DATETIME(3))")
 	mustExec(t, db, "INSERT INTO bell VALUES (1, '编钟', ?)", time.UnixMilli(1_700_000_000_123).UTC())
 
@@ -96,7 +96,7 @@ func TestDSNSpeaksAsTheServerDoes(t *testing.T) {
 }
 
 func TestKillKeepsWhatWasCommitted(t *testing.T) {
-	server := PrivateMariaDB(t)
+	server := PrivateServer(t)
 	db := open(t, server.Database(t))
 	mustExec(t, db, "CREATE TABLE bell (id INT PRIMARY KEY)")
 	mustExec(t, db, "INSERT INTO bell VALUES (1)")
@@ -123,7 +123,7 @@ func TestKillKeepsWhatWasCommitted(t *testing.T) {
 }
 
 func TestReviveStartsWhatEndedByItself(t *testing.T) {
-	server, err := NewMariaDB()
+	server, err := NewServer(Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	died, err := server.Revive()
@@ -139,7 +139,7 @@ func TestReviveStartsWhatEndedByItself(t *testing.T) {
 }
 
 func TestFreezeSilencesUntilThaw(t *testing.T) {
-	server := PrivateMariaDB(t, "--log-bin=bin")
+	server := PrivateServer(t, "--log-bin=bin")
 	db := open(t, server.Database(t))
 	require.Equal(t, 1, count(t, db, "SELECT @@log_bin"), "extra arguments count")
 
@@ -220,18 +220,42 @@ func TestGuardSparesStrangers(t *testing.T) {
 	require.NoError(t, stranger.Wait(), "a killed cat would not end with status 0")
 }
 
-func TestMissingMariaDBSaysWhatToInstall(t *testing.T) {
+func TestMissingServerSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv(EnvMySQLHome, t.TempDir())
 	saved := sbins
 	sbins = nil
 	t.Cleanup(func() { sbins = saved })
-	_, err := NewMariaDB()
+	_, err := NewServer(Options{Product: MariaDB})
 	require.ErrorIs(t, err, errNoMariaDB)
 	require.ErrorContains(t, err, "apt-get install mariadb-server-core")
+	_, err = NewServer(Options{Product: MySQL})
+	require.ErrorIs(t, err, errNoMySQL)
+	require.ErrorContains(t, err, "build/need.sh mysql")
+	_, err = NewServer(Options{Product: "oracle"})
+	require.ErrorContains(t, err, "mariadb or mysql")
+}
+
+func TestMySQLIsToldFromItsFork(t *testing.T) {
+	for said, is := range map[string]bool{
+		"mysqld  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)": false,
+		"/usr/sbin/mysqld  Ver 8.0.43-0ubuntu0.24.04.1 for Linux on x86_64 ((Ubuntu))":      true,
+		"/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))":                             true,
+		"mysqld  Ver 5.7.44 for Linux on x86_64 (MySQL Community Server (GPL))":             false,
+		"": false,
+	} {
+		require.Equal(t, is, isMySQL([]byte(said)), said)
+	}
+}
+
+func TestTheChosenProductIsStarted(t *testing.T) {
+	version, err := PrivateServer(t).Version()
+	require.NoError(t, err)
+	require.Equal(t, Chosen() == MariaDB, strings.Contains(version, "MariaDB"), version)
 }
 
 func TestBrokenServerShowsItsLog(t *testing.T) {
-	_, err := NewMariaDB("--no-such-option=1")
+	_, err := NewServer(Options{Args: []string{"--no-such-option=1"}})
 	require.ErrorContains(t, err, "unknown variable 'no-such-option=1'")
 }
 
