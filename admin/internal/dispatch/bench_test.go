@@ -43,7 +43,7 @@ func (s *instant) RecentInstances(_ context.Context, p store.RecentInstancesPara
 	return out, nil
 }
 
-// benchTarget always has room.
+// benchTarget always has room for more than a batch.
 type benchTarget struct {
 	id     domain.InstanceID
 	traits Traits
@@ -52,7 +52,7 @@ type benchTarget struct {
 func (t *benchTarget) InstanceID() domain.InstanceID                    { return t.id }
 func (t *benchTarget) Traits() Traits                                   { return t.traits }
 func (t *benchTarget) Load() Load                                       { return Load{Slots: int(t.id) % 7 * 100, CPU: 30} }
-func (t *benchTarget) Free() int                                        { return 1 }
+func (t *benchTarget) Free() int                                        { return 2 * offerBatch }
 func (t *benchTarget) Idempotent(string) bool                           { return false }
 func (t *benchTarget) Weight(string) int                                { return 1 }
 func (t *benchTarget) Crowded() bool                                    { return false }

@@ -10,17 +10,37 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// choose picks a target and reserves room there. scratch is memory for the next
-// call.
-func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target, scratch []candidate) (choice, *waiter, []candidate) {
-	all := d.candidates(&e, spec, targets, scratch[:0])
+// choose picks a target and reserves room there: of the pool, if there is one
+// that has room. scratch is memory for the next call. A choice without a target
+// says that the attempt is there already.
+func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target, from *pool, scratch []candidate) (choice, *waiter, []candidate) {
 	in := rankInput{routing: spec.Routing, random: d.opt.Random()}
 	in.last, in.recent = d.uses.of(e.JobID, spec.Routing)
 	if spec.Routing == domain.RouteConsistentHash {
 		in.key = hashKey(&e, spec)
 	}
-	rank(all, targets, in)
 	one := pinned(&e, spec)
+	for from != nil {
+		i, tied := from.pick(in, one)
+		if i < 0 {
+			break // or somebody has come
+		}
+		t, left := from.targets[i], from.passed.Passed()
+		if t.Holds(e.ID, e.Fence+1) {
+			return choice{}, nil, scratch
+		}
+		if !t.Reserve(e.ID, e.Fence+1, 1, len(spec.InputOf(&e))) {
+			from.fill(i)
+			continue
+		}
+		from.took(i)
+		if tied {
+			left = left.AsTied()
+		}
+		return d.chosen(e, spec, t, 1, in.last, left), nil, scratch
+	}
+	all := d.candidates(&e, spec, targets, scratch[:0])
+	rank(all, targets, in)
 	for t := d.wish(&e, spec.Handler, targets); ; t = nil {
 		wished := t != nil
 		if t == nil {
@@ -32,6 +52,9 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 			}
 			t = targets[all[at].at]
 		}
+		if t.Holds(e.ID, e.Fence+1) {
+			return choice{}, nil, all
+		}
 		weight := t.Weight(spec.Handler)
 		if !t.Reserve(e.ID, e.Fence+1, weight, len(spec.InputOf(&e))) {
 			full(all, t.InstanceID()) // somebody else was quicker
@@ -40,13 +63,18 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 		if d.saved.drop(e.ID) { // others may have what was kept beyond what it takes
 			d.owed.add(place{executor: e.Executor}, weight)
 		}
-		d.uses.took(e.JobID, spec.Routing, t.InstanceID())
-		idempotent := t.Idempotent(spec.Handler)
-		return choice{execution: e, target: t, weight: weight, routing: spec.Routing, last: in.last, offer: store.Offer{
-			Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
-			Idempotent: idempotent, Granted: idempotent, Passed: passed(all, t.InstanceID(), wished), Since: waitsSince(&e),
-		}}, nil, all
+		return d.chosen(e, spec, t, weight, in.last, passed(all, t.InstanceID(), wished)), nil, all
 	}
+}
+
+// chosen notes that the target has reserved room for the run.
+func (d *Dispatcher) chosen(e domain.Execution, spec *domain.JobSpec, t Target, weight int, last domain.InstanceID, left domain.Passed) choice {
+	d.uses.took(e.JobID, spec.Routing, t.InstanceID())
+	idempotent := t.Idempotent(spec.Handler)
+	return choice{execution: e, target: t, weight: weight, routing: spec.Routing, last: last, offer: store.Offer{
+		Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
+		Idempotent: idempotent, Granted: idempotent, Passed: left, Since: waitsSince(&e),
+	}}
 }
 
 // waitsSince is from when this node, or a row, tells that the run waits.

@@ -295,10 +295,6 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 			punctual = append(punctual, e)
 			continue
 		}
-		if isThere(&e, targets) {
-			unused[place{e.Executor, e.Bound}] += weightOf(spec.Handler, targets)
-			continue
-		}
 		if spec.Sharding.On() && len(d.candidates(&e, spec, targets, scratch[:0])) > 0 {
 			parents = append(parents, e) // it needs no room, but somebody to have shards for
 			continue
@@ -313,7 +309,11 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		}
 		var c choice
 		var wait *waiter
-		c, wait, scratch = d.choose(e, spec, boundTo(e.Bound, targets), scratch)
+		c, wait, scratch = d.choose(e, spec, boundTo(e.Bound, targets), d.poolOf(&here, &e, spec, targets), scratch)
+		if wait == nil && c.target == nil || wait != nil && isThere(&e, targets) {
+			unused[place{e.Executor, e.Bound}] += weightOf(spec.Handler, targets)
+			continue
+		}
 		if early && (wait != nil || !c.leavesRoom()) {
 			if wait == nil {
 				d.undo(&c)
@@ -346,6 +346,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 type lookup struct {
 	fleet Fleet
 	found map[served][]Target
+	pools map[pooled]*pool
 }
 
 type served struct {

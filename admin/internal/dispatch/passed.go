@@ -1,6 +1,10 @@
 package dispatch
 
-import "github.com/carillon-sched/carillon/admin/internal/domain"
+import (
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
 
 // passed is what is kept of a choice: who had no room, and whether the strategy
 // had to decide between equals. It writes nothing and asks nobody
@@ -17,12 +21,11 @@ func passed(all []candidate, chosen domain.InstanceID, wished bool) domain.Passe
 }
 
 func tied(all []candidate, chosen domain.InstanceID) bool {
-	best := 0
-	for i := range all {
-		if all[i].id == chosen {
-			best = i
-		}
-	}
+	return tiedWith(all, max(0, slices.IndexFunc(all, func(c candidate) bool { return c.id == chosen })))
+}
+
+// tiedWith reports whether another one with room is as good as the best.
+func tiedWith(all []candidate, best int) bool {
 	for i := range all {
 		if i != best && all[i].free > 0 && all[i].tier == all[best].tier && all[i].rank == all[best].rank {
 			return true

@@ -160,10 +160,18 @@ func turn(id domain.InstanceID, in *rankInput) uint64 {
 // key. Who leaves takes nothing but its own keys along. Names outlive their
 // processes; those with the same name are told apart by their order.
 func rankByHash(all []candidate, targets []Target, key uint64) {
+	for i, name := range hashedNames(all, targets) {
+		all[i].rank = ^mix(name ^ key)
+	}
+}
+
+// hashedNames sorts the candidates, and returns the number of each name.
+func hashedNames(all []candidate, targets []Target) []uint64 {
 	for i := range all {
 		all[i].rank = hashOf(targets[all[i].at].Traits().Name)
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id)) })
+	out := make([]uint64, len(all))
 	var name, same uint64
 	for i := range all {
 		if i > 0 && all[i].rank == name {
@@ -171,8 +179,9 @@ func rankByHash(all []candidate, targets []Target, key uint64) {
 		} else {
 			name, same = all[i].rank, 0
 		}
-		all[i].rank = ^mix(mix(name+same*0x9e3779b97f4a7c15) ^ key)
+		out[i] = mix(name + same*0x9e3779b97f4a7c15)
 	}
+	return out
 }
 
 // rankByUse counts the job's last runs. Ties go to the one whose last use is

@@ -61,12 +61,63 @@ func spreadFull(looked int, full func(int) bool, of func(int) InstanceID, seed i
 	return bits, bits&free == 0
 }
 
+// PassedBy makes the Passed of many choices among the same instances, while they
+// fill up. A choice costs as much as there are seeds, not instances.
+type PassedBy struct {
+	ids   []InstanceID
+	full  int
+	sides [seeds + 1]passedSides // none before the first is full
+}
+
+// passedSides are the bits of the full ones, and how many with room have each.
+type passedSides struct {
+	full, free Passed
+	room       [passedBits]int32
+}
+
+// NewPassedBy starts with instances that all have room.
+func NewPassedBy(ids []InstanceID) PassedBy { return PassedBy{ids: ids} }
+
+// Fill notes that one of the instances, which had room, has none any more.
+func (p *PassedBy) Fill(id InstanceID) {
+	for seed := range p.sides {
+		s := &p.sides[seed]
+		if p.full == 0 {
+			for _, id := range p.ids {
+				s.room[passedPlace(id, seed)]++
+				s.free |= passedBit(id, seed)
+			}
+		}
+		at := passedPlace(id, seed)
+		s.full |= 1 << at
+		if s.room[at]--; s.room[at] == 0 {
+			s.free &^= 1 << at
+		}
+	}
+	p.full++
+}
+
+// Passed is what a choice leaves now.
+func (p *PassedBy) Passed() Passed {
+	out := Passed(min(len(p.ids), countMost)) << countAt
+	if p.full == 0 {
+		return out
+	}
+	seed := 0
+	for seed < seeds && p.sides[seed].full&p.sides[seed].free != 0 {
+		seed++
+	}
+	return out | Passed(seed)<<seedAt | p.sides[seed].full
+}
+
 // passedBit is the bit of an instance (SplitMix64's finalizer).
-func passedBit(id InstanceID, seed int) Passed {
+func passedBit(id InstanceID, seed int) Passed { return 1 << passedPlace(id, seed) }
+
+func passedPlace(id InstanceID, seed int) int {
 	x := uint64(id) + uint64(seed+1)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return 1 << ((x ^ x>>31) % passedBits)
+	return int((x ^ x>>31) % passedBits)
 }
 
 // AsWished notes that somebody had asked for the chosen one.
