@@ -17,6 +17,14 @@ import (
 // its nodes, its log and Health; when the journal can be written, it goes on by
 // itself.
 func TestAJournalThatCannotBeWritten(t *testing.T) {
+	// Each process begins a segment, and the one that forgets earlier boots
+	// another: where a folder lies in its way, there will be none.
+	for name, segment := range map[string]string{"at the start": "00000002", "when it runs": "00000003"} {
+		t.Run(name, func(t *testing.T) { testUnwritable(t, segment) })
+	}
+}
+
+func testUnwritable(t *testing.T, segment string) {
 	dir := t.TempDir()
 	in := func(c *executor.Config) { c.JournalDir = dir }
 	admin := startAdmin(t, &fakeadmin.Admin{})
@@ -27,9 +35,7 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 	session(t, admin, 1)
 	require.NoError(t, earlier.stop())
 
-	// Each process begins a segment, and the one that forgets earlier boots
-	// another: where a folder lies in its way, there will be none.
-	obstacle := filepath.Join(dir, "1", "00000003.journal.tmp")
+	obstacle := filepath.Join(dir, "1", segment+".journal.tmp")
 	require.NoError(t, os.Mkdir(obstacle, 0o700))
 	app := start(t, admin, register, in)
 	s := session(t, admin, 2)

@@ -223,6 +223,32 @@ func TestDiskFullAndBack(t *testing.T) {
 	require.Equal(t, []string{"1:4:one", "3:2:"}, brief(open(t, Options{Dir: dir, Boot: "boot2"}).found.Entries))
 }
 
+// TestAFullDiskAtTheStart: what was left is known, nothing new is taken, and the
+// journal goes on when there is room. A folder in the place of the segment
+// refuses writes as a full disk does.
+func TestAFullDiskAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, Options{Dir: dir, Boot: "boot1"})
+	require.NoError(t, first.put(rec(Accepted, 1)))
+	first.stop()
+	obstacle := filepath.Join(dir, "1", "00000002.journal.tmp")
+	require.NoError(t, os.Mkdir(obstacle, 0o700))
+	var turns atomic.Int64
+	second := open(t, Options{Dir: dir, Boot: "boot2", Turned: func() { turns.Add(1) }})
+	require.Equal(t, []string{"1:2:"}, brief(second.found.Entries))
+	require.Error(t, second.Err())
+	require.Error(t, second.put(rec(Accepted, 2)))
+	second.Append([]Record{rec(Settled, 2)}, nil, nil)
+	require.NoError(t, os.Remove(obstacle))
+	require.NoError(t, second.put(rec(Accepted, 3)))
+	require.NoError(t, second.Err())
+	require.Equal(t, int64(1), turns.Load(), "that it can be written again")
+	second.stop()
+	third := open(t, Options{Dir: dir, Boot: "boot3"}).found
+	require.Equal(t, []string{"1:2:", "3:2:"}, brief(third.Entries))
+	require.Equal(t, []string{"boot1", "boot2"}, third.Boots)
+}
+
 // All appends that wait at the same time share one fsync, and their callbacks
 // keep the order.
 func TestGroupCommit(t *testing.T) {

@@ -64,7 +64,8 @@ type Found struct {
 
 // Open takes a folder, reads what earlier processes left, and begins a new
 // segment with it. The journal accepts appends at once and writes them while
-// Run runs.
+// Run runs. When the segment cannot be written, because the disk is full, Err says
+// so, and Run tries again, as it does later.
 func Open(o Options) (*Journal, Found, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 256 << 20
@@ -89,7 +90,7 @@ func Open(o Options) (*Journal, Found, error) {
 	found, err := j.recover()
 	if err == nil {
 		found.Share, found.Dir = share, dir
-		err = j.begin()
+		j.err = j.begin()
 	}
 	if err != nil {
 		_ = lock.Close()
