@@ -45,19 +45,22 @@ libraries:
 demo: build ## an admin on SQLite and a sample application, until Ctrl-C; ARGS="--http 127.0.0.1:9000"
 	@bin/carillon demo $(ARGS)
 
+# Which database server proof, faults and bench start: mariadb or mysql.
+PRODUCT ?= mariadb
+
 .PHONY: proof
-proof: ## two admins, two executors, 500 jobs a second for 5 min, one admin killed: missed, doubled, late; ARGS="--ci" for 30 s
-	@build/need.sh mariadb
-	go run ./internal/faults run --only PROOF $(ARGS)
+proof: ## two admins, two executors, 500 jobs a second for 5 min, one admin killed: missed, doubled, late; ARGS="--ci" for 30 s; PRODUCT=mysql
+	@build/need.sh $(PRODUCT)
+	go run ./internal/faults run --product $(PRODUCT) --only PROOF $(ARGS)
 
 .PHONY: faults
-faults: ## every row of the fault matrix against real processes; ARGS="--only F01,F19 --rate 400 --rounds 100 --json out.json"
-	@build/need.sh mariadb
+faults: ## every row of the fault matrix against real processes; ARGS="--only F01,F19 --rate 400 --rounds 100 --json out.json"; PRODUCT=mysql
+	@build/need.sh $(PRODUCT)
 	@build/need.sh faketime ip || echo 'rows that need what is missing will say so'
-	go run ./internal/faults run $(ARGS)
+	go run ./internal/faults run --product $(PRODUCT) $(ARGS)
 
 .PHONY: faults-ci
-faults-ci: ## a selection of them, smaller, in about a quarter of an hour
+faults-ci: ## a selection of them, smaller, in about a quarter of an hour; PRODUCT=mysql: four of them and the proof
 	@$(MAKE) --no-print-directory faults ARGS="--ci $(ARGS)"
 
 .PHONY: sim
@@ -68,10 +71,10 @@ sim: ## a long swarm of the simulator; ARGS="-for 1h -seed 5000 -keep", ARGS="-s
 # SQLite's lie where TMPDIR says.
 BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
 .PHONY: bench
-bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick
-	@build/need.sh mariadb
+bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick; PRODUCT=mysql
+	@build/need.sh $(PRODUCT)
 	go build -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon ./internal/testenv/cmd/withparts
-	@.cache/bin/withparts -name CARILLON_MYSQL \
+	@.cache/bin/withparts -product $(PRODUCT) -name CARILLON_MYSQL \
 		-server --innodb-buffer-pool-size=2G -server --innodb-log-file-size=1G -- \
 		.cache/bin/carillon bench --report $(BENCH_REPORT) $(ARGS)
 

@@ -136,9 +136,12 @@ func describeMySQL(ctx context.Context, dsn string) (string, error) {
 	err = onServer(ctx, config.FormatDSN(), func(ctx context.Context, db *sql.DB) error {
 		var version string
 		var flush, pool, logSize, binlog int64
-		err := db.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@innodb_buffer_pool_size, @@innodb_log_file_size, @@log_bin").
-			Scan(&version, &flush, &pool, &logSize, &binlog)
+		err := db.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@innodb_buffer_pool_size, @@log_bin").
+			Scan(&version, &flush, &pool, &binlog)
 		if err != nil {
+			return err
+		}
+		if logSize, err = redoLogSize(ctx, db); err != nil {
 			return err
 		}
 		if flush != 1 {
@@ -152,6 +155,23 @@ func describeMySQL(ctx context.Context, dsn string) (string, error) {
 		return "", fmt.Errorf("ask the MySQL server: %w", err)
 	}
 	return out, nil
+}
+
+// redoLogSize is in bytes. MySQL has a variable of its own for it since 8.0.30,
+// where that of before, which comes first, may be there and counts nothing.
+func redoLogSize(ctx context.Context, db *sql.DB) (size int64, err error) {
+	rows, err := db.QueryContext(ctx, "SHOW VARIABLES WHERE Variable_name IN ('innodb_log_file_size', 'innodb_redo_log_capacity')")
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name, &size); err != nil {
+			return 0, err
+		}
+	}
+	return size, rows.Err()
 }
 
 func describeSQLite(ctx context.Context) (string, error) {

@@ -7,12 +7,18 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/faults/crashpoint"
+	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 // f02 ends processes at every step of a run: see package crashpoint. It has
 // fleets and databases of its own.
 func f02(ctx context.Context, s *stage) error {
-	table, err := crashpoint.Run(ctx, crashpoint.Options{Dir: s.dir, Quick: s.set.ci})
+	o := crashpoint.Options{Dir: s.dir, Quick: s.set.ci, Product: s.set.product}
+	if s.set.onMySQL() {
+		// SQLite has been played; its fleets play here.
+		o.Databases, o.Stages = []string{string(testenv.MySQL)}, 4
+	}
+	table, err := crashpoint.Run(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ func f03(ctx context.Context, s *stage) error {
 	}
 	pauses := pick(s.set, []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute},
 		[]time.Duration{time.Second, 5 * time.Second})
+	if s.set.onMySQL() {
+		pauses = []time.Duration{8 * time.Second} // it ends a silent transaction after five
+	}
 	withLocks := 0
 	var freezes []freeze
 	for i := range s.rounds(2*len(pauses), 2*len(pauses)) {

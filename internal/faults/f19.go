@@ -17,7 +17,7 @@ func f19(ctx context.Context, s *stage) error {
 	var longest time.Duration
 	for range s.rounds(50, 6) {
 		var outage time.Duration
-		err := s.fault("sigkill", "mariadbd", func() error {
+		err := s.fault("sigkill", "database server", func() error {
 			began := time.Now()
 			if err := s.server.Kill(); err != nil {
 				return err

@@ -24,7 +24,7 @@ func f23(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	server, err := testenv.NewServer(testenv.Options{Dir: disk, Args: []string{"--innodb-log-file-size=32M"}})
+	server, err := testenv.NewServer(testenv.Options{Product: s.set.product, Dir: disk, Args: []string{"--innodb-log-file-size=32M"}})
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,11 @@
 //	go run ./internal/faults run                      # every row, as docs/reliability.md has them
 //	go run ./internal/faults run --ci                 # a quarter of an hour: fewer injections, shorter pauses
 //	go run ./internal/faults run --only F01,F19 --rate 400 --rounds 100
+//	go run ./internal/faults run --ci --product mysql # another database server: fewer rows, the short ones
 //	go run ./internal/faults list
 //
-// Each row starts admin nodes and executors as processes on a private MariaDB,
-// gives them a steady load, injects its fault so and so often, heals, waits
+// Each row starts admin nodes and executors as processes on a private MariaDB
+// (or MySQL), gives them a steady load, injects its fault so and so often, heals, waits
 // until all that was due has ended, and hands the history (calls made to the
 // API, what the handlers themselves wrote down, our rows) to package
 // admin/verify, which expands the schedules a second time and judges. A row
@@ -25,6 +26,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 func main() {
@@ -71,6 +74,8 @@ type settings struct {
 	md     string
 	dir    string
 	keep   bool
+	// product of the database server that rows start.
+	product testenv.Product
 
 	binary string // carillon
 	self   string // this program, as executor
@@ -88,12 +93,14 @@ func parse(args []string) (*settings, error) {
 	flags.StringVar(&s.md, "markdown", "", "write the table of docs/reliability.md to this file")
 	flags.StringVar(&s.dir, "dir", "", "folder for data, logs and histories (default: a temporary one)")
 	flags.BoolVar(&s.keep, "keep", false, "keep the folders of rows that passed, too")
+	product := flags.String("product", string(testenv.Chosen()), "database server that rows start: mariadb, or mysql (with --ci fewer rows and injections: the engine is the same)")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	s.product = testenv.Product(*product)
 	for id := range strings.SplitSeq(*only, ",") {
 		if id = strings.ToUpper(strings.TrimSpace(id)); id != "" {
 			s.only = append(s.only, id)
@@ -101,6 +108,9 @@ func parse(args []string) (*settings, error) {
 	}
 	return s, nil
 }
+
+// onMySQL: CI's selection on MySQL was asked for.
+func (s *settings) onMySQL() bool { return s.ci && s.product == testenv.MySQL }
 
 // pick chooses a size: long as the matrix says, or short for CI.
 func pick[T any](s *settings, long, short T) T {

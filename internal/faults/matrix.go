@@ -3,6 +3,11 @@ package main
 // proofID is not of the matrix: the proof that `make proof` runs.
 const proofID = "PROOF"
 
+// onMySQL are the rows in CI's selection on MySQL, with fewer injections: the
+// engine is the same, and what has to be shown is that this server ends sessions,
+// frees locks and comes back as the other one does.
+var onMySQL = []string{proofID, "F01", "F02", "F03", "F19"}
+
 // matrix lists the rows in the order of the fault matrix.
 func matrix() []row {
 	return []row{
@@ -25,7 +30,7 @@ func matrix() []row {
 		{"F16", "reset after byte N, swept over every message", false, f16},
 		{"F17", "recorded sessions said again: word by word, doubled, reordered", false, f17},
 		{"F18", "cut an admin from the database, not from its executors", false, f18},
-		{"F19", "kill -9 mariadbd under load", true, f19},
+		{"F19", "kill -9 the database server under load", true, f19},
 		{"F21", "cut between COMMIT and OK, both truths", true, f21},
 		{"F22", "foreign locks on 10 % of the triggers; ALTER of the jobs table", false, f22},
 		{"F23", "database: disk full, read-only, no connections left, 500 ms away", false, f23},

@@ -38,6 +38,7 @@ const (
 type result struct {
 	ID       string  `json:"id"`
 	Title    string  `json:"title"`
+	Database string  `json:"database,omitempty"` // its server's product and version
 	Verdict  verdict `json:"verdict"`
 	Reason   string  `json:"reason,omitempty"`
 	Injected int     `json:"injected"`
@@ -134,6 +135,9 @@ func conclude(s *settings, own bool, results []result) error {
 func selected(s *settings) ([]row, error) {
 	all := matrix()
 	if len(s.only) == 0 {
+		if s.onMySQL() {
+			return slices.DeleteFunc(all, func(r row) bool { return !slices.Contains(onMySQL, r.id) }), nil
+		}
 		if s.ci {
 			all = slices.DeleteFunc(all, func(r row) bool { return !r.ci })
 		}
@@ -179,9 +183,10 @@ func runRow(ctx context.Context, s *settings, r row) result {
 }
 
 // newServer starts a database server fit for a long run.
-func newServer(extra ...string) (*testenv.Server, error) {
+func (s *settings) newServer(extra ...string) (*testenv.Server, error) {
 	return testenv.NewServer(testenv.Options{
-		Args: append([]string{"--innodb-buffer-pool-size=512M", "--innodb-log-file-size=128M"}, extra...),
+		Product: s.product,
+		Args:    append([]string{"--innodb-buffer-pool-size=512M", "--innodb-log-file-size=128M"}, extra...),
 	})
 }
 

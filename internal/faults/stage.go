@@ -45,7 +45,7 @@ type stage struct {
 // fleetPlan says what a row needs.
 type fleetPlan struct {
 	admins, executors int
-	// serverArgs are added to mariadbd's command line.
+	// serverArgs are added to the database server's command line.
 	serverArgs []string
 	// server is used instead of a new one.
 	server *testenv.Server
@@ -81,10 +81,15 @@ func (s *stage) open(ctx context.Context, p fleetPlan) error {
 		return err
 	}
 	if s.server = p.server; s.server == nil {
-		if s.server, err = newServer(p.serverArgs...); err != nil {
+		if s.server, err = s.set.newServer(p.serverArgs...); err != nil {
 			return err
 		}
 	}
+	version, err := s.server.Version()
+	if err != nil {
+		return err
+	}
+	s.result.Database = fmt.Sprintf("%s %s", s.set.product, version)
 	if s.db, err = lab.CreateDatabase(ctx, s.server, "carillon"); err != nil {
 		return err
 	}
@@ -260,6 +265,9 @@ func (s *stage) rate() int {
 func (s *stage) rounds(long, short int) int {
 	if s.set.rounds > 0 {
 		return s.set.rounds
+	}
+	if s.set.onMySQL() {
+		short = max(2, short/3)
 	}
 	return pick(s.set, long, short)
 }

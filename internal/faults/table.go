@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,7 +14,7 @@ import (
 // printTable prints one line per row, the reasons below it, and the line that
 // CI counts.
 func printTable(w io.Writer, results []result) {
-	fmt.Fprintf(w, "\n%s/%s, %d cores; database, admin nodes and executors share them\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	fmt.Fprintf(w, "\n%s/%s, %d cores; database%s, admin nodes and executors share them\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), servers(results))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "id\tinjected\ttargets\tmissed\tdouble\tverdict\tseconds\tstall ms\tfigure")
 	var sum result
@@ -40,6 +41,20 @@ func printTable(w io.Writer, results []result) {
 		}
 	}
 	fmt.Fprintf(w, "\n%d passed, %d failed\n", count[passed], count[failed])
+}
+
+// servers names the versions of the database servers that rows started.
+func servers(results []result) string {
+	var names []string
+	for _, r := range results {
+		if r.Database != "" && !slices.Contains(names, r.Database) {
+			names = append(names, r.Database)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
 // stallsOf are the longest ones of disk and processors: no part of a verdict,

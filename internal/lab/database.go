@@ -9,11 +9,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Server is a MariaDB of our own: its DSN is that of a user who may do
+// Server is a MariaDB or MySQL of our own: its DSN is that of a user who may do
 // everything, without a database (testenv.Server).
 type Server interface{ DSN() string }
 
-// Database is one database on a private MariaDB.
+// Database is one database on a private server.
 type Database struct {
 	Server Server
 	Name   string
@@ -44,9 +44,13 @@ func (d *Database) User(ctx context.Context, user, addr string) (string, error) 
 	if !plainName.MatchString(user) {
 		return "", fmt.Errorf("user name %q", user)
 	}
-	grant := fmt.Sprintf("GRANT ALL PRIVILEGES ON %s.* TO %s@'127.0.0.1' IDENTIFIED BY '%s'", d.Name, user, config.Passwd)
-	if err := d.root(ctx, grant); err != nil {
-		return "", err
+	for _, statement := range []string{
+		fmt.Sprintf("CREATE USER IF NOT EXISTS %s@'127.0.0.1' IDENTIFIED BY '%s'", user, config.Passwd),
+		fmt.Sprintf("GRANT ALL PRIVILEGES ON %s.* TO %s@'127.0.0.1'", d.Name, user),
+	} {
+		if err := d.root(ctx, statement); err != nil {
+			return "", err
+		}
 	}
 	config.User, config.DBName = user, d.Name
 	if addr != "" {

@@ -16,7 +16,9 @@ import (
 type Options struct {
 	// Dir takes binaries, data and logs; it must exist.
 	Dir string
-	// Databases to run on, of "mariadb" and "sqlite"; none = both.
+	// Product is the database server to start; empty = as tests choose it.
+	Product testenv.Product
+	// Databases to run on: the product's name and "sqlite"; none = both.
 	Databases []string
 	// Stages is how many fleets play at once on each database; 0 = 2. Most of
 	// a cell is waiting.
@@ -27,17 +29,22 @@ type Options struct {
 	// Only runs the cells that it accepts; nil = all. What a cell will be is
 	// in Database, Arrow, Point and Mode.
 	Only func(Cell) bool
-	// Server is a MariaDB to use; nil = a private one.
+	// Server is one to use; nil = a private one.
 	Server lab.Server
 	// Done is called after each cell, from several goroutines; may be nil.
 	Done func(Cell)
 }
 
+const sqlite = "sqlite"
+
 // Run plays all cells. A cell that fails is no error; what keeps the cells from
 // being played is.
 func Run(ctx context.Context, o Options) (Table, error) {
+	if o.Product == "" {
+		o.Product = testenv.Chosen()
+	}
 	if len(o.Databases) == 0 {
-		o.Databases = []string{"mariadb", "sqlite"}
+		o.Databases = []string{string(o.Product), sqlite}
 	}
 	if o.Stages == 0 {
 		o.Stages = 2
@@ -50,7 +57,7 @@ func Run(ctx context.Context, o Options) (Table, error) {
 		return Table{}, err
 	}
 	if o.Server == nil {
-		server, err := testenv.NewServer(testenv.Options{})
+		server, err := testenv.NewServer(testenv.Options{Product: o.Product})
 		if err != nil {
 			return Table{}, err
 		}

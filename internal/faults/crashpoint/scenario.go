@@ -37,7 +37,7 @@ func scenarios(database string) []scenario {
 	}
 	all, twoSteps, one := []mode{modeFail, modeRetry, modeIdempotent}, []mode{modeFail, modeRetry}, []mode{modeFail}
 	verdicts := "send-registered.after"
-	if database == "mariadb" {
+	if database != sqlite {
 		verdicts = "send-verdicts.after" // the other node is asked
 	}
 	add("1 plan", soon, false, all, playPlanned, commit("claim-due-triggers")...)

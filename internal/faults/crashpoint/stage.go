@@ -53,7 +53,7 @@ func openStage(ctx context.Context, setup stageSetup) (s *stage, err error) {
 	}
 	s.hook = httptest.NewServer(http.HandlerFunc(s.webhook))
 	dsn, nodes := "sqlite:"+filepath.Join(s.dir, "carillon.db"), 1
-	if s.database == "mariadb" {
+	if s.database != sqlite {
 		db, err := lab.CreateDatabase(ctx, s.server, s.name)
 		if err != nil {
 			return s, err
