@@ -29,6 +29,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
+	"github.com/carillon-sched/carillon/admin/schedule"
 )
 
 // Admin is one node. New opens everything, Run serves, and Run's end closes
@@ -190,7 +191,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	}
 	self, err := a.store.RegisterNode(ctx, domain.Node{
 		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
-		Version: a.config.Version, StartedAt: time.Now().UTC(),
+		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()),
 	}, nodeTTL)
 	if err != nil {
 		return fmt.Errorf("enter the cluster: %w", err)
@@ -271,6 +272,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
 			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
+			{Name: "compare time zones", Every: zoneWatchEvery, Do: (&zoneWatch{read: a.store.ReadPartitions, log: a.log.With("component", "cluster")}).look},
 		},
 	})
 	a.exportGauges()

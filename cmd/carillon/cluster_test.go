@@ -12,13 +12,13 @@ import (
 
 func (s *fakeServer) clusterRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /cluster", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
-		fmt.Fprint(w, `{"now":"2026-11-21T04:00:00.000Z",
+		fmt.Fprint(w, `{"now":"2026-11-21T04:00:00.000Z","zonesDiffer":true,
 			"database":{"kind":"mariadb","version":"10.11.19-MariaDB","role":"primary","readOnly":false,"latencyMs":0.42,
 				"findings":[{"code":"not_durable","fatal":false,"message":"innodb_flush_log_at_trx_commit is 2"}]},
 			"clock":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","jumpMs":300000},
 			"history":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","reason":"its history ends at 0:5, and it was at 0:9 before","epoch":"0"},
 			"nodes":[
-				{"id":"1","name":"a","bootId":"b1","version":"1.0","state":"live","connected":true,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":120,"clockSkewMs":-3,"sessions":2,"partitions":32},
+				{"id":"1","name":"a","bootId":"b1","version":"1.0","state":"live","connected":true,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":120,"clockSkewMs":-3,"sessions":2,"partitions":32,"zoneRules":{"source":"/usr/share/zoneinfo","version":"2026a","digest":"79957fa62d10"}},
 				{"id":"2","name":"b","bootId":"b2","version":"1.0","state":"live","connected":false,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":1700,"partitions":1,"planningLagMs":2500}],
 			"partitions":[
 				{"id":0,"state":"held","nodeName":"a","term":"3","until":"2026-11-21T04:00:02.000Z","nextFireAt":"2026-11-21T04:00:30.000Z"},
@@ -49,6 +49,7 @@ func TestCluster(t *testing.T) {
 	require.Equal(t, "2 b disconnected 1 2.5 s 0 1.7 s ago 0 ms 1.0", spaced(lines[3]))
 	require.Contains(t, r.stderr, "innodb_flush_log_at_trx_commit is 2")
 	require.Contains(t, r.stderr, "leapt by 5 m")
+	require.Contains(t, r.stderr, "nodes have different rules of time zones")
 	require.Contains(t, r.stderr, "1 of 2 partitions are planned by nobody")
 
 	require.Contains(t, r.stderr, "its history ends at 0:5")
@@ -63,6 +64,7 @@ func TestCluster(t *testing.T) {
 
 	r = term.run("cluster", "-o", "wide")
 	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout, "2026a 79957fa62d10")
 	lines = strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Equal(t, "0 held a 3 in 2.0 s in 30 s 0 ms 0 ms", spaced(lines[len(lines)-2]))
 

@@ -15,6 +15,9 @@ func TestCronNext(t *testing.T) {
 	r := term.run("cron", "next", "0 0 2 * * *", "--tz", "Asia/Shanghai", "--from", "2026-11-20T18:00:00Z", "-n", "2")
 	require.Equal(t, result{0, "2026-11-22T02:00:00+08:00\n2026-11-23T02:00:00+08:00\n", ""}, r)
 
+	r = term.run("cron", "next", "0 0 2 * * *", "-n", "1", "-v")
+	require.Equal(t, 0, r.code)
+	require.Regexp(t, `time zone rules: .+, rules [0-9a-f]{12}`, r.stderr)
 	r = term.run("cron", "next", "0 0 0 30 2 ?", "--dialect", "quartz")
 	require.Equal(t, result{0, "none\n", ""}, r)
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Cluster, Exclusion, ExplanationStep, Limit } from '../src/api/types'
 import { diffCalendars, formatDays, formatWindows, parseDays, parseWindows, rangesOf } from '../src/lib/calendar'
 import { calendarFieldsOf, calendarSpecOf, rezone } from '../src/lib/calendarForm'
-import { holdersOf, summaryOf, termsOf } from '../src/lib/cluster'
+import { holdersOf, summaryOf, termsOf, zonesText } from '../src/lib/cluster'
 import { stepRows } from '../src/lib/explain'
 import { fieldPath, fieldsOf, newJob, scheduleOf } from '../src/lib/jobForm'
 import { limitRows } from '../src/lib/limits'
@@ -168,6 +168,12 @@ describe('the cluster', () => {
       ['b', [1]],
       [undefined, [3, 4]],
     ])
+  })
+
+  it('names the rules of time zones, and what they are where nodes differ', () => {
+    const debian = { source: '/usr/share/zoneinfo', version: '2026a', digest: '79957fa62d10' }
+    expect([zonesText(debian, false), zonesText(debian, true)]).toEqual(['2026a', '2026a · 79957fa62d10'])
+    expect(zonesText({ source: 'embedded, go1.26.8', version: '', digest: 'f2a120d907ff' }, false)).toBe('embedded, go1.26.8')
   })
 
   it('is summed up by its worst', () => {

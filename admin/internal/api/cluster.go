@@ -13,12 +13,13 @@ import (
 // Cluster is the engine at a glance: who plans what, how far behind it is, and
 // what it stands on.
 type Cluster struct {
-	Now        string             `json:"now" format:"date-time" doc:"The database's clock, which decides"`
-	Database   ClusterDatabase    `json:"database"`
-	Clock      ClusterClock       `json:"clock"`
-	History    ClusterHistory     `json:"history"`
-	Nodes      []ClusterNode      `json:"nodes" doc:"By id; those that were heard of in the last minute"`
-	Partitions []ClusterPartition `json:"partitions" doc:"All 64, by number"`
+	Now         string             `json:"now" format:"date-time" doc:"The database's clock, which decides"`
+	Database    ClusterDatabase    `json:"database"`
+	Clock       ClusterClock       `json:"clock"`
+	History     ClusterHistory     `json:"history"`
+	ZonesDiffer bool               `json:"zonesDiffer" doc:"Nodes have different rules of time zones: one may plan other fire times than the next"`
+	Nodes       []ClusterNode      `json:"nodes" doc:"By id; those that were heard of in the last minute"`
+	Partitions  []ClusterPartition `json:"partitions" doc:"All 64, by number"`
 }
 
 // ClusterDatabase is the database as this node sees it.
@@ -76,6 +77,15 @@ type ClusterNode struct {
 	Partitions      int     `json:"partitions" doc:"Leases that it holds"`
 	PlanningLagMs   int64   `json:"planningLagMs" doc:"The greatest of its partitions"`
 	ExecutorAddress string  `json:"executorAddress"`
+	// ZoneRules is empty of nodes of the version before.
+	ZoneRules ClusterZones `json:"zoneRules" doc:"The rules of time zones that it plans with"`
+}
+
+// ClusterZones says which rules of time zones a node has.
+type ClusterZones struct {
+	Source  string `json:"source" doc:"Folder or zip file, or embedded; empty: the node does not say"`
+	Version string `json:"version" doc:"What the source calls itself, such as 2026a; empty when it does not say"`
+	Digest  string `json:"digest" doc:"A hash of the rules: nodes with the same one plan the same fire times"`
 }
 
 // ClusterPartition is one slice of the triggers.
@@ -177,7 +187,7 @@ func databaseOf(d domain.Database) ClusterDatabase {
 }
 
 func clusterOf(t domain.PartitionTable, lags []domain.PartitionLag, self string) Cluster {
-	out := Cluster{Now: instant(t.Now), Nodes: []ClusterNode{}, Partitions: make([]ClusterPartition, len(t.Leases))}
+	out := Cluster{Now: instant(t.Now), ZonesDiffer: t.ZonesDiffer(), Nodes: []ClusterNode{}, Partitions: make([]ClusterPartition, len(t.Leases))}
 	at := map[string]int{}
 	for i := range t.Nodes {
 		at[t.Nodes[i].BootID] = i
@@ -214,7 +224,7 @@ func nodeOf(n *domain.NodeStatus, now time.Time, self string) ClusterNode {
 		ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, State: state, Current: n.BootID == self,
 		Connected: n.Connected, StartedAt: instant(n.StartedAt), RenewedAt: instantOrNull(n.RenewedAt),
 		HeartbeatAgeMs: max(0, now.Sub(seen).Milliseconds()), ClockSkewMs: n.ClockSkew.Milliseconds(), ClockHeld: n.ClockHeld,
-		Sessions: sessions, ExecutorAddress: n.ExecutorAddress,
+		Sessions: sessions, ExecutorAddress: n.ExecutorAddress, ZoneRules: ClusterZones(n.Zones),
 	}
 }
 

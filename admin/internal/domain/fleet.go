@@ -82,6 +82,23 @@ type Node struct {
 	StartedAt       time.Time
 	HeartbeatAt     time.Time
 	Sessions        int
+	// Zones are the rules of time zones that it plans with; zero of nodes of the
+	// version before.
+	Zones ZoneRules
+}
+
+// ZoneRules says which rules of time zones a process has (schedule.ZoneRules).
+type ZoneRules struct {
+	Source, Version string
+	// Digest is the same where the rules are.
+	Digest string
+}
+
+func (r ZoneRules) String() string {
+	if r.Version == "" {
+		return r.Source + ", rules " + r.Digest
+	}
+	return r.Version + " (" + r.Source + "), rules " + r.Digest
 }
 
 // LogChunk is a run of consecutive log lines of one attempt as stored.

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // PartitionTerm names one tenure of a partition. Whoever takes a partition
 // over gets the next term, so a term that is still the highest one proves that
@@ -60,6 +63,20 @@ func (t *PartitionTable) ClockAgreed(fresh, tolerance time.Duration) bool {
 		}
 	}
 	return 2*agree > voters
+}
+
+// ZonesDiffer reports whether two nodes have different rules of time zones. Those
+// that do not say which count for neither side.
+func (t *PartitionTable) ZonesDiffer() bool {
+	known := ""
+	for i := range t.Nodes {
+		digest := t.Nodes[i].Zones.Digest
+		if digest != "" && known != "" && digest != known {
+			return true
+		}
+		known = cmp.Or(known, digest)
+	}
+	return false
 }
 
 // NodeStatus is a node as the others see it.

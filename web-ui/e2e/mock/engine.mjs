@@ -13,6 +13,7 @@ function cluster() {
   const nodes = d.nodes.map((node, i) => ({
     ...node, state: trouble && i === 1 ? 'silent' : 'live', connected: !trouble || i === 0, renewedAt: d.iso(now() - 300), heartbeatAgeMs: trouble && i === 1 ? 42_000 : 300,
     clockSkewMs: i * -180, clockHeld: trouble, partitions: 32, planningLagMs: trouble && i === 1 ? 9_000 : 0, executorAddress: `10.0.0.${i + 1}:7070`,
+    zoneRules: { source: '/usr/share/zoneinfo', version: trouble && i === 1 ? '2025b' : '2026a', digest: trouble && i === 1 ? '79957fa62d10' : 'f2a120d907ff' },
   }))
   const partitions = Array.from({ length: 64 }, (_, id) => {
     const node = nodes[id % 2]
@@ -24,7 +25,7 @@ function cluster() {
   })
   const findings = trouble ? [{ code: 'flush_log', fatal: false, message: 'innodb_flush_log_at_trx_commit is 2: a crash of the machine loses the last second' }] : []
   return {
-    now: d.iso(now()), nodes, partitions,
+    now: d.iso(now()), zonesDiffer: trouble, nodes, partitions,
     database: { kind: 'mariadb', version: '10.11.6', role: trouble ? 'replica' : 'primary', readOnly: trouble, latencyMs: 0.42, findings },
     clock: trouble ? { held: true, heldAt: d.iso(now() - 60_000), jumpMs: 3_600_000 } : { held: false, heldAt: null, jumpMs: 0 },
   }

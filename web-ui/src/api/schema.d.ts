@@ -1741,6 +1741,8 @@ export interface components {
             now: string;
             /** @description All 64, by number */
             partitions: components["schemas"]["ClusterPartition"][];
+            /** @description Nodes have different rules of time zones: one may plan other fire times than the next */
+            zonesDiffer: boolean;
         };
         ClusterClock: {
             /** @description The database's clock leapt forward and firing is held */
@@ -1830,6 +1832,8 @@ export interface components {
             /** @enum {string} */
             state: "live" | "leaving" | "silent";
             version: string;
+            /** @description The rules of time zones that it plans with */
+            zoneRules: components["schemas"]["ClusterZones"];
         };
         ClusterPartition: {
             bootId: string;
@@ -1867,6 +1871,14 @@ export interface components {
              * @description End of the lease, by the database's clock
              */
             until: string | null;
+        };
+        ClusterZones: {
+            /** @description A hash of the rules: nodes with the same one plan the same fire times */
+            digest: string;
+            /** @description Folder or zip file, or embedded; empty: the node does not say */
+            source: string;
+            /** @description What the source calls itself, such as 2026a; empty when it does not say */
+            version: string;
         };
         ConfirmedClock: {
             /**

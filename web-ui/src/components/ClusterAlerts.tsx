@@ -37,6 +37,7 @@ export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
           description={t('cluster.dbReadOnlyText', { role: t(`cluster.role.${database.role}`), mode: t(database.readOnly ? 'cluster.readOnly' : 'cluster.writable') })}
         />
       )}
+      {cluster.zonesDiffer && <Alert type="warning" showIcon title={t('cluster.zonesDifferTitle')} description={t('cluster.zonesDifferText')} />}
       {findings.map((one) => (
         <Alert
           key={one.code}

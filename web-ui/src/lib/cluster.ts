@@ -24,6 +24,12 @@ export function termsOf(partitions: ClusterPartition[]): string {
   return low === high ? String(low) : `${low}–${high}`
 }
 
+/** What a node's rules of time zones call themselves; beside those of other nodes also what they are. */
+export function zonesText({ version, source, digest }: ClusterNode['zoneRules'], beside: boolean): string {
+  const name = version || source
+  return beside ? `${name} · ${digest}` : name
+}
+
 export interface ClusterSummary {
   held: number
   orphans: number

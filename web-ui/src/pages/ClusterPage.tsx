@@ -13,7 +13,7 @@ import { ResourceTable, type Column } from '../components/ResourceTable'
 import { NodeStateChip } from '../components/StateChip'
 import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
-import { holdersOf, summaryOf, termsOf } from '../lib/cluster'
+import { holdersOf, summaryOf, termsOf, zonesText } from '../lib/cluster'
 import { humanDuration } from '../lib/duration'
 
 /** A clock that is off by less is as exact as a network lets it be. */
@@ -87,6 +87,11 @@ function Nodes({ cluster, error, updatedAt }: { cluster: Cluster; error: unknown
             {one.current && <span className="label-chip">{t('cluster.current')}</span>}
           </span>
           <div className="muted small">{one.version}</div>
+          {one.zoneRules.digest && (
+            <div className={`small ${cluster.zonesDiffer ? 'st-timeout' : 'muted'}`} title={`${one.zoneRules.source} · ${one.zoneRules.digest}`}>
+              {t('cluster.zones', { text: zonesText(one.zoneRules, cluster.zonesDiffer) })}
+            </div>
+          )}
         </div>
       ),
     },

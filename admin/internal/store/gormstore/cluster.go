@@ -28,6 +28,9 @@ type nodeRow struct {
 	HeartbeatAt     int64  `gorm:"column:heartbeat_at"`
 	Sessions        int64  `gorm:"column:sessions"`
 	GoneAt          int64  `gorm:"column:gone_at"`
+	ZoneSource      string `gorm:"column:zone_source"`
+	ZoneVersion     string `gorm:"column:zone_version"`
+	ZoneDigest      string `gorm:"column:zone_digest"`
 }
 
 func (nodeRow) TableName() string { return "nodes" }
@@ -36,6 +39,7 @@ func (r nodeRow) node() domain.Node {
 	return domain.Node{
 		ID: domain.NodeID(r.ID), BootID: r.BootID, Name: r.Name, ExecutorAddress: r.ExecutorAddress, Version: r.Version,
 		StartedAt: instant(r.StartedAt), HeartbeatAt: instant(r.HeartbeatAt), Sessions: int(r.Sessions),
+		Zones: domain.ZoneRules{Source: r.ZoneSource, Version: r.ZoneVersion, Digest: r.ZoneDigest},
 	}
 }
 
@@ -96,6 +100,7 @@ func (s *Store) registerNode(ctx context.Context, n domain.Node, ttl time.Durati
 		row = nodeRow{
 			BootID: n.BootID, Name: n.Name, ExecutorAddress: n.ExecutorAddress, Version: n.Version,
 			StartedAt: millis(n.StartedAt), HeartbeatAt: millis(now), Sessions: int64(n.Sessions),
+			ZoneSource: clip(n.Zones.Source, 190), ZoneVersion: clip(n.Zones.Version, 64), ZoneDigest: n.Zones.Digest,
 		}
 		if row.StartedAt == 0 {
 			row.StartedAt = millis(now)

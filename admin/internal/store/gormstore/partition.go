@@ -52,12 +52,12 @@ func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.Par
 	err = query(ctx, q, func(rows *sql.Rows) error {
 		var n domain.NodeStatus
 		var started, heartbeat, renewed, skew, held, connected int64
-		err := rows.Scan(&n.ID, &n.BootID, &n.Name, &n.ExecutorAddress, &n.Version, &started, &heartbeat, &n.Sessions, &renewed, &skew, &held, &connected)
+		err := rows.Scan(&n.ID, &n.BootID, &n.Name, &n.ExecutorAddress, &n.Version, &started, &heartbeat, &n.Sessions, &n.Zones.Source, &n.Zones.Version, &n.Zones.Digest, &renewed, &skew, &held, &connected)
 		n.StartedAt, n.HeartbeatAt, n.RenewedAt = instant(started), instant(heartbeat), instant(renewed)
 		n.ClockSkew, n.ClockHeld, n.Connected = time.Duration(skew)*time.Millisecond, held != 0, connected != 0
 		table.Nodes = append(table.Nodes, n)
 		return err
-	}, "SELECT n.id, n.boot_id, n.name, n.executor_address, n.version, n.started_at, n.heartbeat_at, n.sessions,"+
+	}, "SELECT n.id, n.boot_id, n.name, n.executor_address, n.version, n.started_at, n.heartbeat_at, n.sessions, n.zone_source, n.zone_version, n.zone_digest,"+
 		" COALESCE(s.renewed_at, 0), COALESCE(s.skew, 0), COALESCE(s.held, 0), "+s.d.connected("n.boot_id")+
 		" FROM nodes n LEFT JOIN node_states s ON s.node_id = n.id AND s.boot_id = n.boot_id"+
 		" WHERE n.gone_at = 0 AND n.heartbeat_at > "+s.d.clockNow()+fmt.Sprintf(" - %d", store.NodesShown.Milliseconds())+" ORDER BY n.id")

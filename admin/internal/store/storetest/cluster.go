@@ -51,7 +51,8 @@ func testCluster(t *testing.T, f *fixture) {
 func testNodeNumbers(t *testing.T, f *fixture) {
 	nodes := make([]domain.Node, 8)
 	race(8, func(i int) {
-		n, err := f.s.RegisterNode(f.ctx, domain.Node{BootID: fmt.Sprint(f.tenant, "-", i), Name: "n", ExecutorAddress: "a:1", Version: "v", StartedAt: f.now()}, time.Minute)
+		n, err := f.s.RegisterNode(f.ctx, domain.Node{BootID: fmt.Sprint(f.tenant, "-", i), Name: "n", ExecutorAddress: "a:1", Version: "v", StartedAt: f.now(),
+			Zones: domain.ZoneRules{Source: "/usr/share/zoneinfo", Version: "2026a", Digest: fmt.Sprint("d", i)}}, time.Minute)
 		if err != nil {
 			t.Errorf("register: %v", err)
 		}
@@ -63,6 +64,17 @@ func testNodeNumbers(t *testing.T, f *fixture) {
 		require.True(t, n.ID >= 1 && n.ID <= domain.MaxNodeID)
 		seen[n.ID] = true
 	}
+	table, err := f.s.ReadPartitions(f.ctx)
+	f.ok(err)
+	digests := 0
+	for _, n := range table.Nodes {
+		if seen[n.ID] {
+			require.Equal(t, []string{"/usr/share/zoneinfo", "2026a"}, []string{n.Zones.Source, n.Zones.Version})
+			digests++
+		}
+	}
+	require.Equal(t, 8, digests)
+	require.True(t, table.ZonesDiffer())
 	nodes[0].Sessions = 5
 	now, live, err := f.s.HeartbeatNode(f.ctx, nodes[0], time.Minute)
 	f.ok(err)

@@ -8,8 +8,9 @@ import (
 
 // Cluster is the engine at a glance.
 type Cluster struct {
-	Now      time.Time `json:"now"`
-	Database struct {
+	Now         time.Time `json:"now"`
+	ZonesDiffer bool      `json:"zonesDiffer"`
+	Database    struct {
 		Kind      string  `json:"kind"`
 		Version   string  `json:"version"`
 		Role      string  `json:"role"`
@@ -51,6 +52,11 @@ type ClusterNode struct {
 	Partitions      int       `json:"partitions"`
 	PlanningLagMs   int64     `json:"planningLagMs"`
 	ExecutorAddress string    `json:"executorAddress"`
+	ZoneRules       struct {
+		Source  string `json:"source"`
+		Version string `json:"version"`
+		Digest  string `json:"digest"`
+	} `json:"zoneRules"`
 }
 
 // ClusterPartition is one slice of the triggers.

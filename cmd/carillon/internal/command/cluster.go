@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,9 @@ func (a *App) printCluster(p *output.Printer, c client.Cluster) error {
 	if c.History.Held {
 		a.say("warning: db_rollback: the database has lost commits: %s; firing is held (carillon cluster accept-history)", output.Clean(c.History.Reason))
 	}
+	if c.ZonesDiffer {
+		a.say("warning: nodes have different rules of time zones (column ZONES of -o wide); see docs/time-zones.md")
+	}
 	held := 0
 	for _, part := range c.Partitions {
 		if part.State == "held" {
@@ -84,6 +88,10 @@ var nodeColumns = []output.Column[client.ClusterNode]{
 	{Title: "SKEW", Value: func(n client.ClusterNode) string { return milliseconds(n.ClockSkewMs) }, Right: true, Drop: 4},
 	{Title: "VERSION", Value: func(n client.ClusterNode) string { return n.Version }, Drop: 5},
 	{Title: "STARTED", Value: func(n client.ClusterNode) string { return output.Stamp(n.StartedAt) }, Wide: true},
+	{Title: "ZONES", Value: func(n client.ClusterNode) string {
+		return strings.TrimSpace(n.ZoneRules.Version + " " + n.ZoneRules.Digest)
+	}, Wide: true},
+	{Title: "ZONES FROM", Value: func(n client.ClusterNode) string { return n.ZoneRules.Source }, Wide: true},
 	{Title: "BOOT", Value: func(n client.ClusterNode) string { return n.BootID }, Wide: true},
 }
 

@@ -103,17 +103,23 @@ func loadZone(name string) (*time.Location, error) {
 
 func (a *App) cronNext() *cobra.Command {
 	var f cronFlags
+	var verbose bool
 	cmd := &cobra.Command{
 		Use: "next EXPRESSION", Short: "Print the next fire times, one per line, or none", Args: cobra.ExactArgs(1),
+		Long:    "Prints the next fire times by the rules of time zones of this machine; -v says which they\nare, so that they can be compared with those of the server (carillon cluster -o wide).",
 		Example: "  carillon cron next '0 0 2 * * *' --tz Asia/Shanghai\n  carillon cron next '0 0 12 L * ?' --from 2027-01-01T00:00:00Z -n 12",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if _, err := parseCron(args[0], f.dialect, "en"); err != nil {
 				return err
 			}
+			if verbose {
+				a.say("time zone rules: %s", schedule.CurrentZoneRules())
+			}
 			return a.fires(args[0], f)
 		},
 	}
 	f.add(cmd, 10)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say which rules of time zones are used")
 	return cmd
 }
 
