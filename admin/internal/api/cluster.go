@@ -121,7 +121,7 @@ func (a *API) registerCluster() {
 	register(a, platformAdmin, operation{
 		method: http.MethodPost, path: base + "/cluster/confirm-clock", id: "confirm-clock", tag: "system",
 		summary: "Say that the database's clock is right",
-		description: "After the database's clock leapt forward by more than 5 s, firing is held until most nodes' clocks agree with it. " +
+		description: "After the database's clock leapt forward by more than 1 s, firing is held until most nodes' clocks agree with it. " +
 			"This makes all nodes go on although they do not.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body ConfirmedClock }, error) {
 		now, err := a.deps.Store.ConfirmClock(ctx)

@@ -58,7 +58,7 @@ const (
 func (a *API) registerJobActions() {
 	register(a, may(domain.PermOperate), operation{
 		method: http.MethodPost, path: base + "/jobs/{id}/pause", id: "pause-job", tag: "jobs", summary: "Stop a job's schedule",
-		description: "After the answer no run of the schedule starts. Attempts that run go on.",
+		description: "After the answer no run of the schedule is let start; one that was let start just before may begin within the next second. Attempts that run go on.",
 	}, func(ctx context.Context, id auth.Identity, in *pauseInput) (*jobOutput, error) {
 		note := ""
 		if in.Body != nil {

@@ -42,7 +42,7 @@ const (
 type Store interface {
 	SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error)
 	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
-	ExpireInstances(ctx context.Context, limit int, latest time.Time) ([]domain.Instance, error)
+	ExpireInstances(ctx context.Context, limit int, latest func() time.Time) ([]domain.Instance, error)
 	RearmDelays(ctx context.Context, limit int) (int, error)
 	store.Retention
 	Now(ctx context.Context) (time.Time, error)
@@ -205,7 +205,7 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Unattended: s.opt.Unattended, Latest: s.opt.Latest(),
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Unattended: s.opt.Unattended, Latest: s.opt.Latest,
 		})
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func (s *Sweeper) admit(ctx context.Context) error {
 }
 
 func (s *Sweeper) expireInstances(ctx context.Context) error {
-	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit, s.opt.Latest())
+	gone, err := s.opt.Store.ExpireInstances(ctx, sweepLimit, s.opt.Latest)
 	for _, i := range gone {
 		s.log.Warn("instance gone", "instance_id", i.ID, "instance", i.Name, "last_seen", i.LastSeenAt)
 	}

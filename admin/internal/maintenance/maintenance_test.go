@@ -347,7 +347,7 @@ func (f fake) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swe
 	}
 	return f.sweep()
 }
-func (f fake) ExpireInstances(context.Context, int, time.Time) ([]domain.Instance, error) {
+func (f fake) ExpireInstances(context.Context, int, func() time.Time) ([]domain.Instance, error) {
 	return nil, nil
 }
 func (f fake) RearmDelays(context.Context, int) (int, error) { return 0, nil }

@@ -23,13 +23,23 @@ type Clock struct {
 	opt    ClockOptions
 	offset atomic.Int64 // nanoseconds to add to the elapsed time, as Unix nanoseconds
 
+	// open is how far the database may be ahead of it all the same: what the best
+	// sample took.
+	open atomic.Int64
+
 	mu      sync.Mutex
-	samples [clockSamples]int64 // guarded by mu
-	next    int                 // guarded by mu
-	filled  int                 // guarded by mu
-	held    *holding            // guarded by mu; nil while the database is believed
+	samples [clockSamples]sample // guarded by mu
+	next    int                  // guarded by mu
+	filled  int                  // guarded by mu
+	held    *holding             // guarded by mu; nil while the database is believed
 	// stands is the instant at which a held clock stands, 0 while it goes.
 	stands atomic.Int64
+}
+
+// sample is what one answer of the database told.
+type sample struct {
+	offset int64 // see Clock.offset; at most took below the truth
+	took   time.Duration
 }
 
 // ClockOptions configures a Clock.
@@ -75,7 +85,7 @@ func NewClock(ctx context.Context, opt ClockOptions) (*Clock, error) {
 	c := &Clock{opt: opt}
 	doubt := opt.Doubt
 	for i := range 3 {
-		now, local, err := c.ask(ctx)
+		now, local, took, err := c.ask(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +93,7 @@ func NewClock(ctx context.Context, opt ClockOptions) (*Clock, error) {
 			doubt = max(now.Sub(opt.HeldAt), 0)
 		}
 		c.mu.Lock()
-		c.learnLocked(now.Add(-doubt), local)
+		c.learnLocked(now.Add(-doubt), local, took)
 		c.mu.Unlock()
 	}
 	return c, nil
@@ -114,28 +124,34 @@ func (c *Clock) Run(ctx context.Context) {
 // Sample is one round of Run. A missed one does no harm: the local clock drifts
 // by microseconds in a second.
 func (c *Clock) Sample(ctx context.Context) {
-	if now, local, err := c.ask(ctx); err == nil {
-		c.judge(now, local)
+	if now, local, took, err := c.ask(ctx); err == nil {
+		c.judge(now, local, took)
 	}
 }
 
-// ask returns the database's time and the local one when the answer was here.
-func (c *Clock) ask(ctx context.Context) (now time.Time, local time.Duration, err error) {
+// ask returns the database's time, the local one when the answer was here, and
+// what it took.
+func (c *Clock) ask(ctx context.Context) (now time.Time, local, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	began := c.opt.Elapsed()
 	now, err = c.opt.Source.Now(ctx)
-	return now, c.opt.Elapsed(), err
+	local = c.opt.Elapsed()
+	return now, local, local - began, err
 }
 
 // learnLocked takes one sample: the database said now, and local had passed
-// when the answer was here.
-func (c *Clock) learnLocked(now time.Time, local time.Duration) {
-	c.samples[c.next] = now.UnixNano() - int64(local)
+// when the answer was here, which took so long.
+func (c *Clock) learnLocked(now time.Time, local, took time.Duration) {
+	c.samples[c.next] = sample{now.UnixNano() - int64(local), took}
 	c.next = (c.next + 1) % clockSamples
 	c.filled = min(c.filled+1, clockSamples)
 	best := c.samples[0]
 	for _, s := range c.samples[1:c.filled] {
-		best = max(best, s)
+		if s.offset > best.offset {
+			best = s
+		}
 	}
-	c.offset.Store(best)
+	c.open.Store(int64(best.took))
+	c.offset.Store(best.offset)
 }

@@ -4,8 +4,10 @@ import "time"
 
 const (
 	// MaxJump is how far the database's clock may leap ahead of the time that
-	// has passed here without being doubted (RELIABILITY 2.5).
-	MaxJump = 5 * time.Second
+	// has passed here without being doubted, beyond what the way of the samples
+	// leaves open: runs start earlier by as much. Most nodes' own clocks have to
+	// be as close to it to agree with it.
+	MaxJump = time.Second
 	// holdAtLeast gives everybody whose lease the leap has ended the time to
 	// renew it, before anybody is declared dead.
 	holdAtLeast = 10 * time.Second
@@ -35,26 +37,26 @@ func (c *Clock) Held() (Hold, bool) {
 
 // Latest is the latest time that is believed of the database's clock: what it
 // decides beyond that is refused, also in the moment before the leap is noticed.
-func (c *Clock) Latest() time.Time { return c.Now().Add(MaxJump) }
+func (c *Clock) Latest() time.Time { return c.Now().Add(MaxJump + time.Duration(c.open.Load())) }
 
 // judge takes a sample of the running clock. A leap forward makes it stand;
 // it goes on when the database is back where it was expected, or confirmed. A
 // further leap, either way, is told as the hold was: who starts now counts on it.
-func (c *Clock) judge(now time.Time, local time.Duration) {
+func (c *Clock) judge(now time.Time, local, took time.Duration) {
 	c.mu.Lock()
 	expected := time.Unix(0, c.offset.Load()+int64(local)).UTC()
 	leap := now.Sub(expected)
 	was := c.held
 	switch {
-	case leap <= MaxJump:
-		c.learnLocked(now, local)
+	case leap <= MaxJump+time.Duration(c.open.Load()):
+		c.learnLocked(now, local, took)
 		c.goOnLocked()
 	case was == nil:
 		c.held = &holding{Hold{At: expected, Jump: leap}, local}
 		c.stands.Store(expected.UnixNano())
 	case local-was.since >= holdAtLeast && c.opt.Confirmed(now, was.Hold):
 		c.filled, c.next = 0, 0
-		c.learnLocked(now, local)
+		c.learnLocked(now, local, took)
 		c.goOnLocked()
 	case (leap - was.Jump).Abs() > MaxJump:
 		c.held = &holding{Hold{At: was.At, Jump: leap}, local}

@@ -18,12 +18,15 @@ type steered struct {
 	store.Cluster
 	mu    sync.Mutex
 	ahead time.Duration
+	back  time.Duration // what an answer is on its way
 }
 
 func (s *steered) Now(context.Context) (time.Time, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Now().Add(s.ahead).UTC(), nil
+	now, back := time.Now().Add(s.ahead).UTC(), s.back
+	s.mu.Unlock()
+	time.Sleep(back)
+	return now, nil
 }
 
 func (s *steered) set(ahead time.Duration) { s.mu.Lock(); s.ahead = ahead; s.mu.Unlock() }
@@ -90,6 +93,27 @@ func TestALeapForwardHoldsTheClock(t *testing.T) {
 		require.Equal(t, []bool{true, false}, r.told)
 		r.after(time.Hour)
 		require.Equal(t, 5*time.Minute, r.error(), "the new time is the known one")
+	})
+}
+
+// TestASlowDatabaseIsNoLeap: answers that were on their way for long when the
+// node started say less of the time than later ones.
+func TestASlowDatabaseIsNoLeap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &steered{back: 1900 * time.Millisecond}
+		c, err := NewClock(t.Context(), ClockOptions{Source: db})
+		require.NoError(t, err)
+		db.back = 0
+		require.False(t, time.Now().Add(MaxJump).After(c.Latest()), "what is true is believed meanwhile")
+		c.Sample(t.Context())
+		_, held := c.Held()
+		require.False(t, held)
+		require.Equal(t, time.Now().UTC(), c.Now())
+		require.Equal(t, MaxJump, time.Until(c.Latest()))
+		db.ahead = 3 * time.Second
+		c.Sample(t.Context())
+		_, held = c.Held()
+		require.True(t, held, "3 s early is too early")
 	})
 }
 

@@ -177,7 +177,7 @@ func (p *Planner) Claim(ctx context.Context) error {
 		}
 		except := p.press.except()
 		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: held, Except: except, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest(),
+			Partitions: held, Except: except, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest,
 		})
 		if domain.Is(err, domain.CodeStaleTerm) {
 			p.refused()

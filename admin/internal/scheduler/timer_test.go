@@ -104,7 +104,7 @@ func TestClockIsNeverAheadOfTheDatabase(t *testing.T) {
 		for _, roundTrip := range []time.Duration{80, 3, 40, 9} {
 			asked := database().Truncate(time.Millisecond)
 			time.Sleep(roundTrip * time.Millisecond)
-			c.learnLocked(asked, c.opt.Elapsed())
+			c.learnLocked(asked, c.opt.Elapsed(), time.Since(asked))
 			require.False(t, c.Now().After(database()))
 		}
 		behind := database().Sub(c.Now())
@@ -118,10 +118,10 @@ func TestClockFollowsADatabaseThatWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := time.Now()
 		c := &Clock{opt: ClockOptions{Elapsed: func() time.Duration { return time.Since(base) }}}
-		c.learnLocked(time.Now(), c.opt.Elapsed())
+		c.learnLocked(time.Now(), c.opt.Elapsed(), 0)
 		for range clockSamples {
 			time.Sleep(time.Second)
-			c.learnLocked(time.Now().Add(-5*time.Minute), c.opt.Elapsed())
+			c.learnLocked(time.Now().Add(-5*time.Minute), c.opt.Elapsed(), 0)
 		}
 		require.Equal(t, time.Now().Add(-5*time.Minute).UnixNano(), c.Now().UnixNano())
 	})

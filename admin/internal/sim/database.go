@@ -387,8 +387,8 @@ func (d *database) living() []domain.ExecutionID {
 }
 
 // believe refuses to decide at a time that the caller does not believe.
-func believe(now, latest time.Time) error {
-	if !latest.IsZero() && now.After(latest) {
+func believe(now time.Time, latest func() time.Time) error {
+	if latest != nil && now.After(latest()) {
 		return domain.Errorf(domain.CodeClockJump, "it is later than is believed")
 	}
 	return nil

@@ -90,7 +90,7 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 }
 
 // expire is ExpireInstances.
-func (d *database) expire(order []domain.InstanceID, latest time.Time) error {
+func (d *database) expire(order []domain.InstanceID, latest func() time.Time) error {
 	now := d.clock()
 	if err := believe(now, latest); err != nil {
 		return err

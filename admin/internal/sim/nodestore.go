@@ -140,7 +140,7 @@ func (s *nodeStore) SweepExecutions(_ context.Context, p store.SweepParams) (sto
 	return ask(s.n, "sweep", anyCall, func(d *database) (store.Swept, error) { return d.sweep(p) })
 }
 
-func (s *nodeStore) ExpireInstances(_ context.Context, _ int, latest time.Time) ([]domain.Instance, error) {
+func (s *nodeStore) ExpireInstances(_ context.Context, _ int, latest func() time.Time) ([]domain.Instance, error) {
 	return ask(s.n, "expire", anyCall, func(d *database) ([]domain.Instance, error) {
 		return nil, d.expire(s.n.w.instanceOrder, latest)
 	})

@@ -28,8 +28,9 @@ type ClaimDueTriggersParams struct {
 	Except  []domain.TenantID
 	Horizon time.Duration
 	Limit   int
-	// Latest is the latest time that is believed of the database's clock; zero = any.
-	Latest time.Time
+	// Latest is the latest time that is believed of the database's clock, when the
+	// database has told its time; nil = any.
+	Latest func() time.Time
 	// Plan is pure and quick; it is called inside the transaction.
 	Plan PlanFunc
 }
@@ -344,7 +345,7 @@ type SweepParams struct {
 	// hundred runs at a time, without a lock or a transaction.
 	Unattended func([]domain.ExecutionID) []domain.ExecutionID
 	// Latest: see ClaimDueTriggersParams.
-	Latest time.Time
+	Latest func() time.Time
 }
 
 type Swept struct {

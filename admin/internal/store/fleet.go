@@ -45,9 +45,9 @@ type Fleet interface {
 	// All of the list go in one transaction; the answers are in its order.
 	SupersedeBoots(ctx context.Context, list []SupersedeBootsParams) []SupersededBoots
 	// ExpireInstances marks at most limit instances gone whose lease ran out.
-	// Nothing happens when it is later than latest (zero = any), by which time
+	// Nothing happens when it is later than latest (nil = any), by which time
 	// the database's clock is not believed: CodeClockJump.
-	ExpireInstances(ctx context.Context, limit int, latest time.Time) ([]domain.Instance, error)
+	ExpireInstances(ctx context.Context, limit int, latest func() time.Time) ([]domain.Instance, error)
 
 	// ListHeld returns which of the attempts occupy the instance, as far as the
 	// database knows: offered to it, running there, or lingering. Their phases

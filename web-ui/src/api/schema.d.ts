@@ -372,7 +372,7 @@ export interface paths {
         put?: never;
         /**
          * Say that the database's clock is right
-         * @description After the database's clock leapt forward by more than 5 s, firing is held until most nodes' clocks agree with it. This makes all nodes go on although they do not.
+         * @description After the database's clock leapt forward by more than 1 s, firing is held until most nodes' clocks agree with it. This makes all nodes go on although they do not.
          */
         post: operations["confirm-clock"];
         delete?: never;
@@ -834,7 +834,7 @@ export interface paths {
         put?: never;
         /**
          * Stop a job's schedule
-         * @description After the answer no run of the schedule starts. Attempts that run go on.
+         * @description After the answer no run of the schedule is let start; one that was let start just before may begin within the next second. Attempts that run go on.
          */
         post: operations["pause-job"];
         delete?: never;

@@ -279,7 +279,7 @@ func TestOnlySomeThatPanicAreSetAside(t *testing.T) {
 func TestInstancesExpireBesideABadRow(t *testing.T) {
 	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
 		n.exec("UPDATE instances SET labels = '{', handlers = 'x', lease_until = 1")
-		gone, err := n.here.ExpireInstances(context.Background(), 10, time.Time{})
+		gone, err := n.here.ExpireInstances(context.Background(), 10, nil)
 		require.NoError(t, err)
 		require.Len(t, gone, 1)
 	})

@@ -271,10 +271,13 @@ func (t *txn) skipLocked() []clause.Expression {
 }
 
 // believe refuses a time that the caller does not believe of the database.
-func believe(now, latest time.Time) error {
-	if !latest.IsZero() && now.After(latest) {
+func believe(now time.Time, latest func() time.Time) error {
+	if latest == nil {
+		return nil
+	}
+	if most := latest(); !most.IsZero() && now.After(most) {
 		return domain.Errorf(domain.CodeClockJump, "the database says %s, which is later than is believed (%s)",
-			now.Format(time.RFC3339Nano), latest.Format(time.RFC3339Nano))
+			now.Format(time.RFC3339Nano), most.Format(time.RFC3339Nano))
 	}
 	return nil
 }

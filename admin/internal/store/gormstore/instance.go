@@ -189,7 +189,7 @@ func (s *Store) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []
 }
 
 // ExpireInstances waits as long after a lease's end as the sweep does.
-func (s *Store) ExpireInstances(ctx context.Context, limit int, latest time.Time) (out []domain.Instance, err error) {
+func (s *Store) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) (out []domain.Instance, err error) {
 	err = s.runRepeatable(ctx, "expire instances", func(t *txn) error {
 		if err := t.guard(); err != nil {
 			return err

@@ -48,7 +48,7 @@ func closed(t *testing.T, s *Store, w *world) {
 			_, err := s.FinishAttempts(t.Context(), []store.AttemptReport{{Tenant: w.tenant, Report: domain.Report{ExecutionID: w.last}}})
 			return err
 		}(),
-		"expire": func() error { _, err := s.ExpireInstances(t.Context(), 10, time.Time{}); return err }(),
+		"expire": func() error { _, err := s.ExpireInstances(t.Context(), 10, nil); return err }(),
 	} {
 		require.Equal(t, domain.CodeRolledBack, domain.CodeOf(err), "%s: %v", step, err)
 	}
@@ -192,7 +192,7 @@ func TestARestoredSQLiteIsNoticed(t *testing.T) {
 	closed(t, a, w)
 	_, err = a.AcceptHistory(t.Context())
 	require.NoError(t, err)
-	_, err = a.ExpireInstances(t.Context(), 10, time.Time{})
+	_, err = a.ExpireInstances(t.Context(), 10, nil)
 	require.NoError(t, err)
 }
 

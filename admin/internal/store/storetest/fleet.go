@@ -285,7 +285,7 @@ func testLeases(t *testing.T, f *fixture) {
 	require.Equal(t, later.Add(time.Hour+time.Minute), got.LeaseUntil, "a lease is never shortened")
 	require.Equal(t, last, got.LastSeenAt)
 
-	expired, err := f.s.ExpireInstances(f.ctx, 1000, time.Time{})
+	expired, err := f.s.ExpireInstances(f.ctx, 1000, nil)
 	f.ok(err)
 	var mine []domain.InstanceID
 	for _, i := range expired {

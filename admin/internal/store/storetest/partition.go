@@ -245,7 +245,8 @@ func testDoubtedClock(t *testing.T, f *fixture) {
 	e := f.run(f.job(nil))
 	f.age(e, time.Hour)
 	dead := f.register("dead", -time.Minute)
-	latest := f.now().Add(-time.Minute)
+	at := f.now().Add(-time.Minute)
+	latest := func() time.Time { return at }
 	_, err := f.s.ClaimDueTriggers(f.ctx, store.ClaimDueTriggersParams{Partitions: f.held, Limit: 1000, Latest: latest, Plan: nothing})
 	f.code(domain.CodeClockJump, err)
 	_, err = f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Latest: latest})
@@ -257,7 +258,7 @@ func testDoubtedClock(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.True(t, view.NextFireAt.Before(domain.Never))
 
-	latest = f.now().Add(time.Minute)
+	at = f.now().Add(time.Minute)
 	gone, err := f.s.ExpireInstances(f.ctx, 1000, latest)
 	f.ok(err)
 	require.Contains(t, func() (ids []domain.InstanceID) {

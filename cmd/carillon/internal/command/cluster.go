@@ -122,7 +122,7 @@ func partitionColumns(now time.Time) []output.Column[client.ClusterPartition] {
 func (a *App) confirmClock() *cobra.Command {
 	return &cobra.Command{
 		Use: "confirm-clock", Short: "Say that the database's clock is right, after it leapt forward", Args: cobra.NoArgs,
-		Long: "After the database's clock leapt forward by more than 5 s, firing is held until most nodes'\n" +
+		Long: "After the database's clock leapt forward by more than 1 s, firing is held until most nodes'\n" +
 			"clocks agree with it. This makes all nodes go on although they do not. Look at the clock first.",
 		Example: "  carillon cluster confirm-clock",
 		RunE: func(cmd *cobra.Command, _ []string) error {
