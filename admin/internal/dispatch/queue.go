@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -18,7 +19,7 @@ import (
 func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
 	spec := d.opt.Store.KnownSpec((*e).JobID, (*e).Revision)
 	return batch.Place{
-		Owner: int64((*e).TenantID), Rank: (*e).Precedence().UnixMilli(),
+		Owner: int64((*e).TenantID), Rank: d.queued.rank(*e),
 		Newest: spec != nil && spec.SlotLimit() == 0, FreshRank: -freshness(*e).UnixMilli(),
 	}
 }
@@ -38,9 +39,38 @@ type queued struct {
 	tenants map[domain.TenantID]int // guarded by mu
 	// offering are in a batch that is under way.
 	offering map[domain.ExecutionID]struct{} // guarded by mu
+	// turns are the ranks of those whose turn came before their time.
+	turns map[domain.ExecutionID]int64 // guarded by mu
 	// jobs are those of all of them, and load is how many each worker has.
 	jobs map[domain.JobID]lane // guarded by mu
 	load [offerWorkers]int     // guarded by mu
+}
+
+// rankOf is where a run stands among its tenant's: lower ones go first.
+func rankOf(e *domain.Execution) int64 { return e.Precedence().UnixMilli() }
+
+// rank is rankOf, or that of the run that e takes turns with: so it keeps its
+// turn on the way to an instance, which takes what comes first.
+func (q *queued) rank(e *domain.Execution) int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if rank, turn := q.turns[e.ID]; turn {
+		return rank
+	}
+	return rankOf(e)
+}
+
+// promote notes the ranks of runs that are about to enter.
+func (q *queued) promote(turns map[domain.ExecutionID]int64) {
+	if len(turns) == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.turns == nil {
+		q.turns = map[domain.ExecutionID]int64{}
+	}
+	maps.Copy(q.turns, turns)
 }
 
 // lane is the worker that a job's runs wait for, while there are any.
@@ -106,6 +136,7 @@ func (q *queued) leave(due []*domain.Execution) (offered func()) {
 		batch = append(batch, run{due[i].ID, due[i].JobID})
 		q.offering[due[i].ID] = struct{}{}
 		delete(q.ids, due[i].ID)
+		delete(q.turns, due[i].ID)
 		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {
 			delete(q.tenants, due[i].TenantID)
 		}

@@ -265,30 +265,40 @@ func (r *waitingRoom) first(of line) (*domain.Execution, time.Time) {
 // take removes up to n runs of a line that still may wait, those whose turn it
 // is: as many as have so many bytes of input together, and one more, which will
 // find no room and thereby have its instance tell when there is some.
-func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain.Execution) {
+//
+// turns has the rank of those that go before their time, which is that of the
+// run that let them.
+func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain.Execution, turns map[domain.ExecutionID]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(out) < n {
-		w := r.nextLocked(from, now)
+		w, rank := r.nextLocked(from, now)
 		if w == nil {
-			return out
+			return out, turns
+		}
+		if rank < rankOf(&w.execution) {
+			if turns == nil {
+				turns = map[domain.ExecutionID]int64{}
+			}
+			turns[w.execution.ID] = rank
 		}
 		r.removeLocked(w)
 		out = append(out, w.execution)
 		if bytes -= len(w.spec.InputOf(&w.execution)); bytes < 0 {
-			return out
+			return out, turns
 		}
 	}
-	return out
+	return out, turns
 }
 
-// nextLocked is whose turn it is: the first by precedence, or while that one is
+// nextLocked is whose turn it is, and the rank of the line's first: the first by precedence, or while that one is
 // late, by turns, the freshest. Runs of a job with a limit on its runs keep
 // their order: the first of the job takes the turn of its freshest. Who has waited
 // for too long leaves: the sweep ends those.
-func (r *waitingRoom) nextLocked(from line, now time.Time) *waiting {
+func (r *waitingRoom) nextLocked(from line, now time.Time) (next *waiting, rank int64) {
 	for q := r.lineOf(from, false); q != nil; q = r.lineOf(from, false) {
 		w := q.old[0]
+		rank = rankOf(&w.execution)
 		if q.turn && now.Sub(w.since()) > lateAfter {
 			w = q.freshest()
 		}
@@ -297,9 +307,9 @@ func (r *waitingRoom) nextLocked(from line, now time.Time) *waiting {
 			continue
 		}
 		q.turn = !q.turn
-		return w
+		return w, rank
 	}
-	return nil
+	return nil, 0
 }
 
 func (q *queue) freshest() *waiting {

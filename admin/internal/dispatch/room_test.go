@@ -43,7 +43,7 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 	require.Equal(t, domain.ExecutionID(1), spilled[0].execution.ID)
 	require.Len(t, room.runs, maxWaiting)
 	l := room.of(1, 0)[0]
-	require.Len(t, room.take(l, 2*maxWaiting, 1<<30, now), maxWaiting)
+	require.Len(t, taken(room.take(l, 2*maxWaiting, 1<<30, now)), maxWaiting)
 	require.Empty(t, room.of(1, 0))
 	require.Empty(t, room.runs)
 	require.Zero(t, room.count)
@@ -75,9 +75,9 @@ func TestInputsOnTheirWayBoundWhatIsTaken(t *testing.T) {
 		room.add(inRoom(i+1, now, func(w *waiting) { w.spec = &spec }), false)
 	}
 	l := room.of(1, 0)[0]
-	require.Len(t, room.take(l, 5, 25, now), 3, "two that fit, and one more")
-	require.Len(t, room.take(l, 5, 0, now), 1)
-	require.Len(t, room.take(l, 5, 1000, now), 2)
+	require.Len(t, taken(room.take(l, 5, 25, now)), 3, "two that fit, and one more")
+	require.Len(t, taken(room.take(l, 5, 0, now)), 1)
+	require.Len(t, taken(room.take(l, 5, 1000, now)), 2)
 }
 
 // TestALateLineTakesTurns: the oldest that still may wait and the freshest, by
@@ -93,12 +93,12 @@ func TestALateLineTakesTurns(t *testing.T) {
 		}), false)
 	}
 	l := room.of(1, 0)[0]
-	require.Equal(t, []domain.ExecutionID{3, 8, 4, 7, 5, 6}, runIDs(room.take(l, 10, 1<<30, now)))
+	require.Equal(t, []domain.ExecutionID{3, 8, 4, 7, 5, 6}, runIDs(taken(room.take(l, 10, 1<<30, now))))
 
 	for i := range domain.ExecutionID(4) {
 		room.add(inRoom(i+1, now.Add(time.Duration(i-4)*time.Second/4), nil), false)
 	}
-	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4}, runIDs(room.take(l, 10, 1<<30, now)), "nothing is late")
+	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4}, runIDs(taken(room.take(l, 10, 1<<30, now))), "nothing is late")
 }
 
 // TestRunsOfASerialJobKeepTheirOrder: the job's first run has the turn of its freshest.
@@ -113,7 +113,7 @@ func TestRunsOfASerialJobKeepTheirOrder(t *testing.T) {
 		}), false)
 	}
 	l := room.of(1, 0)[0]
-	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4, 5, 6}, runIDs(room.take(l, 10, 1<<30, now)))
+	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4, 5, 6}, runIDs(taken(room.take(l, 10, 1<<30, now))))
 }
 
 // TestPriorityCountsAmongTheFreshest.
@@ -124,7 +124,7 @@ func TestPriorityCountsAmongTheFreshest(t *testing.T) {
 		room.add(inRoom(i+1, now.Add(-10*time.Second), func(w *waiting) { w.execution.Priority = int(i) }), false)
 	}
 	l := room.of(1, 0)[0]
-	require.Equal(t, []domain.ExecutionID{5, 4, 3, 2, 1}, runIDs(room.take(l, 10, 1<<30, now)), "the more urgent first, whoever's turn it is")
+	require.Equal(t, []domain.ExecutionID{5, 4, 3, 2, 1}, runIDs(taken(room.take(l, 10, 1<<30, now))), "the more urgent first, whoever's turn it is")
 }
 
 // TestTheRoomAgainstAModel: whatever comes and goes, both orders and all indexes
@@ -148,7 +148,7 @@ func TestTheRoomAgainstAModel(t *testing.T) {
 			delete(there, id)
 		default:
 			for _, l := range room.of(domain.ExecutorID(id%3+1), domain.InstanceID(id%5)) {
-				for _, e := range room.take(l, random.IntN(3), 1<<30, now.Add(time.Duration(random.IntN(60))*time.Second)) {
+				for _, e := range taken(room.take(l, random.IntN(3), 1<<30, now.Add(time.Duration(random.IntN(60))*time.Second))) {
 					require.True(t, there[e.ID])
 					delete(there, e.ID)
 				}
@@ -343,5 +343,34 @@ func TestARefusalDoesNotMakeALineEarly(t *testing.T) {
 		}), false)
 	}
 	l := room.of(1, 0)[0]
-	require.Equal(t, []domain.ExecutionID{1, 4, 2, 3}, runIDs(room.take(l, 10, 1<<30, now)))
+	require.Equal(t, []domain.ExecutionID{1, 4, 2, 3}, runIDs(taken(room.take(l, 10, 1<<30, now))))
+}
+
+// taken leaves out the ranks of those who take turns.
+func taken(list []domain.Execution, _ map[domain.ExecutionID]int64) []domain.Execution { return list }
+
+// TestAFreshRunKeepsItsTurn on the way to an instance: what it takes turns with
+// does not go before it there, where only the first find room.
+func TestAFreshRunKeepsItsTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		job := r.Job(nil)
+		for range 6 {
+			r.fire(r.Run(job, time.Now()))
+		}
+		time.Sleep(time.Minute)
+		fresh := r.Run(job, time.Now())
+		r.fire(fresh)
+		to := r.join(4, nil)
+		r.d.Room(r.Executor, to.id, 4)
+		synctest.Wait()
+		var at []int
+		for i, o := range to.sent() {
+			if o.Execution.ID == fresh.ID {
+				at = append(at, i)
+			}
+		}
+		require.Len(t, at, 1, "it has its turn")
+		require.Less(t, at[0], 3, "and is not the last of those that are sent together")
+		require.Empty(t, r.d.queued.turns)
+	})
 }

@@ -235,7 +235,8 @@ func (d *Dispatcher) release(l line, n, let int) (slots int) {
 		return 0
 	}
 	free := d.room(l, head, seen.Add(savedFor), targets, let)
-	due := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets), d.opt.Now())
+	due, turns := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets), d.opt.Now())
+	d.queued.promote(turns)
 	d.fire(due)
 	return len(due) * weight
 }
