@@ -58,7 +58,7 @@ func TestRoomIsKnownFromTwoSides(t *testing.T) {
 	free(6, "other nodes' attempts run there")
 	require.True(t, s.Reserve(1, 1, 1, 0))
 	require.True(t, s.Reserve(2, 1, 1, 0))
-	free(6, "the two may be among the four")
+	free(4, "the two come on top of the four")
 	s.counted(6)
 	free(4, "now they are beside them")
 	require.Equal(t, 1, s.ended(attemptKey{1, 1}))

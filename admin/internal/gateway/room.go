@@ -37,10 +37,13 @@ func (s *Session) Weight(handler string) int {
 	return max(1, min(w, s.slots))
 }
 
-// occupied returns how many slots are taken. Attempts older than two heartbeats
-// are in what was reported, or they are over. mu is held.
+// occupied returns how many slots are taken: what was reported, of all nodes, and
+// what was offered here since. What was offered between the last two heartbeats is
+// in what was reported, unless this node alone has more. Older attempts are in it,
+// or they are over. mu is held.
 func (s *Session) occupied() int {
-	return max(s.reported, min(s.taken, s.reported+s.young[0]+s.young[1]))
+	since := s.reported + s.young[0]
+	return min(since+s.young[1], max(s.taken, since))
 }
 
 // counted takes a heartbeat's count of slots in use. mu is held.
@@ -165,6 +168,20 @@ func (s *Session) forget(keys ...attemptKey) (freed int) {
 		}
 	}
 	return freed
+}
+
+// rejectBusy is the code of an instance that has no room for an attempt.
+const rejectBusy = "busy"
+
+// full takes an instance at its word that it has no room for an attempt. It
+// counts like a heartbeat that tells so: others are offered when one of its
+// attempts ends here, or when it tells of room. To offer the place of the
+// refused one again would only be refused again.
+func (s *Session) full(k attemptKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, _ := s.forgetLocked(k)
+	s.counted(max(s.reported, s.slots-max(f.weight, 1)+1))
 }
 
 func (s *Session) forgetLocked(k attemptKey) (f flight, ok bool) {

@@ -43,6 +43,53 @@ func TestRoomCountsWeights(t *testing.T) {
 	require.Equal(t, [2]int{}, s.young)
 }
 
+// What other nodes have offered is in what the instance reports, and what this one
+// has offered since comes on top of it.
+func TestRoomCountsOtherNodes(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s.slots = 16
+	for id := range int64(4) {
+		require.True(t, s.Reserve(id, 1, 1, 0))
+	}
+	s.counted(14) // ten are another node's
+	require.Equal(t, 2, s.Free())
+	require.True(t, s.Reserve(10, 1, 1, 0))
+	require.Equal(t, 1, s.Free())
+	require.True(t, s.Reserve(11, 1, 1, 0))
+	require.Zero(t, s.Free())
+	require.False(t, s.Reserve(12, 1, 1, 0))
+	require.Equal(t, 1, s.ended(attemptKey{0, 1}))
+	require.Equal(t, 1, s.Free())
+	require.Equal(t, 1, s.ended(attemptKey{10, 1}))
+	require.Equal(t, 2, s.Free(), "the heartbeat has not counted it")
+}
+
+// What a full instance has refused is not offered again before it has room: one of
+// its attempts has ended here, or it tells of room.
+func TestAFullInstanceIsBelieved(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s.slots = 4
+	for id := range int64(3) {
+		require.True(t, s.Reserve(id, 1, 1, 0))
+	}
+	require.Equal(t, 1, s.Free(), "another node has taken it")
+	require.True(t, s.Reserve(3, 1, 1, 0))
+	s.full(attemptKey{3, 1})
+	require.Zero(t, s.Free())
+	require.Equal(t, 1, s.ended(attemptKey{0, 1}))
+	require.Equal(t, 1, s.Free(), "its own are in what it counted")
+	require.False(t, s.Reserve(4, 1, 2, 0))
+	require.True(t, s.Reserve(4, 1, 1, 0))
+	s.counted(2)
+	require.Equal(t, 1, s.Free(), "what was offered last is on its way")
+	s.weigh([]*proto.Handler{{Name: "bake", Weight: 3}})
+	s.counted(1)
+	s.counted(1)
+	require.True(t, s.Reserve(5, 1, 3, 0))
+	s.full(attemptKey{5, 1})
+	require.Equal(t, 2, s.Free(), "there is no room for three, but there may be for two")
+}
+
 // An instance gets no more than its line takes: what is on its way counts until
 // it was written, or is given back.
 func TestRoomCountsBytes(t *testing.T) {

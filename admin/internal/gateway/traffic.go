@@ -250,10 +250,14 @@ func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 	defer g.calmer() // when what they ask for has been handed on
 	freed := 0
 	for _, a := range answers {
-		if !a.Accepted {
-			freed += s.ended(attemptKey{a.ExecutionId, a.Fence})
-		} else {
-			s.promise(attemptKey{a.ExecutionId, a.Fence})
+		k := attemptKey{a.ExecutionId, a.Fence}
+		switch {
+		case a.Accepted:
+			s.promise(k)
+		case a.RejectCode == rejectBusy:
+			s.full(k)
+		default:
+			freed += s.ended(k)
 		}
 	}
 	g.opt.Sink.Answered(s, answers)
