@@ -328,7 +328,9 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		if spec.SlotLimit() > 0 {
 			held[e.JobID] = wait
 		}
-		if weightOf(spec.Handler, targets) == 1 {
+		// One that goes before its time finds slots kept from it that are free for
+		// those before it.
+		if weightOf(spec.Handler, targets) == 1 && d.saved.count.Load() == 0 {
 			full[wait.line()] = wait
 		}
 	}
