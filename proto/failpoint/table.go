@@ -29,7 +29,7 @@ type table map[string]*action
 type action struct {
 	pause time.Duration // 0 = exit, or panic
 	panic bool
-	at    int64         // the hit that counts, from 1; 0 = every
+	at    int64 // the hit that counts, from 1; 0 = every
 	hits  atomic.Int64
 }
 

@@ -268,7 +268,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 	default:
 	}
 	ctx = context.WithoutCancel(ctx)
-	batch = d.alive(batch) // in the order of the queue: the best of them get what room there is
+	batch = d.alive(batch)    // in the order of the queue: the best of them get what room there is
 	unused := map[place]int{} // room that somebody else may have
 	due, specs := d.specsOf(ctx, batch, unused)
 	d.recall(ctx, due, specs)
