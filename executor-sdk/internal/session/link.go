@@ -238,8 +238,8 @@ func (l *Link) howItEnded() error {
 	}
 }
 
-// cutConn keeps the first error of reading: the multiplexer only tells its
-// streams that they have ended.
+// cutConn keeps the first error of the connection that is not its own end here:
+// the multiplexer only tells its streams that they have ended.
 type cutConn struct {
 	net.Conn
 	err atomic.Pointer[error]
@@ -247,10 +247,19 @@ type cutConn struct {
 
 func (c *cutConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if err != nil {
+	return n, c.keep(err)
+}
+
+func (c *cutConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.keep(err)
+}
+
+func (c *cutConn) keep(err error) error {
+	if err != nil && !errors.Is(err, net.ErrClosed) {
 		c.err.CompareAndSwap(nil, &err)
 	}
-	return n, err
+	return err
 }
 
 func (c *cutConn) cause() error {
