@@ -194,7 +194,11 @@ func (i *instance) used() (n int) {
 	return n
 }
 
-func (i *instance) Weight(handler string) int { return max(1, min(i.weights[handler], i.slots)) }
+func (i *instance) Weight(handler string) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return max(1, min(i.weights[handler], i.slots))
+}
 
 func (i *instance) Reserve(id domain.ExecutionID, fence int64, weight, input int) bool {
 	i.mu.Lock()

@@ -40,6 +40,7 @@ var reasons = map[domain.Reason]Text{
 	domain.ReasonBeforeHook:     {"the hook before the shards did not succeed", "前置钩子未成功"},
 	domain.ReasonAfterHook:      {"the hook after the shards did not succeed", "后置钩子未成功"},
 	domain.ReasonManyInstances:  {"more instances serve the handler than a fire may have shards", "提供该处理器的实例数超过单次触发的分片上限"},
+	domain.ReasonSetAside:       {"its row in the database, or its job's, cannot be read or decided", "执行记录或其任务的记录无法读取或处理"},
 	domain.ReasonUnknownHandler: {"the instance does not know the handler", "实例上没有该处理器"},
 }
 
