@@ -125,6 +125,9 @@ func (t target) SendAcks(acks []completer.Ack) {
 	t.s.SendAcks(out)
 }
 
+func (t target) Unacked(n int)    { t.s.Unacked(n) }
+func (t target) Unanswered(n int) { t.s.Unanswered(n) }
+
 func (t target) SendStepAcks(acks []completer.StepAck) {
 	out := make([]*proto.StepAck, len(acks))
 	for i, a := range acks {

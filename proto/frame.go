@@ -122,6 +122,9 @@ func (r *Reader) Next(m proto.Message) error {
 	if crc32.Checksum(payload, castagnoli) != binary.BigEndian.Uint32(header[4:]) {
 		return ErrChecksum
 	}
+	if err := fewItems(payload, m); err != nil {
+		return err
+	}
 	if err := proto.Unmarshal(payload, m); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

@@ -20,6 +20,8 @@ type Result struct {
 // Acker takes the acknowledgements of one session.
 type Acker interface {
 	SendAcks(acks []Ack)
+	// Unacked is told how many results will not be acknowledged.
+	Unacked(n int)
 	// Closed reports whether the session has ended.
 	Closed() bool
 }
@@ -91,9 +93,13 @@ func New(opt Options) *Completer {
 	c.steps = batch.NewFair(1, StepBatch, func(s *Step) batch.Place { return batch.Place{Owner: int64(s.Tenant)} }, c.answer)
 	c.results.Singly(opt.Singly)
 	c.results.Pace(resultPace)
-	c.results.Guards(func(r Result, err error) { c.setAside(r.Report.ExecutionID, err) })
+	c.results.Guards(func(r Result, err error) {
+		c.setAside(r.Report.ExecutionID, err)
+		r.From.Unacked(1)
+	})
 	c.steps.Guards(func(s Step, err error) {
 		c.log.Error("a question of a handler cannot be answered", "execution_id", s.ID, "err", err)
+		s.From.Unanswered(1)
 	})
 	if opt.Floods != nil {
 		c.results.Bound(opt.Floods)
@@ -124,7 +130,8 @@ func (c *Completer) Results() batch.Worker { return c.results }
 // Finished takes results. It never blocks.
 func (c *Completer) Finished(results ...Result) {
 	for i := range results {
-		c.starts.forget(results[i].Report.ExecutionID, results[i].Report.Fence) // the result tells it
+		r := &results[i]
+		c.starts.forget(startKey{r.Tenant, r.Report.ExecutionID, r.Report.Fence}) // the result tells it
 	}
 	c.arrived.enter(results)
 	c.results.Add(results...)
@@ -208,7 +215,9 @@ func (c *Completer) Ended(executions []domain.Execution) {
 func (c *Completer) again(results []Result) {
 	live := results[:0]
 	for _, r := range results {
-		if !r.From.Closed() {
+		if r.From.Closed() {
+			r.From.Unacked(1)
+		} else {
 			live = append(live, r)
 		}
 	}

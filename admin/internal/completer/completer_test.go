@@ -67,6 +67,8 @@ func (s *session) SendAcks(acks []Ack) {
 	s.acks = append(s.acks, acks...)
 }
 
+func (s *session) Unacked(int) {}
+
 func (s *session) Closed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,9 @@
 package completer
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +23,8 @@ type Step struct {
 // StepAcker takes the answers of one session.
 type StepAcker interface {
 	SendStepAcks(acks []StepAck)
+	// Unanswered is told how many steps get no answer.
+	Unanswered(n int)
 }
 
 // StepAck answers a Step.
@@ -44,6 +48,9 @@ func (c *Completer) answer(ctx context.Context, list []Step) {
 	answers, err := c.opt.Midruns.TakeSteps(context.WithoutCancel(ctx), requests)
 	if err != nil {
 		c.log.Warn("steps could not be stored", "count", len(list), "err", err)
+		for _, s := range list {
+			s.From.Unanswered(1)
+		}
 		return
 	}
 	var acks batch.Groups[StepAcker, StepAck]
@@ -58,14 +65,21 @@ func (c *Completer) answer(ctx context.Context, list []Step) {
 // progressEvery is how often progress is written; of each run only the newest.
 const progressEvery = 500 * time.Millisecond
 
-// maxProgress bounds the runs whose progress waits to be written; beyond, new
-// ones are dropped: it is information, and comes again.
-const maxProgress = 20_000
+// maxProgress bounds the runs of one tenant whose progress waits to be written;
+// beyond, new ones are dropped: it is information, and comes again.
+const maxProgress = 5000
 
-// progress holds what is to be written.
+// progress holds what is to be written. The tenant is part of the key: nobody
+// knows yet whose run it is.
 type progress struct {
 	mu     sync.Mutex
-	newest map[domain.ExecutionID]store.ProgressReport // guarded by mu
+	newest map[progressKey]store.ProgressReport // guarded by mu
+	of     map[domain.TenantID]int              // guarded by mu: how many
+}
+
+type progressKey struct {
+	tenant domain.TenantID
+	id     domain.ExecutionID
 }
 
 // Progressed takes progress. It never blocks.
@@ -73,14 +87,18 @@ func (c *Completer) Progressed(list ...store.ProgressReport) {
 	c.progress.mu.Lock()
 	defer c.progress.mu.Unlock()
 	if c.progress.newest == nil {
-		c.progress.newest = map[domain.ExecutionID]store.ProgressReport{}
+		c.progress.newest, c.progress.of = map[progressKey]store.ProgressReport{}, map[domain.TenantID]int{}
 	}
 	for _, p := range list {
-		old, known := c.progress.newest[p.ExecutionID]
-		if known && (old.Fence > p.Fence || old.Fence == p.Fence && old.Seq > p.Seq) || !known && len(c.progress.newest) >= maxProgress {
+		key := progressKey{p.Tenant, p.ExecutionID}
+		old, known := c.progress.newest[key]
+		switch {
+		case !known && c.progress.of[p.Tenant] >= maxProgress, known && (old.Fence > p.Fence || old.Fence == p.Fence && old.Seq > p.Seq):
 			continue
+		case !known:
+			c.progress.of[p.Tenant]++
 		}
-		c.progress.newest[p.ExecutionID] = p
+		c.progress.newest[key] = p
 	}
 }
 
@@ -104,16 +122,10 @@ func (c *Completer) writeProgress(ctx context.Context) {
 	waiting := c.progress.newest
 	c.progress.newest = nil
 	c.progress.mu.Unlock()
-	ids := make([]domain.ExecutionID, 0, len(waiting))
-	for id := range waiting {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for part := range slices.Chunk(ids, StepBatch) {
-		list := make([]store.ProgressReport, len(part))
-		for i, id := range part {
-			list[i] = waiting[id]
-		}
+	all := slices.SortedFunc(maps.Values(waiting), func(a, b store.ProgressReport) int {
+		return cmp.Or(cmp.Compare(a.ExecutionID, b.ExecutionID), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	for list := range slices.Chunk(all, StepBatch) {
 		if err := c.opt.Midruns.SaveProgress(ctx, list); err != nil {
 			c.log.Debug("progress could not be written", "count", len(list), "err", err)
 			return

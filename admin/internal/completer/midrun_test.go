@@ -55,14 +55,21 @@ func (m *midruns) SaveProgress(ctx context.Context, list []store.ProgressReport)
 
 // asker takes answers.
 type asker struct {
-	mu   sync.Mutex
-	acks []StepAck // guarded by mu
+	mu         sync.Mutex
+	acks       []StepAck
+	unanswered int // guarded by mu
 }
 
 func (a *asker) SendStepAcks(acks []StepAck) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.acks = append(a.acks, acks...)
+}
+
+func (a *asker) Unanswered(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unanswered += n
 }
 
 func (a *asker) got() []StepAck {
@@ -96,11 +103,38 @@ func TestStepsAreAnsweredAfterTheirCommit(t *testing.T) {
 		r.ask(one, 9, e, "charge", nil)
 		synctest.Wait()
 		require.Empty(t, one.got(), "no answer: the executor asks again")
+		require.Equal(t, 1, one.unanswered, "and may ask for as much as before")
 		r.midruns.breaks(false)
 		r.ask(one, 9, e, "charge", nil)
 		synctest.Wait()
 		require.Len(t, one.got(), 1)
 	})
+}
+
+// What another tenant says of a run keeps nobody from telling of it, and nobody
+// fills the memory that all have.
+func TestProgressAndStartsAreEachTenantsOwn(t *testing.T) {
+	var c Completer
+	const id = 7
+	for seq := range int64(100) {
+		c.Progressed(store.ProgressReport{Tenant: 2, Progress: domain.Progress{ExecutionID: id, Fence: 1 << 60, Seq: seq}})
+	}
+	c.Progressed(store.ProgressReport{Tenant: 1, Progress: domain.Progress{ExecutionID: id, Fence: 1, Seq: 1}})
+	require.Len(t, c.progress.newest, 2)
+	for i := range domain.ExecutionID(2 * maxProgress) {
+		c.Progressed(store.ProgressReport{Tenant: 2, Progress: domain.Progress{ExecutionID: i, Fence: 1}})
+	}
+	require.Len(t, c.progress.newest, maxProgress+1)
+	c.Progressed(store.ProgressReport{Tenant: 3, Progress: domain.Progress{ExecutionID: id}})
+	require.Len(t, c.progress.newest, maxProgress+2)
+
+	for i := range domain.ExecutionID(2 * maxStarts) {
+		c.Started(store.Start{Tenant: 2, ID: i, Fence: 1})
+	}
+	c.Started(store.Start{Tenant: 1, ID: id, Fence: 1})
+	require.Len(t, c.starts.young, maxStarts+1)
+	c.starts.forget(startKey{2, id, 1})
+	require.Contains(t, c.starts.young, startKey{1, id, 1})
 }
 
 func TestOnlyTheNewestProgressIsWritten(t *testing.T) {

@@ -15,16 +15,25 @@ import (
 // attempts end sooner, and the result brings the start time along.
 const StartEvery = time.Second
 
+// startKey names an attempt. Nobody knows yet whether it is its tenant's.
 type startKey struct {
-	id    domain.ExecutionID
-	fence int64
+	tenant domain.TenantID
+	id     domain.ExecutionID
+	fence  int64
 }
+
+func keyOfStart(s store.Start) startKey { return startKey{s.Tenant, s.ID, s.Fence} }
+
+// maxStarts bounds the starts of one tenant that a generation holds; those
+// beyond it are told by their results.
+const maxStarts = 50_000
 
 // starts holds reported starts in two generations; what outlives a full
 // generation is written.
 type starts struct {
 	mu    sync.Mutex
 	young map[startKey]store.Start // guarded by mu
+	of    map[domain.TenantID]int  // guarded by mu: how many came into young
 	old   map[startKey]store.Start // guarded by mu
 }
 
@@ -33,18 +42,22 @@ func (c *Completer) Started(list ...store.Start) {
 	c.starts.mu.Lock()
 	defer c.starts.mu.Unlock()
 	if c.starts.young == nil {
-		c.starts.young = map[startKey]store.Start{}
+		c.starts.young, c.starts.of = map[startKey]store.Start{}, map[domain.TenantID]int{}
 	}
 	for _, s := range list {
-		c.starts.young[startKey{s.ID, s.Fence}] = s
+		if c.starts.of[s.Tenant] >= maxStarts {
+			continue
+		}
+		c.starts.of[s.Tenant]++
+		c.starts.young[keyOfStart(s)] = s
 	}
 }
 
-func (s *starts) forget(id domain.ExecutionID, fence int64) {
+func (s *starts) forget(key startKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.young, startKey{id, fence})
-	delete(s.old, startKey{id, fence})
+	delete(s.young, key)
+	delete(s.old, key)
 }
 
 // turn returns the old generation, by id, and makes the young one old.
@@ -69,7 +82,7 @@ func (s *starts) keep(list []store.Start) {
 		s.old = map[startKey]store.Start{}
 	}
 	for _, start := range list {
-		s.old[startKey{start.ID, start.Fence}] = start
+		s.old[keyOfStart(start)] = start
 	}
 }
 
@@ -93,8 +106,10 @@ func (c *Completer) WriteStarts(ctx context.Context) {
 	if len(due) == 0 {
 		return
 	}
-	if err := c.opt.Store.RecordStarts(ctx, due); err != nil {
-		c.starts.keep(due)
-		c.log.Debug("starts could not be written", "count", len(due), "err", err)
+	for part := range slices.Chunk(due, ResultBatch) {
+		if err := c.opt.Store.RecordStarts(ctx, part); err != nil {
+			c.starts.keep(part)
+			c.log.Debug("starts could not be written", "count", len(part), "err", err)
+		}
 	}
 }

@@ -28,6 +28,7 @@ type peer struct {
 	until    time.Time // when its certificate ends
 	greeted  time.Time // before it was answered; its registration is made after that
 	epoch    int64     // of the gateway then
+	account  *account  // what it shares with its tenant's other sessions
 	free     func()    // gives back its place among the sessions; nil: it has none
 	arrived  func()    // ends its place among those that register; nil: it has none
 }
@@ -189,7 +190,7 @@ func (g *Gateway) seat(ctx context.Context, p *peer) (err error) {
 	if p.arrived, err = g.door.arrive(ctx, p.tenant); err != nil {
 		return err
 	}
-	if p.free, err = g.door.seat(p.tenant); err != nil {
+	if p.account, p.free, err = g.door.seat(p.tenant); err != nil {
 		p.arrived()
 	}
 	return err

@@ -169,12 +169,14 @@ func TestWhoReportsFasterThanIsStoredWaits(t *testing.T) {
 func TestDebtIsPaidOff(t *testing.T) {
 	s := &Session{}
 	s.owed.less.L = &s.mu
-	require.True(t, s.owe([]*proto.Result{{Output: make([]byte, 800)}, {Output: make([]byte, 1800)}}))
+	s.account = newAccount()
+	results := []*proto.Result{{Output: make([]byte, 800)}, {Output: make([]byte, 1800)}}
+	require.True(t, s.owe(&s.owed, len(results), sizeOfResults(results)))
 	require.Equal(t, 2, s.owed.count)
 	require.EqualValues(t, 3000, s.owed.bytes)
-	s.owed.pay(1)
+	s.pay(&s.owed, 1)
 	require.EqualValues(t, 1500, s.owed.bytes)
-	s.owed.pay(5)
+	s.pay(&s.owed, 5)
 	require.Zero(t, s.owed.count)
 	require.Zero(t, s.owed.bytes)
 }
@@ -206,19 +208,19 @@ func TestDoor(t *testing.T) {
 	require.Empty(t, d.from)
 	require.Zero(t, d.pending)
 
-	first, err := d.seat(1)
+	_, first, err := d.seat(1)
 	require.NoError(t, err)
-	_, err = d.seat(1)
+	_, _, err = d.seat(1)
 	require.NoError(t, err)
-	_, err = d.seat(1)
+	_, _, err = d.seat(1)
 	require.Equal(t, domain.CodeRateLimited, domain.CodeOf(err))
 	require.ErrorContains(t, err, "one tenant")
-	_, err = d.seat(2)
+	_, _, err = d.seat(2)
 	require.NoError(t, err)
-	_, err = d.seat(2)
+	_, _, err = d.seat(2)
 	require.ErrorContains(t, err, "maximum of 3")
 	first()
-	_, err = d.seat(1)
+	_, _, err = d.seat(1)
 	require.NoError(t, err)
 }
 

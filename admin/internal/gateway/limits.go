@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -47,20 +49,21 @@ type door struct {
 	limits Limits // fixed after construction
 	pace   pace
 
-	mu      sync.Mutex
-	pending int                       // guarded by mu
-	from    map[netip.Addr]*neighbour // guarded by mu
-	tenants map[domain.TenantID]int   // guarded by mu: sessions
-	coming  map[domain.TenantID]int   // guarded by mu: sessions that are about to register
-	all     int                       // guarded by mu: of all tenants
-	queue   []*arrival                // guarded by mu: in the order in which they came
-	refused int64                     // guarded by mu: connections closed unheard
+	mu       sync.Mutex
+	pending  int                          // guarded by mu
+	from     map[netip.Addr]*neighbour    // guarded by mu
+	tenants  map[domain.TenantID]int      // guarded by mu: sessions
+	accounts map[domain.TenantID]*account // guarded by mu: of tenants with sessions, or with debts that they left
+	coming   map[domain.TenantID]int      // guarded by mu: sessions that are about to register
+	all      int                          // guarded by mu: of all tenants
+	queue    []*arrival                   // guarded by mu: in the order in which they came
+	refused  int64                        // guarded by mu: connections closed unheard
 }
 
 type neighbour struct{ open, pending int }
 
 func newDoor(l Limits) *door {
-	return &door{limits: l.withDefaults(), from: map[netip.Addr]*neighbour{}, tenants: map[domain.TenantID]int{}, coming: map[domain.TenantID]int{}}
+	return &door{limits: l.withDefaults(), from: map[netip.Addr]*neighbour{}, tenants: map[domain.TenantID]int{}, accounts: map[domain.TenantID]*account{}, coming: map[domain.TenantID]int{}}
 }
 
 // enter counts a new connection; false when there are too many.
@@ -106,9 +109,29 @@ func (d *door) tidy(address netip.Addr, n *neighbour) {
 	}
 }
 
-// seat counts a tenant's session; free gives its place back. An error says
-// which limit is reached.
-func (d *door) seat(tenant domain.TenantID) (free func(), err error) {
+// What the sessions of one tenant may have of this node's memory together.
+const (
+	// maxTenantOwed are the bytes of results and steps that the database has not
+	// taken yet.
+	maxTenantOwed = 32 << 20
+	// maxTenantLogs are the batches of log lines that are being read or stored, of
+	// at most 1 MiB each.
+	maxTenantLogs = 16
+)
+
+// account is what the sessions of one tenant share.
+type account struct {
+	owed *semaphore.Weighted // in bytes
+	logs chan struct{}       // holds a token for each batch
+}
+
+func newAccount() *account {
+	return &account{owed: semaphore.NewWeighted(maxTenantOwed), logs: make(chan struct{}, maxTenantLogs)}
+}
+
+// seat counts a tenant's session, and returns what it shares with the tenant's
+// others; free gives its place back. An error says which limit is reached.
+func (d *door) seat(tenant domain.TenantID) (shared *account, free func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := 0
@@ -117,16 +140,22 @@ func (d *door) seat(tenant domain.TenantID) (free func(), err error) {
 	}
 	switch {
 	case all >= d.limits.Sessions:
-		return nil, domain.Errorf(domain.CodeRateLimited, "this node serves its maximum of %d sessions", d.limits.Sessions)
+		return nil, nil, domain.Errorf(domain.CodeRateLimited, "this node serves its maximum of %d sessions", d.limits.Sessions)
 	case d.tenants[tenant] >= d.limits.SessionsPerTenant:
-		return nil, domain.Errorf(domain.CodeRateLimited, "this node serves the maximum of %d sessions of one tenant", d.limits.SessionsPerTenant)
+		return nil, nil, domain.Errorf(domain.CodeRateLimited, "this node serves the maximum of %d sessions of one tenant", d.limits.SessionsPerTenant)
+	}
+	if d.accounts[tenant] == nil {
+		d.accounts[tenant] = newAccount()
 	}
 	d.tenants[tenant]++
-	return sync.OnceFunc(func() {
+	return d.accounts[tenant], sync.OnceFunc(func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.tenants[tenant]--; d.tenants[tenant] == 0 {
 			delete(d.tenants, tenant)
+			if a := d.accounts[tenant]; a.owed.TryAcquire(maxTenantOwed) {
+				delete(d.accounts, tenant) // nothing of it is in memory any more
+			}
 		}
 	}), nil
 }

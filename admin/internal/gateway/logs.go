@@ -28,7 +28,7 @@ const (
 	logFrameTime = 10 * time.Second
 	// logStoreTime bounds the storing of a batch.
 	logStoreTime = 10 * time.Second
-	// logFrames is how many batches of all connections are in memory at once: at
+	// logFrames is how many batches of all connections are stored at once: at
 	// most 1 MiB each on the wire, and two or three times that when decoded.
 	logFrames = 32
 	// logRate and logBurst bound what one instance may store, in bytes a second:
@@ -67,7 +67,7 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 		if err := reader.Await(); err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
-		ack, size, err := g.takeBatch(ctx, conn, p, reader)
+		ack, size, err := g.takeBatch(ctx, conn, s.account, p, reader)
 		if err != nil {
 			return err
 		}
@@ -90,12 +90,13 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 	}
 }
 
-// takeBatch reads one batch and stores it. It holds one of the node's places
-// for batches meanwhile.
-func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, p *peer, reader *proto.Reader) (*proto.LogAck, int, error) {
+// takeBatch reads one batch and stores it. It holds one of its tenant's places
+// for batches meanwhile, and once it is there one of the node's: whoever sends
+// slowly delays nobody but himself.
+func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, a *account, p *peer, reader *proto.Reader) (*proto.LogAck, int, error) {
 	select {
-	case g.logFrames <- struct{}{}:
-		defer func() { <-g.logFrames }()
+	case a.logs <- struct{}{}:
+		defer func() { <-a.logs }()
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
 	}
@@ -103,6 +104,12 @@ func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, p *peer, reader 
 	var batch proto.LogBatch
 	if err := reader.Next(&batch); err != nil {
 		return nil, 0, fmt.Errorf("read log: %w", err)
+	}
+	select {
+	case g.logFrames <- struct{}{}:
+		defer func() { <-g.logFrames }()
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
 	}
 	ack := &proto.LogAck{Seq: batch.Seq}
 	chunks, size := logChunks(p, &batch)

@@ -173,12 +173,12 @@ func TestLogsThatCannotBeStoredAreNotAcknowledged(t *testing.T) {
 	require.Empty(t, b.logs.of(7))
 }
 
-// A flood: as many batches as the node takes at once stand in memory, the rest
-// stays on the wire. Sessions notice nothing.
+// A flood: as many batches as the node takes of one tenant stand in memory, the
+// rest stays on the wire. Sessions notice nothing.
 func TestAFloodOfLogsIsBounded(t *testing.T) {
 	b := start(t)
 	b.logs.proceed = make(chan error)
-	const floods = logFrames + 8
+	const floods = maxTenantLogs + 8
 	text := strings.Repeat("x", 60_000)
 	var conns []net.Conn
 	var p *peerEnd
@@ -193,8 +193,8 @@ func TestAFloodOfLogsIsBounded(t *testing.T) {
 		conns = append(conns, conn)
 	}
 	get(t, b.logs.entered)
-	waitFor(t, "the places are taken", func() bool { return len(b.gate.logFrames) == logFrames })
-	require.LessOrEqual(t, b.gate.logWrites.Len(), logFrames)
+	waitFor(t, "the places are taken", func() bool { return len(b.gate.logFrames) == maxTenantLogs })
+	require.LessOrEqual(t, b.gate.logWrites.Len(), maxTenantLogs)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: &proto.Heartbeat{Seq: 1}}})
 	require.EqualValues(t, 1, p.nextControl().GetHeartbeatAck().GetSeq(), "heartbeats do not wait for logs")
 	close(b.logs.proceed)

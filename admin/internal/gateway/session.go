@@ -43,6 +43,7 @@ type Session struct {
 	retires time.Time // when it is old enough to be replaced
 	watch   watch
 	calmer  func() // of the gateway
+	account *account
 
 	heardAt atomic.Int64 // when the last byte came, in nanoseconds since began
 	doubt   atomic.Bool  // its instance does not answer
@@ -68,6 +69,8 @@ type Session struct {
 	refusing bool                  // guarded by mu; it has no room, whatever its slots say
 	retiring bool                  // guarded by mu: it gets no more offers, and is replaced
 	owed     debt                  // guarded by mu: results without their acknowledgement
+	asked    debt                  // guarded by mu: steps without their answer
+	unasked  allowance             // guarded by mu: of answers to what was not offered through this session
 	promised int                   // guarded by mu: acceptances without their grant, about
 	lastBeat time.Time             // guarded by mu
 	pulse    pulse                 // guarded by mu
@@ -88,6 +91,8 @@ type flight struct {
 	beat    int64 // Session.beats then
 	weight  int   // slots
 	loading int   // bytes of its offer that have not been written
+	// answered: the instance has said whether it takes it.
+	answered bool
 }
 
 // The first byte of each stream says what it is for.
@@ -143,11 +148,11 @@ type streams struct {
 func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer, account: p.account,
 		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
 	}
-	s.owed.less.L = &s.mu
+	s.owed.less.L, s.asked.less.L = &s.mu, &s.mu
 	return s
 }
 
@@ -347,6 +352,7 @@ func (s *Session) close(cause error) {
 		s.cause = cause
 		close(s.closed)
 		s.owed.less.Broadcast()
+		s.asked.less.Broadcast()
 	}
 	s.mu.Unlock()
 	if first {

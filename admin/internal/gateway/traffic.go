@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 		if !reserved { // a full instance refuses by itself
 			f.lease = s.leased
 		} else {
-			f.granted = f.granted || o.Granted
+			f.granted, f.answered = f.granted || o.Granted, false
 			s.loading += offerSize(o) - f.loading
 			f.loading = offerSize(o) // with its script
 			s.inflight[k] = f
@@ -82,7 +83,7 @@ func (s *Session) SendGrants(grants []*proto.Grant) {
 // SendAcks acknowledges results that are stored. It is not urgent: until then
 // the executor keeps them in its journal.
 func (s *Session) SendAcks(acks []*proto.ResultAck) {
-	defer s.calmDown(func() { s.owed.pay(len(acks)) })
+	defer s.calmDown(func() { s.pay(&s.owed, len(acks)) })
 	err := s.command.putLater(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
 	if err != nil {
 		s.close(err)
@@ -92,6 +93,7 @@ func (s *Session) SendAcks(acks []*proto.ResultAck) {
 // SendStepAcks answers steps, behind everything that is small: a result may be
 // large.
 func (s *Session) SendStepAcks(acks []*proto.StepAck) {
+	s.Unanswered(len(acks)) // not any more
 	items := make([]bulk, len(acks))
 	for i, a := range acks {
 		items[i].step = a
@@ -99,6 +101,16 @@ func (s *Session) SendStepAcks(acks []*proto.StepAck) {
 	if err := s.command.putBulk(items); err != nil {
 		s.close(err)
 	}
+}
+
+// Unacked is told how many results were handed over and will not be acknowledged.
+func (s *Session) Unacked(n int) { s.calmDown(func() { s.pay(&s.owed, n) }) }
+
+// Unanswered is told how many steps were handed over and will not be answered.
+func (s *Session) Unanswered(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pay(&s.asked, n)
 }
 
 // promise notes that an acceptance waits for its grant.
@@ -238,15 +250,38 @@ func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
 		case *proto.CommandToAdmin_Progress:
 			g.opt.Sink.Progress(s, body.Progress.GetProgress())
 		case *proto.CommandToAdmin_Steps:
-			g.opt.Sink.Steps(s, body.Steps.GetSteps())
+			if list := body.Steps.GetSteps(); s.owe(&s.asked, len(list), sizeOfSteps(list)) {
+				g.opt.Sink.Steps(s, list)
+			}
 		}
 	}
 }
 
-func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
+// unaskedAnswers is how many answers to offers that were not made through this
+// session are taken in a second. A full instance refuses what is sent again
+// without a place; what is dropped is taken back when its offer expires.
+const unaskedAnswers = 200
+
+// expected leaves out answers that come twice, or too many that nobody asked for.
+func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answer {
 	s.mu.Lock()
-	s.pulse.answered(time.Now(), len(answers))
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.pulse.answered(now, len(answers))
+	return slices.DeleteFunc(answers, func(a *proto.Answer) bool {
+		k := attemptKey{a.ExecutionId, a.Fence}
+		f, offered := s.inflight[k]
+		if !offered {
+			return !s.unasked.take(unaskedAnswers, now)
+		}
+		again := f.answered
+		f.answered = true
+		s.inflight[k] = f
+		return again
+	})
+}
+
+func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
+	answers = s.expected(answers, time.Now())
 	defer g.calmer() // when what they ask for has been handed on
 	freed := 0
 	for _, a := range answers {
@@ -273,7 +308,7 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 			keys = append(keys, attemptKey{r.ExecutionId, r.Fence})
 		}
 	}
-	if !s.owe(results) {
+	if !s.owe(&s.owed, len(results), sizeOfResults(results)) {
 		return
 	}
 	freed := s.ended(keys...)
@@ -296,31 +331,63 @@ const (
 	maxOwedBytes = 8 << 20
 )
 
-// owe counts results when there is room for them; false when the session ended
-// before that: its executor sends them again.
-func (s *Session) owe(results []*proto.Result) bool {
-	size := int64(0)
+func sizeOfResults(results []*proto.Result) (size int64) {
 	for _, r := range results {
 		size += int64(200 + len(r.Output) + len(r.Error) + len(r.Stack))
 	}
+	return size
+}
+
+func sizeOfSteps(steps []*proto.Step) (size int64) {
+	for _, m := range steps {
+		size += int64(200 + len(m.Name) + len(m.Output))
+	}
+	return size
+}
+
+// owe counts what was handed over when there is room for it, beside what the
+// tenant's other sessions owe, also those that have ended since: all of it is
+// paid for in the end, by an acknowledgement or without one. False when the session ended before that: its
+// executor sends it again.
+func (s *Session) owe(d *debt, n int, size int64) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.owed.count > 0 && (s.owed.count+len(results) > maxOwedCount || s.owed.bytes+size > maxOwedBytes) {
+	for d.count > 0 && (d.count+n > maxOwedCount || d.bytes+size > maxOwedBytes) {
 		if s.cause != nil {
+			s.mu.Unlock()
 			return false
 		}
-		s.owed.less.Wait()
+		d.less.Wait()
 	}
-	s.owed.count += len(results)
-	s.owed.bytes += size
+	s.mu.Unlock()
+	size = min(size, maxTenantOwed)
+	if !s.account.owed.TryAcquire(size) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { // ends with this function
+			select {
+			case <-s.closed:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		if s.account.owed.Acquire(ctx, size) != nil {
+			return false
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.count += n
+	d.bytes += size
 	return true
 }
 
-// pay takes n acknowledged results off, of the average size.
-func (d *debt) pay(n int) {
+// pay takes n off a debt, of the average size. mu is held.
+func (s *Session) pay(d *debt, n int) {
 	if n = min(n, d.count); n > 0 {
-		d.bytes -= d.bytes * int64(n) / int64(d.count)
+		paid := d.bytes * int64(n) / int64(d.count)
+		d.bytes -= paid
 		d.count -= n
+		s.account.owed.Release(paid)
 		d.less.Broadcast()
 	}
 }

@@ -21,6 +21,7 @@ func (s *session) Load() dispatch.Load {
 	return dispatch.Load{Slots: 1000 * max(s.taken(), s.reported) / s.ex.slots}
 }
 func (s *session) Closed() bool  { return !s.nodeUp }
+func (s *session) Unacked(int)   {}
 func (s *session) Spare() int    { return math.MaxInt32 }
 func (s *session) Crowded() bool { return false }
 func (s *session) Free() int     { return s.ex.slots - max(s.taken(), s.reported) }
