@@ -25,11 +25,11 @@ func fewItems(payload []byte, m proto.Message) error {
 	limit, n := 0, 0
 	switch m.(type) {
 	case *CommandToAdmin: // body, list
-		limit, n = MaxBatch, items(payload, 0, 1)
+		limit, n = MaxBatch, items(payload, anyField, func(list []byte) int { return items(list, 1, one) })
 	case *ControlToAdmin:
-		limit, n = maxControlItems, items(payload, 0, 0)
+		limit, n = maxControlItems, items(payload, anyField, func(body []byte) int { return items(body, anyField, one) })
 	case *LogBatch: // chunks, lines
-		limit, n = MaxLogItems, items(payload, 2)+items(payload, 2, 5)
+		limit, n = MaxLogItems, items(payload, 2, func(chunk []byte) int { return 1 + items(chunk, 5, one) })
 	}
 	if n > limit {
 		return fmt.Errorf("%w: %d items, limit %d", ErrTooManyItems, n, limit)
@@ -37,10 +37,14 @@ func fewItems(payload []byte, m proto.Message) error {
 	return nil
 }
 
-// items counts the fields of a kind that has bytes at the end of a path of field
-// numbers, 0 = any number. What is no message counts up to where it breaks off:
-// decoding it says so.
-func items(b []byte, path ...protowire.Number) (n int) {
+const anyField protowire.Number = 0
+
+func one([]byte) int { return 1 }
+
+// items sums what count says of each field of a message that has this number and
+// is of a kind that has bytes. What is no message counts up to where it breaks
+// off: decoding it says so.
+func items(b []byte, wanted protowire.Number, count func(value []byte) int) (n int) {
 	for len(b) > 0 {
 		number, kind, size := protowire.ConsumeTag(b)
 		if size < 0 {
@@ -59,12 +63,8 @@ func items(b []byte, path ...protowire.Number) (n int) {
 			return n
 		}
 		b = b[size:]
-		switch {
-		case path[0] != 0 && path[0] != number:
-		case len(path) == 1:
-			n++
-		default:
-			n += items(value, path[1:]...)
+		if wanted == anyField || wanted == number {
+			n += count(value)
 		}
 	}
 	return n
