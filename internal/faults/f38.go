@@ -110,7 +110,7 @@ func f38(ctx context.Context, s *stage) error {
 			return fmt.Errorf("%s has ended", a.Name)
 		}
 	}
-	wrong, set, later := judgeVictims(ctx, db, spoiled)
+	set, later, wrong := judgeVictims(ctx, db, spoiled)
 	j, err := s.finish(ctx)
 	if j != nil {
 		s.figure("%d kinds of damage, %d panics, no node ended; %d runs set aside, %d of their jobs fired on; lateness of all others %s", len(spoiled)+1, panicked, set, later, j.inside)
@@ -203,14 +203,14 @@ func remove(file string) error {
 
 // judgeVictims looks what became of the damaged jobs: how many runs were set
 // aside, and how many jobs fired on that could.
-func judgeVictims(ctx context.Context, db *sql.DB, all []*victim) (wrong error, set, later int) {
+func judgeVictims(ctx context.Context, db *sql.DB, all []*victim) (set, later int, err error) {
 	var p problems
 	for _, v := range all {
 		var aside, ended int
 		err := db.QueryRowContext(ctx, "SELECT COALESCE(SUM(reason = 'set_aside'), 0), COALESCE(SUM(state = 10 AND finished_at > (UNIX_TIMESTAMP(NOW(3)) - 6) * 1000), 0) FROM executions WHERE job_id = ?",
 			v.id).Scan(&aside, &ended)
 		if err != nil {
-			return err, set, later
+			return set, later, err
 		}
 		set += aside
 		if ended > 0 {
@@ -228,10 +228,10 @@ func judgeVictims(ctx context.Context, db *sql.DB, all []*victim) (wrong error, 
 	}
 	var told int
 	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM alert_events WHERE kind = 'row_set_aside'").Scan(&told); err != nil {
-		return err, set, later
+		return set, later, err
 	}
 	if told == 0 {
 		p.add("alerts missing", "the operators heard nothing")
 	}
-	return p.err(), set, later
+	return set, later, p.err()
 }

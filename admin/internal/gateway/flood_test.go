@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"net"
 	"sync"
 	"testing"
@@ -166,10 +165,9 @@ func TestSlowLogsDelayNobodyElse(t *testing.T) {
 		p := b.join(bootA[1:]+string("0123456789"[i]), 4)
 		for range maxLogs {
 			conn := b.logConn(bootA[1:]+string("0123456789"[i]), p.sessionID)
-			header := make([]byte, proto.HeaderSize)
-			binary.BigEndian.PutUint32(header, proto.MaxFrame)
-			binary.BigEndian.PutUint32(header[4:], crc32.ChecksumIEEE(nil))
-			_, err := conn.Write(append(header, make([]byte, 1000)...))
+			begun := make([]byte, proto.HeaderSize+1000)
+			binary.BigEndian.PutUint32(begun, proto.MaxFrame)
+			_, err := conn.Write(begun)
 			require.NoError(t, err)
 			slow = append(slow, conn)
 		}
