@@ -2,14 +2,18 @@ package ical
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 )
 
-// Limits of a file.
+// Limits of a file. Reading costs time in proportion to its length; these bound
+// what one property can cost, and what the file becomes in memory.
 const (
-	MaxEvents = 6000
-	maxDays   = 366 // of one event
+	MaxEvents     = 6000
+	MaxProperties = 100_000  // with those that are passed over, and BEGIN and END
+	MaxProperty   = 64 << 10 // bytes of one property, after unfolding
+	maxDays       = 366      // of one event
 )
 
 // Special is what Apple's holiday calendars say of a day.
@@ -53,10 +57,17 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg
 // Parse reads a file. Floating times are meant in zone. Recurring events are
 // written out for RecurYears from now. The error is an *Error.
 func Parse(text string, zone *time.Location, now time.Time) ([]Event, error) {
-	p := parser{zone: zone, now: now}
-	for _, l := range unfold(text) {
-		if err := p.line(l); err != nil {
-			return nil, err
+	p := parser{zone: zone, now: now, zones: map[string]*time.Location{}}
+	number := 0
+	for l, wrong := range unfold(text) {
+		if number++; wrong == nil && number > MaxProperties {
+			wrong = &Error{l.number, fmt.Sprintf("there are more than %d properties", MaxProperties)}
+		}
+		if wrong == nil {
+			wrong = p.line(l)
+		}
+		if wrong != nil {
+			return nil, wrong
 		}
 	}
 	switch {
@@ -75,24 +86,49 @@ type contentLine struct {
 }
 
 // unfold joins lines that begin with a space to the one before (RFC 5545, 3.1).
-func unfold(text string) []contentLine {
-	var out []contentLine
-	text = strings.TrimPrefix(text, "\ufeff")
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSuffix(line, "\r")
-		if len(out) > 0 && line != "" && (line[0] == ' ' || line[0] == '\t') {
-			out[len(out)-1].text += line[1:]
-		} else if line != "" {
-			out = append(out, contentLine{i + 1, line})
+// Each byte is copied twice, however the file is folded. An error is the last
+// that it yields.
+func unfold(text string) iter.Seq2[contentLine, *Error] {
+	return func(yield func(contentLine, *Error) bool) {
+		var folded []byte // the property that is being joined
+		number := 0       // of its first line; 0 = there is none yet
+		rest := strings.TrimPrefix(text, "\ufeff")
+		for at := 1; rest != ""; at++ {
+			var line string
+			line, rest = cutLine(rest)
+			switch {
+			case line == "":
+				continue
+			case number > 0 && (line[0] == ' ' || line[0] == '\t'):
+				folded = append(folded, line[1:]...)
+			default:
+				if number > 0 && !yield(contentLine{number, string(folded)}, nil) {
+					return
+				}
+				number, folded = at, append(folded[:0], line...)
+			}
+			if len(folded) > MaxProperty {
+				yield(contentLine{}, &Error{number, fmt.Sprintf("the property %q is longer than %d bytes", shorten(string(folded[:200])), MaxProperty)})
+				return
+			}
+		}
+		if number > 0 {
+			yield(contentLine{number, string(folded)}, nil)
 		}
 	}
-	return out
+}
+
+// cutLine returns the first line, without its end, and what follows it.
+func cutLine(text string) (line, rest string) {
+	line, rest, _ = strings.Cut(text, "\n")
+	return strings.TrimSuffix(line, "\r"), rest
 }
 
 type parser struct {
 	zone     *time.Location
 	now      time.Time
-	rules    int // RRULEs until here
+	zones    map[string]*time.Location // by TZID; reading one costs a hundred times its lookup
+	rules    int                       // RRULEs until here
 	calendar bool
 	open     []string // components that have begun
 	last     int
@@ -240,9 +276,13 @@ func (p *parser) value(params map[string]string, text string) (value, string) {
 	}
 	zone := p.zone
 	if id := params["TZID"]; id != "" {
-		loc, err := time.LoadLocation(strings.TrimPrefix(id, "/"))
-		if err != nil || id == "Local" {
-			return value{}, fmt.Sprintf("TZID=%q is no IANA zone", shorten(id))
+		loc := p.zones[id]
+		if loc == nil {
+			var err error
+			if loc, err = time.LoadLocation(strings.TrimPrefix(id, "/")); err != nil || id == "Local" {
+				return value{}, fmt.Sprintf("TZID=%q is no IANA zone", shorten(id))
+			}
+			p.zones[id] = loc
 		}
 		zone = loc
 	}

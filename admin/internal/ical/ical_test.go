@@ -1,6 +1,7 @@
 package ical_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,11 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"months are no minute": {file(event(day, "DURATION:P1M")), 6},
 		"half a day":           {file(event(day, "DURATION:PT12H")), 7},
 		"years":                {file(event(day, "DTEND;VALUE=DATE:20361001")), 7},
+		"a long property":      {file(event(day, "SUMMARY:"+strings.Repeat("\r\n x", ical.MaxProperty))), 6},
+		"many properties":      {file(strings.Repeat("X:\r\n", ical.MaxProperties)), ical.MaxProperties + 1},
+		"a long rule":          {file(event(day, "RRULE:FREQ=YEARLY;BYMONTHDAY=1"+strings.Repeat(",1", 250))), 6},
+		"many exceptions":      {file(event(day, "EXDATE;VALUE=DATE:20261001"+strings.Repeat(",20261001", 1000))), 6},
+		"a long duration":      {file(event(day, "DURATION:P"+strings.Repeat("0", 64)+"1D")), 6},
 		"bad parameter":        {file(event("DTSTART;VALUE:20261001")), 5},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +111,38 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 			require.Equal(t, c.line, e.Line, e.Msg)
 		})
 	}
+}
+
+// A file costs memory, and so time, in proportion to its length, whatever its
+// lines are: what is copied anew with each line would show as the square.
+func TestWorkGrowsWithTheLength(t *testing.T) {
+	day := event("DTSTART;VALUE=DATE:20261001")
+	for name, text := range map[string]func(n int) string{
+		"a folded property":  func(n int) string { return file("X:" + strings.Repeat("\r\n x", n)) },
+		"folded of one byte": func(n int) string { return file("X:" + strings.Repeat("\n ", 20*n) + "x") },
+		"folded parameters":  func(n int) string { return file("X" + strings.Repeat(";\r\n A=1", n/4) + ":x") },
+		"many folded":        func(n int) string { return file(strings.Repeat("X:a\r\n b\r\n", n)) },
+		"events":             func(n int) string { return file(strings.Repeat(day+"\r\n", n/8)) },
+		"days with exceptions": func(n int) string {
+			return file(event("DTSTART;TZID=Asia/Shanghai:20261001T000000", "EXDATE;TZID=Asia/Shanghai:20261001T000000"+strings.Repeat(",20261001T000000", n/64)))
+		},
+		"open components": func(n int) string { return strings.Repeat("BEGIN:VCALENDAR\n", n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 15_000
+			small, large := allocated(text(n)), allocated(text(4*n))
+			require.Less(t, large, 8*small, "four times the file takes %d bytes instead of %d", large, small)
+		})
+	}
+}
+
+// allocated is how many bytes the reading of a file asks for.
+func allocated(text string) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _ = ical.Parse(text, time.UTC, today)
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 func FuzzParse(f *testing.F) {

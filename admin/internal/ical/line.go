@@ -48,11 +48,14 @@ func unescape(text string) string {
 	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\;`, ";", `\,`, ",", `\n`, " ", `\N`, " ").Replace(text))
 }
 
+// maxDuration is more bytes than any duration within its bounds needs.
+const maxDuration = 64
+
 // duration reads P1D, PT8H30M, P1W: nominal days, and exact time.
 func duration(text string) (days int, exact time.Duration, msg string) {
 	wrong := fmt.Sprintf("%q is no duration such as P1D or PT8H", shorten(text))
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "+"), "P")
-	if !ok || rest == "" {
+	if !ok || rest == "" || len(rest) > maxDuration {
 		return 0, 0, wrong
 	}
 	units, number := map[byte]time.Duration{}, ""

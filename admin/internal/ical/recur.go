@@ -21,7 +21,10 @@ const (
 	maxInterval = 1000
 	// maxRules of a file. What a rule can cost is bounded by the years that
 	// the library counts to, so their number bounds what a file can cost.
-	maxRules  = 100
+	maxRules = 100
+	// maxRule is the bytes of one: its lists (BYMONTHDAY, BYSETPOS) are gone
+	// through for each day or period that the library looks at.
+	maxRule   = 500
 	firstYear = 1970
 )
 
@@ -42,11 +45,17 @@ func (p *parser) recurs(name string, params map[string]string, text string) stri
 		if p.rules++; p.rules > maxRules {
 			return fmt.Sprintf("RRULE: a file has at most %d of them", maxRules)
 		}
+		if len(text) > maxRule {
+			return fmt.Sprintf("RRULE: is longer than %d bytes", maxRule)
+		}
 		r.rule = text
 		return ""
 	case "RDATE", "EXDATE":
 		var all []value
 		for one := range strings.SplitSeq(text, ",") {
+			if len(all) >= maxTimes {
+				return tooManyTimes(name)
+			}
 			v, msg := p.value(params, one)
 			if msg != "" {
 				return name + ": " + msg
@@ -59,11 +68,15 @@ func (p *parser) recurs(name string, params map[string]string, text string) stri
 			r.excepts = append(r.excepts, all...)
 		}
 		if len(r.also) > maxTimes || len(r.excepts) > maxTimes {
-			return fmt.Sprintf("%s: an event has at most %d of them", name, maxTimes)
+			return tooManyTimes(name)
 		}
 		return ""
 	}
 	return name + ": changed occurrences and rules of exceptions cannot be imported; leave the occurrence out by EXDATE and write it as an event of its own"
+}
+
+func tooManyTimes(name string) string {
+	return fmt.Sprintf("%s: an event has at most %d of them", name, maxTimes)
 }
 
 // times lists when the event begins, from its DTSTART on, in order.
