@@ -1,6 +1,8 @@
 package admin_test
 
 import (
+	"context"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/internal/testenv"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -64,4 +67,30 @@ func TestEveryNodeKnowsWhoWasTurnedAway(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, want, got.Items)
+}
+
+// The owner of an application whose name is not that of its token's executor
+// reads so in its log and in its health.
+func TestATokenOfAnotherExecutorIsToldAsThat(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	access, err := n.admin.Provision(t.Context(), "shop")
+	require.NoError(t, err)
+	var lines logLines
+	ex, err := executor.New(executor.Config{
+		Name: "till", Addresses: []string{n.admin.ExecutorAddress()}, Token: executor.Secret(access.JoinToken), JournalDir: t.TempDir(),
+		DrainTimeout: -1, Logger: slog.New(slog.NewTextHandler(&lines, nil)),
+	})
+	require.NoError(t, err)
+	executor.HandleFunc(ex, "sell", func(context.Context) error { return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- ex.Run(ctx) }()
+	n.eventually(func() bool { return lines.count("admin refuses this executor") > 0 }, func() string { return "nobody told it" })
+	const told = "wrong_executor: the join token is for another executor than"
+	require.ErrorContains(t, ex.Health(), told+` "till"`)
+	require.Equal(t, 1, lines.count(told))
+	require.Equal(t, 1, lines.count("check Config.Name (CARILLON_EXECUTOR_NAME) and Config.Token"))
+	cancel()
+	require.NoError(t, <-done)
 }

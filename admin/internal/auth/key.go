@@ -218,8 +218,8 @@ func verdictOn(c *domain.JoinClaim, u store.UsedJoinToken) domain.JoinVerdict {
 	case u.Executor == "":
 		return domain.JoinVerdict{Err: domain.Errorf(domain.CodeUnauthenticated, "the join token's executor no longer exists")}
 	case u.Executor != c.Executor:
-		return domain.JoinVerdict{Err: domain.Errorf(domain.CodeUnauthenticated,
-			"the join token is for another executor than %q; make a token for that one", c.Executor)}
+		return domain.JoinVerdict{Err: domain.Errorf(domain.CodeDenied,
+			"the join token is for another executor than %q; use that one's name, or make a token for %[1]q", c.Executor)}
 	}
 	return domain.JoinVerdict{Tenant: u.Token.TenantID, Executor: u.Token.Executor}
 }

@@ -117,20 +117,23 @@ func TestVerifyJoinToken(t *testing.T) {
 	m.executors[6] = domain.Executor{ID: 6, TenantID: by.Tenant + 1, Name: "foreign"}
 	_, orphan, err := s.CreateJoinToken(t.Context(), by, JoinTokenParams{Executor: 6})
 	require.NoError(t, err)
-	tests := []struct{ name, secret, executor string }{
-		{"another executor's name", secret, "billing"},
-		{"empty", "", "shop"},
-		{"wrong", secret[:len(secret)-1] + "!", "shop"},
-		{"unknown", "cjt_" + strings.Repeat("a", 43), "shop"},
-		{"an API key", "ck_" + strings.Repeat("a", 43), "shop"},
-		{"executor of another tenant", orphan, "foreign"},
+	tests := []struct {
+		name, secret, executor string
+		code                   domain.Code
+	}{
+		{"another executor's name", secret, "billing", domain.CodeDenied},
+		{"empty", "", "shop", domain.CodeUnauthenticated},
+		{"wrong", secret[:len(secret)-1] + "!", "shop", domain.CodeUnauthenticated},
+		{"unknown", "cjt_" + strings.Repeat("a", 43), "shop", domain.CodeUnauthenticated},
+		{"an API key", "ck_" + strings.Repeat("a", 43), "shop", domain.CodeUnauthenticated},
+		{"executor of another tenant", orphan, "foreign", domain.CodeUnauthenticated},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := domain.JoinClaim{Secret: tt.secret, BootID: "boot-1", Executor: tt.executor}
 			got, err := s.VerifyJoinTokens(t.Context(), []domain.JoinClaim{good, bad, good})
 			require.NoError(t, err)
-			require.True(t, domain.Is(got[1].Err, domain.CodeUnauthenticated), "%v", got[1].Err)
+			require.True(t, domain.Is(got[1].Err, tt.code), "%v", got[1].Err)
 			require.Zero(t, got[1].Tenant)
 			require.Zero(t, got[1].Executor)
 			require.Equal(t, domain.JoinVerdict{Tenant: by.Tenant, Executor: 5}, got[0], "who comes along")

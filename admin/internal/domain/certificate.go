@@ -18,8 +18,8 @@ type JoinClaim struct {
 	Executor string // the name
 }
 
-// JoinVerdict is the answer to one claim. Err has CodeUnauthenticated: not valid
-// for this executor; or CodeTokenExpired: its time is over.
+// JoinVerdict is the answer to one claim. Err has CodeUnauthenticated: not valid;
+// CodeDenied: another executor's; or CodeTokenExpired: its time is over.
 type JoinVerdict struct {
 	Tenant   TenantID
 	Executor ExecutorID
