@@ -65,7 +65,7 @@ func (a *API) registerBackfills() {
 	register(a, may(domain.PermOperate), operation{
 		method: http.MethodPost, path: base + "/jobs/{id}/backfill", id: "backfill-job", tag: "jobs",
 		summary: "Run a job for the fire times of a past range", description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
-		status: http.StatusCreated,
+		status: http.StatusCreated, also: map[int]string{http.StatusOK: "With dryRun: what would be run; nothing was written"},
 	}, a.backfillJob)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs/{id}/backfills", id: "list-backfills", tag: "jobs", summary: "A job's backfills, newest first",

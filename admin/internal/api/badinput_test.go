@@ -173,7 +173,7 @@ func TestUnknownHandler(t *testing.T) {
 
 func TestBodyLimits(t *testing.T) {
 	w := newWorld(t)
-	server := httptest.NewServer(w.api)
+	server := httptest.NewServer(w.handler)
 	defer server.Close()
 	client := server.Client()
 	defer client.CloseIdleConnections()

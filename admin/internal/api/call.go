@@ -59,9 +59,14 @@ func (a *API) registerCalls() {
 		method: http.MethodPost, path: base + "/calls", id: "call-handler", tag: "calls", summary: "Run a handler and get its result",
 		description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
 		status:      http.StatusCreated, errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
+		also: map[int]string{
+			http.StatusOK:       "The Idempotency-Key was seen before with the same body: the call that it began",
+			http.StatusAccepted: "The call has not ended within the wait; ask for it again by its id",
+		},
 	}, a.call)
 	register(a, may(domain.PermCall), operation{
 		method: http.MethodGet, path: base + "/calls/{id}", id: "get-call", tag: "calls", summary: "One's own call",
+		also: map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
 	}, func(ctx context.Context, id auth.Identity, in *callIDInput) (*callOutput, error) {
 		v, err := a.ownCall(ctx, id, in.ID)
 		if err != nil {

@@ -140,6 +140,7 @@ func (a *API) registerAcceptHistory() {
 		description: "After a backup was put back, or a replica was promoted that lagged behind, firing is held. " +
 			"This makes all nodes go on with what the database says now: fire times that it does not know to have run count as due or missed. " +
 			"409 when no node has found that anything was lost.",
+		errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body AcceptedHistory }, error) {
 		h, err := a.deps.Store.AcceptHistory(ctx)
 		if err != nil {

@@ -66,6 +66,7 @@ func (r *runner) WaitFinished(ctx context.Context, tenant domain.TenantID, id do
 type world struct {
 	t       *testing.T
 	api     *API
+	handler http.Handler // the API, each of its answers checked
 	store   store.Store
 	auth    *auth.Service
 	box     *secret.Box
@@ -123,6 +124,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	}
 	w.api, err = New(w.deps)
 	require.NoError(t, err)
+	w.handler = describedAnswers{next: w.api, fail: t.Errorf}
 	w.people(ctx)
 	return w
 }
@@ -253,7 +255,7 @@ func (w *world) call(who, method, path string, body any, headers ...header) answ
 
 func (w *world) send(req *http.Request) answer {
 	rec := httptest.NewRecorder()
-	w.api.ServeHTTP(rec, req)
+	w.handler.ServeHTTP(rec, req)
 	a := answer{t: w.t, status: rec.Code, header: rec.Result().Header, body: rec.Body.Bytes()}
 	if a.status >= 500 {
 		a.log = w.logText()

@@ -76,6 +76,10 @@ func (a *API) registerJobActions() {
 		method: http.MethodPost, path: base + "/jobs/{id}/run", id: "run-job", tag: "jobs", summary: "Run a job now, or once later",
 		description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one.",
 		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+		also: map[int]string{
+			http.StatusOK:       "The Idempotency-Key was seen before with the same body: the run that it began",
+			http.StatusAccepted: "The run has not ended within the wait; ask for it again by its id",
+		},
 	}, a.runJob)
 }
 

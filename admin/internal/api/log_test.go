@@ -244,7 +244,7 @@ func TestLogIsFollowed(t *testing.T) {
 	w := newWorld(t)
 	e, path := w.running()
 	token := w.as("acme/viewer")
-	server := httptest.NewServer(w.api)
+	server := httptest.NewServer(w.handler)
 	defer server.Close()
 	client := server.Client()
 	defer client.CloseIdleConnections()

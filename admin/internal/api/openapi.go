@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -28,10 +30,13 @@ func humaConfig() huma.Config {
 				Description: "Jobs, runs and executors. Errors are application/problem+json with a stable code; ids are strings; instants are RFC 3339 UTC with milliseconds; lists are paged by cursor.",
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
+			// Whoever reads it has it from the server that it speaks of.
+			Servers: []*huma.Server{{URL: "/", Description: "The server that this document comes from"}},
 			Components: &huma.Components{
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"bearer": {Type: "http", Scheme: "bearer", Description: "An access token from POST /api/v1/auth/login, or an API key (ck_…)."},
+					"bearer":        {Type: "http", Scheme: "bearer", Description: "An access token from POST /api/v1/auth/login, or an API key (ck_…)."},
+					"refreshCookie": {Type: "apiKey", In: "cookie", Name: refreshCookie, Description: "Set by login, exchanged by refresh; scripts in pages cannot read it."},
 				},
 			},
 			Tags: []*huma.Tag{
@@ -47,20 +52,23 @@ func humaConfig() huma.Config {
 	}
 }
 
-// nullableRefs says of which properties an object may be missing. huma writes
-// a pointer to a struct as a plain reference.
-var nullableRefs = map[string][]string{
-	"Job": {"lastRun"}, "Run": {"instance"}, "RunDetail": {"instance", "jobSpec", "progress"}, "Attempt": {"instance"}, "Call": {"progress"},
-}
-
-// markNullable makes those references "this, or null".
+// markNullable makes each property that is always there and may have no object
+// (a pointer to a struct, without omitempty) "this, or null": huma writes it as
+// a plain reference.
 func markNullable(registry huma.Registry) {
-	schemas := registry.Map()
-	for name, properties := range nullableRefs {
-		for _, property := range properties {
-			s := schemas[name].Properties[property]
-			s.AnyOf = []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}
-			s.Ref = ""
+	for name, schema := range registry.Map() {
+		t := registry.TypeFromRef("#/components/schemas/" + name)
+		if t == nil || t.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			property, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			p := schema.Properties[property]
+			if p == nil || p.Ref == "" || f.Type.Kind() != reflect.Pointer || strings.Contains(options, "omitempty") {
+				continue
+			}
+			p.AnyOf = []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}
+			p.Ref = ""
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -80,6 +82,8 @@ type operation struct {
 	description  string
 	// status of success; 0 = 200, or 204 without a body.
 	status int
+	// also says what other statuses of success mean; their body is the same.
+	also map[int]string
 	// errors lists the statuses beyond those every route has.
 	errors []int
 	// cookies: the operation reads the refresh cookie, so other sites must not
@@ -104,8 +108,12 @@ func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
 		Extensions:   map[string]any{"x-policy": p.name},
 		Middlewares:  huma.Middlewares{a.authorize(p, op.cookies)},
 	}
-	if p.signedIn {
-		described.Security = []map[string][]string{{"bearer": {}}}
+	described.Security = []map[string][]string{} // said, or clients take it for forgotten
+	switch {
+	case p.signedIn:
+		described.Security = append(described.Security, map[string][]string{"bearer": {}})
+	case reflect.TypeFor[I]() == reflect.TypeFor[refreshInput]():
+		described.Security = append(described.Security, map[string][]string{"refreshCookie": {}})
 	}
 	if op.produces != "" {
 		described.Responses = map[string]*huma.Response{"200": {
@@ -121,21 +129,36 @@ func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
 		}
 		return out, nil
 	})
+	item := a.huma.OpenAPI().Paths[op.path]
+	documented := map[string]*huma.Operation{
+		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
+	}[op.method]
+	for status, meaning := range op.also {
+		same := *documented.Responses[strconv.Itoa(documented.DefaultStatus)]
+		same.Description = meaning
+		documented.Responses[strconv.Itoa(status)] = &same
+	}
 }
 
 func (op operation) errorStatuses(p policy) []int {
-	list := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, op.errors...)
+	list := append([]int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable}, op.errors...)
 	if p.signedIn {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	if op.cookies {
+		list = append(list, http.StatusForbidden)
 	}
 	if strings.Contains(op.path, "{") {
 		list = append(list, http.StatusNotFound)
 	}
-	if op.method != http.MethodGet && op.method != http.MethodDelete {
-		list = append(list, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+	if hasBody(op.method) {
+		list = append(list, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return list
 }
+
+// hasBody tells the methods of which bodies are read.
+func hasBody(method string) bool { return method != http.MethodGet && method != http.MethodDelete }
 
 // plain adds a route outside the OpenAPI document.
 func (a *API) plain(p policy, method, path string, h gin.HandlerFunc) {
@@ -171,7 +194,7 @@ func (a *API) authorize(p policy, cookies bool) func(huma.Context, func(huma.Con
 				return
 			}
 		}
-		if c.Request.ContentLength > maxBody {
+		if c.Request.ContentLength > maxBody && hasBody(c.Request.Method) {
 			a.writeProblem(c, a.problem(ctx.Context(), errBodyTooLarge()))
 			return
 		}

@@ -100,7 +100,7 @@ func TestNoCORS(t *testing.T) {
 
 func TestCookieIsSecureWithTLS(t *testing.T) {
 	w := newWorld(t)
-	server := httptest.NewTLSServer(w.api)
+	server := httptest.NewTLSServer(w.handler)
 	defer server.Close()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+base+"/auth/login",
 		strings.NewReader(`{"username":"acme-editor","password":"`+peerPassword+`"}`))
