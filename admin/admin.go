@@ -242,7 +242,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
 	a.declarer = &declarer{
-		catalogue: a.store, applied: applied{keep: reconcileEvery, turn: make(chan struct{}, reconcileAtOnce)}, jobs: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
+		catalogue: a.store, applied: applied{keep: reconcileEvery, turn: make(chan struct{}, reconcileAtOnce)}, jobs: a.store, handlers: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 	}
 	port := gateway.Options{

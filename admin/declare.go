@@ -24,6 +24,7 @@ type declarer struct {
 	catalogue store.Catalogue
 	applied   applied
 	jobs      store.Jobs
+	handlers  handlerList
 	// calendars finds what declarations name; nil where none does.
 	calendars store.Calendars
 	newID     func() int64
@@ -35,6 +36,11 @@ type declarer struct {
 	log       *slog.Logger
 }
 
+// handlerList is what the declarer asks about handlers.
+type handlerList interface {
+	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
+}
+
 const declaredBy = "application"
 
 // declared is a job as the newest build that declares it has it.
@@ -43,6 +49,7 @@ type declared struct {
 	job     *proto.JobDeclaration
 	terms   domain.Declared
 	hash    string
+	builds  []string // that declare it so: the newest, and older ones that agree
 }
 
 // declare makes one job what its declaration says. An error is a reason why it
@@ -75,6 +82,9 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	}
 	spec, err := d.specOf(ctx, tenant, w.handler, w.job)
 	if err != nil {
+		return err
+	}
+	if err := d.checkCallbacks(ctx, tenant, executor, &spec); err != nil {
 		return err
 	}
 	if step == domain.DeclareCreate {
@@ -243,6 +253,33 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		return spec, declarationFault(err)
 	}
 	return spec, declarationFault(d.check(spec.Schedule))
+}
+
+// checkCallbacks refuses callbacks and hooks that no handler of the executor is,
+// as the API does. What its builds register is known before.
+func (d *declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, spec *domain.JobSpec) error {
+	uses := [][2]string{
+		{"job.onSuccess", spec.OnSuccess}, {"job.onFailure", spec.OnFailure},
+		{"job.sharding.before", spec.Sharding.Before}, {"job.sharding.after", spec.Sharding.After},
+	}
+	uses = slices.DeleteFunc(uses, func(use [2]string) bool { return use[1] == "" })
+	if len(uses) == 0 {
+		return nil
+	}
+	handlers, err := d.handlers.ListHandlers(ctx, tenant, executor)
+	if err != nil {
+		return err
+	}
+	for _, use := range uses {
+		if !slices.ContainsFunc(handlers, func(h domain.Handler) bool { return h.Name == use[1] }) {
+			message := fmt.Sprintf("the executor has no handler %q; callbacks and hooks are handlers of the job's own executor", use[1])
+			return &domain.Error{
+				Code: domain.CodeUnknownHandler, Message: use[0] + ": " + message,
+				Fields: []domain.FieldError{{Location: use[0], Message: message, Value: use[1], Position: -1}},
+			}
+		}
+	}
+	return nil
 }
 
 func declaredRetry(decl *proto.JobDeclaration) domain.Retry {

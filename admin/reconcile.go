@@ -54,6 +54,24 @@ type appliedBuild struct {
 	notices []*proto.Notice
 }
 
+// refusal is a notice, and the builds that declare what it is about.
+type refusal struct {
+	notice *proto.Notice
+	builds []string
+}
+
+// noticesFor are those about what a build declares itself: what another version
+// of the application declares is no fault of its own.
+func noticesFor(build string, refused []refusal) []*proto.Notice {
+	var out []*proto.Notice
+	for _, r := range refused {
+		if slices.Contains(r.builds, build) {
+			out = append(out, r.notice)
+		}
+	}
+	return out
+}
+
 // maxApplied bounds what is remembered.
 const maxApplied = 10_000
 
@@ -100,7 +118,9 @@ func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor
 		if notices, ok := d.applied.find(k, now); ok { // others of its build came with it
 			return notices
 		}
-		notices, err = d.reconcile(ctx, tenant, executor)
+		var refused []refusal
+		refused, err = d.reconcile(ctx, tenant, executor)
+		notices = noticesFor(build, refused)
 	}
 	if err != nil {
 		d.log.Warn("declarations were not applied; the next registration tries again", "tenant_id", tenant, "executor_id", executor, "err", err)
@@ -129,7 +149,7 @@ func (d *declarer) sweep(ctx context.Context) error {
 
 // reconcile puts the catalogues of the builds that are present into force. It
 // writes nothing when they are, and may be called by many nodes at once.
-func (d *declarer) reconcile(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]*proto.Notice, error) {
+func (d *declarer) reconcile(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]refusal, error) {
 	for again := false; ; again = true {
 		builds, err := d.catalogue.ListBuilds(ctx, tenant, executor)
 		if err != nil {
@@ -146,17 +166,17 @@ func (d *declarer) reconcile(ctx context.Context, tenant domain.TenantID, execut
 				known[b.Digest] = true
 			}
 		}
-		notices, err := d.apply(ctx, store.ExecutorKey{Tenant: tenant, Executor: executor}, builds, known)
+		refused, err := d.apply(ctx, store.ExecutorKey{Tenant: tenant, Executor: executor}, builds, known)
 		if !errors.Is(err, errNewerBuild) {
-			return notices, err
+			return refused, err
 		}
 	}
 }
 
-// apply makes what the present builds say together come true. Notices tell
-// what of it could not be taken. A job that was declared by a build that is not
+// apply makes what the present builds say together come true, and tells what of
+// it could not be taken. A job that was declared by a build that is not
 // known, unless known is nil, ends it with errNewerBuild.
-func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []domain.Build, known map[string]bool) ([]*proto.Notice, error) {
+func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []domain.Build, known map[string]bool) ([]refusal, error) {
 	present := domain.PresentBuilds(builds)
 	if len(present) == 0 {
 		return nil, nil
@@ -176,7 +196,7 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	if err := d.catalogue.DefineHandlers(ctx, k.Tenant, k.Executor, handlers); err != nil {
 		return nil, fmt.Errorf("define handlers: %w", err)
 	}
-	var notices []*proto.Notice
+	var refusals []refusal
 	var refused []domain.RefusedDeclaration
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		w := jobs[name]
@@ -184,9 +204,13 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		switch {
 		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
 			return nil, err
+		case domain.Is(err, domain.CodeInternal): // no fault of the declaration
+			d.log.Warn("a declaration was not applied; the next registration tries again", "tenant_id", k.Tenant, "job", name, "err", err)
+			err = domain.Errorf(domain.CodeUnavailable, "the admin cannot apply the declaration now; the next registration tries again")
+			fallthrough
 		case err != nil:
 			r := domain.RefusedDeclaration{Name: name, Code: domain.CodeOf(err), Message: err.Error(), Version: w.terms.Version}
-			notices = append(notices, &proto.Notice{Code: string(r.Code), Subject: r.Name, Message: r.Message})
+			refusals = append(refusals, refusal{&proto.Notice{Code: string(r.Code), Subject: r.Name, Message: r.Message}, w.builds})
 			refused = append(refused, r)
 		}
 	}
@@ -194,7 +218,7 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		return nil, err
 	}
 	err = d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Refused: refused})
-	return notices, err
+	return refusals, err
 }
 
 // weightsIn reads how many slots a run of each handler takes from a build's
@@ -233,10 +257,14 @@ func merge(k store.ExecutorKey, present []domain.Build, catalogues map[string][]
 				if err != nil {
 					return nil, nil, err
 				}
-				jobs[j.Name] = &declared{handler: h, job: j, hash: hash, terms: domain.Declared{
+				w := &declared{handler: h, job: j, hash: hash, builds: []string{b.Digest}, terms: domain.Declared{
 					By: k.Executor, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
 					Build: b.Digest, Version: b.Version,
 				}}
+				if older := jobs[j.Name]; older != nil && older.hash == hash {
+					w.builds = append(w.builds, older.builds...)
+				}
+				jobs[j.Name] = w
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func newShop(t *testing.T, driver, dsn string) *shop {
 	require.NoError(t, db.CreateTenant(ctx, domain.Tenant{ID: s.key.Tenant, Name: "acme"}))
 	require.NoError(t, db.CreateExecutor(ctx, domain.Executor{ID: s.key.Executor, TenantID: s.key.Tenant, Name: "shop"}))
 	s.d = &declarer{
-		catalogue: s, jobs: db, calendars: db, newID: ids.Next, check: checkSchedule, next: nextFire,
+		catalogue: s, jobs: db, handlers: db, calendars: db, newID: ids.Next, check: checkSchedule, next: nextFire,
 		changed: func() {}, now: time.Now, log: slog.New(slog.DiscardHandler),
 	}
 	return s
@@ -231,7 +231,7 @@ func TestTheCodeWins(t *testing.T) {
 		_, notices := s.register("2", daily("close", "2", "code"), daily("mine", "2", ""), daily("yours", "2", "console"))
 		require.Len(t, notices, 1)
 		require.Equal(t, "mine", notices[0].Subject)
-		require.Equal(t, "conflict", notices[0].Code)
+		require.Equal(t, "edited_in_console", notices[0].Code)
 		require.Equal(t, "0 0 2 * * *", s.job("close").Spec.Schedule.Expr)
 		require.Equal(t, "books", s.job("close").Spec.Labels["team"], "labels cannot be declared: they are the console's")
 		require.Equal(t, domain.SourceCode, s.job("close").Source)
@@ -361,6 +361,51 @@ func TestDeclarationsThatAreNotTaken(t *testing.T) {
 	})
 }
 
+// A build is told about what it declares itself: an old version that starts again
+// beside a newer one is not to blame for that one's jobs.
+func TestNoticesAreOfTheBuildItself(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		_, notices := s.register("1", daily("both", "25", "code"), daily("old", "25", "code"), daily("changed", "1", "code"))
+		require.Equal(t, []string{"both", "old"}, subjects(notices))
+		_, notices = s.register("2", daily("both", "25", "code"), daily("new", "25", "code"), daily("changed", "26", "code"))
+		require.Equal(t, []string{"both", "changed", "new"}, subjects(notices))
+		_, notices = s.register("1", daily("both", "25", "code"), daily("old", "25", "code"), daily("changed", "1", "code"))
+		require.Equal(t, []string{"both", "old"}, subjects(notices))
+	})
+}
+
+func subjects(notices []*proto.Notice) (out []string) {
+	for _, n := range notices {
+		out = append(out, n.Subject)
+	}
+	return out
+}
+
+// Callbacks and hooks have to be handlers of the executor, as for jobs that are
+// made in the console.
+func TestDeclaredCallbacksThatNoHandlerIs(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		other := domain.ExecutorID(s.ids.Next())
+		require.NoError(t, s.CreateExecutor(t.Context(), domain.Executor{ID: other, TenantID: s.key.Tenant, Name: "bank"}))
+		require.NoError(t, s.DefineHandlers(t.Context(), s.key.Tenant, other, []domain.Handler{{Name: "elsewhere"}}))
+		set := func(change func(*proto.JobDeclaration)) func(*proto.JobDeclaration) { return change }
+		_, notices := s.register("1",
+			daily("a", "1", "code", set(func(d *proto.JobDeclaration) { d.OnFailure = "elsewhere" })),
+			daily("b", "1", "code", set(func(d *proto.JobDeclaration) { d.OnSuccess = "nowhere" })),
+			daily("c", "1", "code", set(func(d *proto.JobDeclaration) {
+				d.Sharding = &proto.Sharding{Mode: "fixed", Shards: 2, After: "nowhere"}
+			})),
+			daily("d", "1", "code", set(func(d *proto.JobDeclaration) { d.OnSuccess, d.OnFailure = "close-day", "close-day" })))
+		require.Equal(t, []string{"a", "b", "c"}, subjects(notices))
+		for i, field := range []string{"job.onFailure", "job.onSuccess", "job.sharding.after"} {
+			require.Equal(t, "unknown_handler", notices[i].Code)
+			require.Contains(t, notices[i].Message, field+": the executor has no handler")
+		}
+		s.gone("a")
+		require.Equal(t, "close-day", s.job("d").Spec.OnFailure)
+	})
+}
+
 // refused is what an operator sees of the jobs that were not taken.
 func (s *shop) refused() []domain.RefusedDeclaration {
 	list, err := s.ListRefusedDeclarations(s.t.Context(), s.key.Tenant, s.key.Executor)
@@ -454,7 +499,8 @@ func TestAppliedBuildsAreRemembered(t *testing.T) {
 	}
 	s.d.catalogue = s
 	_, notices = s.register("2", daily("close", "1", "code"))
-	require.Len(t, notices, 1, "another build is looked at; version 1 still runs")
+	require.Empty(t, notices, "another build is looked at; what version 1 declares is not its fault")
+	require.Len(t, s.refused(), 1, "version 1 still runs")
 	require.NotNil(t, s.job("close"))
 }
 

@@ -94,6 +94,13 @@ type Config struct {
 	// else stops a handler that does not listen. Default 0 = never.
 	ExitIfIgnored time.Duration
 
+	// Strict ends Run with a *RefusedError when the admin does not take all that
+	// the code declares at the first registration that it can decide about, so
+	// that a deploy fails and not the job. What is refused later, because
+	// somebody changed something in the console, is told by Health and in the log
+	// alone. Default false: it is always told there alone. CARILLON_EXECUTOR_STRICT
+	Strict bool
+
 	// Logger gets the SDK's own messages. Default slog.Default().
 	Logger *slog.Logger
 

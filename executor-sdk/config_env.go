@@ -18,6 +18,7 @@ const (
 	envLabels     = "CARILLON_EXECUTOR_LABELS"
 	envSlots      = "CARILLON_EXECUTOR_SLOTS"
 	envJournal    = "CARILLON_EXECUTOR_JOURNAL"
+	envStrict     = "CARILLON_EXECUTOR_STRICT"
 	envIdle       = "CARILLON_EXECUTOR_IDLE_AFTER"
 	envTLS        = "CARILLON_EXECUTOR_TLS"
 	envTLSCA      = "CARILLON_EXECUTOR_TLS_CA"
@@ -61,6 +62,13 @@ func (c *Config) fromEnv(getenv func(string) string) error {
 			return fmt.Errorf("%s=%q: want a duration such as 10m", envIdle, v)
 		}
 		c.IdleAfter = d
+	}
+	if v := strings.TrimSpace(getenv(envStrict)); !c.Strict && v != "" {
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%s=%q: want true or false", envStrict, v)
+		}
+		c.Strict = on
 	}
 	if v := getenv(envLabels); c.Labels == nil && v != "" {
 		c.Labels = map[string]string{}

@@ -18,7 +18,7 @@ func env(pairs map[string]string) func(string) string {
 func TestConfigIsFilledFromTheEnvironment(t *testing.T) {
 	c, err := Config{}.withDefaults(env(map[string]string{
 		envName: "shop", envAddresses: "a:7070, b:7070,", envToken: "cjt_x", envInstance: "web-1",
-		envVersion: "1.2.3", envGeneration: "42", envLabels: "zone=a, disk = ssd", envSlots: "3", envJournal: "/var/j",
+		envVersion: "1.2.3", envGeneration: "42", envLabels: "zone=a, disk = ssd", envSlots: "3", envJournal: "/var/j", envStrict: "true",
 		envTLSCA: "ca.pem", envTLSServer: "admin",
 	}))
 	require.NoError(t, err)
@@ -31,6 +31,7 @@ func TestConfigIsFilledFromTheEnvironment(t *testing.T) {
 	require.Equal(t, map[string]string{"zone": "a", "disk": "ssd"}, c.Labels)
 	require.Equal(t, 3, c.Slots)
 	require.Equal(t, "/var/j", c.JournalDir)
+	require.True(t, c.Strict)
 	require.Equal(t, &TLS{CAFile: "ca.pem", ServerName: "admin"}, c.TLS)
 }
 

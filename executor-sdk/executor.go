@@ -44,14 +44,17 @@ func New(config Config) (*Executor, error) {
 }
 
 // Ready returns a channel that is closed once an admin node has registered
-// the executor for the first time. It stays closed when the node is lost
-// later; ask Health for that.
+// the executor for the first time; with Config.Strict, not when it refuses
+// declarations. It stays closed when the node is lost later; ask Health for that.
 func (ex *Executor) Ready() <-chan struct{} { return ex.ready }
 
 func (ex *Executor) markReady() { ex.readyOnce.Do(func() { close(ex.ready) }) }
 
-// Health says why the executor cannot take runs at the moment, or nil. It is
-// cheap, and made for readiness probes.
+// Health says why the executor cannot take runs at the moment. If it can, but the
+// admin has not taken all that the code declares, Health returns a *RefusedError
+// with the jobs and the reasons, as of the last registration. Otherwise it
+// returns nil. It is cheap, and made for readiness probes: one that shall not mind
+// refused declarations looks for them with errors.As.
 func (ex *Executor) Health() error {
 	ex.mu.Lock()
 	p := ex.process

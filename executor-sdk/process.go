@@ -40,6 +40,7 @@ type process struct {
 	handlers     map[string]*handler
 	interceptors []Interceptor
 	catalogue    []*proto.Handler
+	declared     map[string]string // job → its handler
 	boot         string
 	instance     string
 	host         string
@@ -55,12 +56,16 @@ type process struct {
 	meter        load.Meter
 	counts       *counts
 	onReady      func()
-	leave        func() // in place of the process's end; nil but in tests
+	leave        func()        // in place of the process's end; nil but in tests
+	giveUp       chan struct{} // closed when Run has to end with fatal
 
 	mu         sync.Mutex // guards what follows
 	superseded []string   // dead boots that no admin node was told of
 	failing    bool       // the journal took nothing when it was asked last
 	busy       bool       // the CPU was used up when it was looked at last
+	refused    []RefusedDeclaration
+	taken      bool          // all declarations were taken once
+	fatal      *RefusedError // set before giveUp is closed
 }
 
 // newProcess opens the journal and puts the rooms together. base is the
@@ -70,7 +75,7 @@ func (ex *Executor) newProcess(base context.Context) (*process, error) {
 		desk: midrun.NewDesk(), board: midrun.NewBoard(),
 		config: ex.config, handlers: ex.handlers, interceptors: ex.interceptors, boot: newBoot(), startedAt: time.Now(),
 		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
-		counts: newCounts(ex.order),
+		counts: newCounts(ex.order), declared: ex.jobNames, giveUp: make(chan struct{}),
 	}
 	for _, h := range ex.order {
 		p.catalogue = append(p.catalogue, h.message())
@@ -132,7 +137,7 @@ func (ex *Executor) newFleet(p *process) fleet {
 	}
 	return session.NewFleet(session.Options{
 		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name, Instance: p.instance,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter, Refused: p.noteNo,
 	})
 }
 
@@ -300,10 +305,8 @@ func (p *process) up(l link, sentAt time.Time, reply *proto.Registered) {
 	p.mu.Unlock()
 	p.journal.ForgetBoots()
 	p.logs.Kick()
-	p.onReady()
-	for _, n := range reply.GetNotices() {
-		p.logger.Warn("the admin did not take a declaration",
-			"code", n.GetCode(), "subject", n.GetSubject(), "reason", n.GetMessage())
+	if p.noteNotices(reply.GetNotices()) {
+		p.onReady()
 	}
 }
 
@@ -343,9 +346,13 @@ func (p *process) Acks(_ *session.Link, list []*proto.ResultAck) { p.runner.Acks
 // StepAcks implements session.Events.
 func (p *process) StepAcks(_ *session.Link, list []*proto.StepAck) { p.desk.Answered(list) }
 
-// health says why the executor cannot take runs now, or nil.
+// health says why the executor cannot take runs now, or which declarations
+// were not taken, or nil.
 func (p *process) health() error {
 	if err := p.fleet.Health(); err != nil {
+		if refused := p.refusal(); refused != nil && refused.Declarations[0].Job == "" {
+			return refused // the same, with its type
+		}
 		return err
 	}
 	if err := p.journal.Err(); err != nil {
@@ -353,6 +360,9 @@ func (p *process) health() error {
 	}
 	if p.runner.LeaseLost() {
 		return errors.New("no admin node renews the lease")
+	}
+	if refused := p.refusal(); refused != nil {
+		return refused
 	}
 	return nil
 }

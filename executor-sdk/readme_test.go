@@ -45,7 +45,7 @@ func TestReadmeShowsCodeThatRuns(t *testing.T) {
 		require.True(t, strings.Contains(tested, squeeze(code)), "not in an example:\n%s", code)
 	}
 	for _, name := range []string{
-		"NAME", "ADDRESSES", "TOKEN", "INSTANCE", "VERSION", "GENERATION", "LABELS", "SLOTS", "JOURNAL", "TLS",
+		"NAME", "ADDRESSES", "TOKEN", "INSTANCE", "VERSION", "GENERATION", "LABELS", "SLOTS", "JOURNAL", "STRICT", "TLS",
 	} {
 		require.Contains(t, string(readme), "`CARILLON_EXECUTOR_"+name)
 	}

@@ -20,8 +20,10 @@ const flushTimeout = 5 * time.Second
 // Values of ctx reach the handlers; its end and its deadline do not.
 //
 // Run returns an error at once when it cannot work at all: no handlers, a
-// journal that cannot be opened, or a second call. Admin nodes that cannot be
-// reached are no reason: they are tried until ctx ends.
+// callback that is no registered handler, a journal that cannot be opened, or a
+// second call. With Config.Strict it also ends, in the same good order as above,
+// with a *RefusedError when the admin does not take all that the code declares.
+// Admin nodes that cannot be reached are no reason: they are tried until ctx ends.
 func (ex *Executor) Run(ctx context.Context) error {
 	p, err := ex.begin(ctx)
 	if err != nil {
@@ -38,6 +40,9 @@ func (ex *Executor) begin(ctx context.Context) (*process, error) {
 	}
 	if len(ex.handlers) == 0 {
 		return nil, errors.New("no handlers are registered")
+	}
+	if err := checkCallbacks(ex.order, ex.handlers); err != nil {
+		return nil, err
 	}
 	p, err := ex.newProcess(context.WithoutCancel(ctx))
 	ex.process = p
@@ -60,13 +65,21 @@ func (p *process) run(ctx context.Context) error {
 	stopBoard := start(p.board.Run)
 	stopFleet := start(p.fleet.Run)
 
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-p.giveUp:
+	}
 	p.fleet.Leave(p.drain())
 	stopBoard()
 	stopFleet()
 	stopLogs()
 	stopRunner()
 	stopJournal()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fatal != nil {
+		return errors.Join(fmt.Errorf("executor: %w", p.fatal), journalErr)
+	}
 	return journalErr
 }
 

@@ -21,6 +21,10 @@ const (
 	CodeUnfitInput Code = "unfit_input"
 	// CodeOwnedByCode: what is to be changed belongs to the application's code.
 	CodeOwnedByCode Code = "owned_by_code"
+	// CodeEdited: what code declares is not applied, because the job was edited in
+	// the console and is the console's since. Only notices and refused
+	// declarations have it.
+	CodeEdited Code = "edited_in_console"
 	// CodeKeyReused: an Idempotency-Key came with another request before.
 	CodeKeyReused Code = "idempotency_key_reused"
 	// CodePolicyRefused: the tenant's policy does not allow it, to nobody.

@@ -109,7 +109,7 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	case own == OwnedPropose:
 		return DeclarePropose, nil
 	case own == OwnedUntilEdited && found.Source != SourceCode:
-		return DeclareNothing, Errorf(CodeConflict, "the job %q was edited in the console; the declaration in code is not applied", found.Spec.Name)
+		return DeclareNothing, Errorf(CodeEdited, "the job %q was edited in the console; the declaration in code is not applied", found.Spec.Name)
 	default:
 		return DeclareUpdate, nil
 	}

@@ -29,6 +29,8 @@ type Options struct {
 	// IdleAfter: with nothing to do for so long, one session stays; 0 = all do.
 	IdleAfter time.Duration
 	Events    Events
+	// Refused, if set, is told when a node says no. It must not block.
+	Refused func(*RefusedError)
 }
 
 // Fleet holds one session to every admin node.

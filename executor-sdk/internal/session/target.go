@@ -190,6 +190,9 @@ func (f *Fleet) tell(t *target, err error, pause time.Duration) {
 	f.refused = err
 	address := t.address
 	f.mu.Unlock()
+	if refused, ok := errors.AsType[*RefusedError](err); ok && f.options.Refused != nil {
+		f.options.Refused(refused)
+	}
 	if err.Error() == t.told {
 		return
 	}
