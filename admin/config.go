@@ -47,6 +47,12 @@ type Config struct {
 	// TLS for the UI and API, and for executors; empty = plain.
 	TLSCertFile, TLSKeyFile                 string
 	ExecutorTLSCertFile, ExecutorTLSKeyFile string
+	// TrustedProxies are the networks whose X-Forwarded-For, X-Real-IP and
+	// X-Forwarded-Proto the UI and API believe; default: none.
+	TrustedProxies []netip.Prefix
+	// SecureCookies is "auto" (default: when a request came over TLS, or a trusted
+	// proxy says so), "always" or "never".
+	SecureCookies string
 	// ExecutorCertificates is "off" (default), "optional" or "required": whether
 	// executors get certificates from the cluster's own authority, and whether a
 	// session needs one. It needs TLS for executors.
@@ -232,6 +238,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if err := c.checkExecutors(); err != nil {
 		return c, err
+	}
+	switch setDefault(&c.SecureCookies, "auto"); c.SecureCookies {
+	case "auto", "always", "never":
+	default:
+		return c, fmt.Errorf("secure cookies: %q is none of auto, always, never", c.SecureCookies)
 	}
 	if err := c.checkBind("UI and API", c.HTTPAddress, c.TLSCertFile != ""); err != nil {
 		return c, err

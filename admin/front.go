@@ -38,7 +38,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Draining:  a.draining.Load, Closing: a.closing.Load,
 		UI: a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
-		SecureCookies: a.config.TLSCertFile != "",
+		SecureCookies: api.SecureCookies(a.config.SecureCookies), TrustedProxies: a.config.TrustedProxies,
 	})
 	if err != nil {
 		return fmt.Errorf("build the API: %w", err)

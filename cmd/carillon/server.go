@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/knadh/koanf/v2"
@@ -77,6 +78,8 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("base-url", "", "beginning of links in mails and webhooks (default: the address of the web UI)")
 	f.String("tls-cert", "", "certificate of web UI and API")
 	f.String("tls-key", "", "its key")
+	f.StringSlice("trusted-proxies", nil, "networks of proxies whose X-Forwarded-For, X-Real-IP and X-Forwarded-Proto are believed, for example 10.1.0.0/16 (default: none)")
+	f.String("secure-cookies", "auto", "cookies for TLS only: auto (when the request came over TLS, or a trusted proxy says so), always or never")
 	f.String("executors-tls-cert", "", "certificate of the executors' port")
 	f.String("executors-tls-key", "", "its key")
 	f.String("executor-certificates", "off", "certificates for executors from the cluster's own authority, over TLS: off, optional or required")
@@ -154,14 +157,33 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 	if config.Mail, err = mailConfig(k); err != nil {
 		return admin.Config{}, err
 	}
-	for _, text := range k.Strings("webhook-allow") {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return admin.Config{}, fmt.Errorf("webhook-allow: %q is no network: %w", text, err)
-		}
-		config.Webhook.AllowPrefixes = append(config.Webhook.AllowPrefixes, prefix)
+	config.SecureCookies = k.String("secure-cookies")
+	if config.TrustedProxies, err = networks(k, "trusted-proxies"); err != nil {
+		return admin.Config{}, err
 	}
-	return config, nil
+	config.Webhook.AllowPrefixes, err = networks(k, "webhook-allow")
+	return config, err
+}
+
+// networks reads a list of networks; an address alone is one too. From the
+// environment the list comes as one text.
+func networks(k *koanf.Koanf, setting string) (out []netip.Prefix, err error) {
+	list := k.Strings(setting)
+	if text, ok := k.Get(setting).(string); ok && text != "" {
+		list = strings.Split(text, ",")
+	}
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		prefix, err := netip.ParsePrefix(text)
+		if ip, ipErr := netip.ParseAddr(text); ipErr == nil {
+			prefix, err = ip.Prefix(ip.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q is no network: %w", setting, text, err)
+		}
+		out = append(out, prefix.Masked())
+	}
+	return out, nil
 }
 
 func mailConfig(k *koanf.Koanf) (admin.MailConfig, error) {

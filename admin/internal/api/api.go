@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -88,10 +89,11 @@ type Deps struct {
 	Version string
 	// RunRetention is how long ended runs are kept; 0: not known.
 	RunRetention time.Duration
-	// SecureCookies marks cookies Secure also when TLS ends at a proxy.
-	SecureCookies bool
-	// TrustedProxies may set X-Forwarded-For (addresses or CIDR); empty: none.
-	TrustedProxies []string
+	// SecureCookies says when cookies are for TLS only.
+	SecureCookies SecureCookies
+	// TrustedProxies are the networks from which X-Forwarded-For, X-Real-IP and
+	// X-Forwarded-Proto are believed; empty: none.
+	TrustedProxies []netip.Prefix
 }
 
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
@@ -155,9 +157,6 @@ func New(deps Deps) (*API, error) {
 	a.engine = gin.New()
 	a.engine.RedirectTrailingSlash = false
 	a.engine.HandleMethodNotAllowed = true
-	if err := a.engine.SetTrustedProxies(deps.TrustedProxies); err != nil {
-		return nil, err
-	}
 	a.engine.Use(a.identifyRequest, a.recoverPanic, a.guardAPI)
 	a.huma = humagin.New(a.engine, humaConfig())
 	a.routes()

@@ -140,8 +140,8 @@ var shared struct {
 func (w *world) people(ctx context.Context) {
 	shared.hashes.Do(func() {
 		var err1, err2 error
-		shared.adminPHC, err1 = w.auth.HashPassword(ctx, adminPassword)
-		shared.peersPHC, err2 = w.auth.HashPassword(ctx, peerPassword)
+		shared.adminPHC, err1 = w.auth.HashPassword(ctx, 0, adminPassword)
+		shared.peersPHC, err2 = w.auth.HashPassword(ctx, 0, peerPassword)
 		require.NoError(w.t, errors.Join(err1, err2))
 	})
 	home := domain.Tenant{ID: domain.TenantID(w.ids.Next()), Name: "default", CreatedAt: time.Now()}

@@ -23,11 +23,13 @@ import (
 // request is what the middlewares know of a request. It is owned by the
 // goroutine that serves it.
 type request struct {
-	id    string
-	ip    string
-	tls   bool
-	actor auth.Identity
-	trace domain.Trace // of the caller
+	id string
+	// ip is the client's, and secure says whether it came over TLS; of a trusted
+	// proxy, as the proxy says.
+	ip     string
+	secure bool
+	actor  auth.Identity
+	trace  domain.Trace // of the caller
 	// readUntil sets the deadline of what is read from the connection; nil
 	// outside of operations.
 	readUntil func(time.Time) error
@@ -56,7 +58,8 @@ func requestOf(ctx context.Context) *request {
 // identifyRequest gives the request its id, and logs and counts it when it is
 // over.
 func (a *API) identifyRequest(c *gin.Context) {
-	r := &request{id: requestID(c.GetHeader("X-Request-Id")), ip: c.ClientIP(), tls: c.Request.TLS != nil, trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
+	r := &request{id: requestID(c.GetHeader("X-Request-Id")), trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
+	r.ip, r.secure = a.client(c.Request)
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestCtxKey{}, r))
 	c.Header("X-Request-Id", r.id)
 	start := time.Now()
@@ -142,7 +145,7 @@ func (a *API) guardAPI(c *gin.Context) {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cache-Control", "no-store")
 	}
-	if c.Request.TLS != nil {
+	if requestOf(c.Request.Context()).secure {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	if a.deps.Closing() && !probes[c.FullPath()] {

@@ -250,7 +250,7 @@ func (a *API) identify(c *gin.Context, p policy) (auth.Identity, error) {
 	if !strings.EqualFold(scheme, "Bearer") || bearer == "" {
 		return auth.Identity{}, nil
 	}
-	id, err := a.deps.Auth.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), c.ClientIP())
+	id, err := a.deps.Auth.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), requestOf(c.Request.Context()).ip)
 	if err == nil {
 		requestOf(c.Request.Context()).actor = id
 	}

@@ -71,7 +71,7 @@ type refreshInput struct {
 func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
 	c := http.Cookie{
 		Name: refreshCookie, Value: value, Path: refreshCookiePath, Expires: expires.UTC(),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies || requestOf(ctx).tls,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies.on(requestOf(ctx).secure),
 	}
 	if value == "" {
 		c.MaxAge = -1
@@ -125,7 +125,7 @@ func (a *API) registerSession() {
 	register(a, public, operation{
 		method: http.MethodPost, path: base + "/auth/login", id: "login", tag: "session",
 		summary:     "Log in with user name and password",
-		description: "Sets the refresh cookie. At most ten tries a minute per account and per address.",
+		description: "Sets the refresh cookie. Of an account at an address, at most ten wrong passwords a minute are checked.",
 		errors:      []int{http.StatusUnauthorized, http.StatusForbidden}, cookies: true,
 	}, func(ctx context.Context, _ auth.Identity, in *loginInput) (*loginOutput, error) {
 		s, err := a.deps.Auth.Login(ctx, auth.LoginParams{
@@ -142,7 +142,7 @@ func (a *API) registerSession() {
 		description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
 		errors:      []int{http.StatusUnauthorized}, cookies: true,
 	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*loginOutput, error) {
-		s, err := a.deps.Auth.Refresh(ctx, in.Token)
+		s, err := a.deps.Auth.Refresh(ctx, in.Token, requestOf(ctx).ip)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func (a *API) registerSession() {
 		method: http.MethodPost, path: base + "/auth/logout", id: "logout", tag: "session",
 		summary: "End the session of the refresh cookie", status: http.StatusNoContent, cookies: true,
 	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*cookieOutput, error) {
-		if err := a.deps.Auth.Logout(ctx, in.Token); err != nil {
+		if err := a.deps.Auth.Logout(ctx, in.Token, requestOf(ctx).ip); err != nil {
 			return nil, err
 		}
 		return &cookieOutput{SetCookie: a.cookie(ctx, "", time.Unix(1, 0))}, nil

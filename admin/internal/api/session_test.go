@@ -62,7 +62,7 @@ func TestLoginRefusals(t *testing.T) {
 	}
 	require.Equal(t, try("acme-editor", "wrong").Detail, try("nobody", "wrong").Detail)
 	w.call("", "POST", "/auth/login", map[string]any{"username": "acme-editor", "password": peerPassword, "tenant": "beta"}).problem(403, "permission_denied")
-	for range 3 {
+	for range 4 {
 		try("acme-editor", "wrong")
 	}
 	a := w.call("", "POST", "/auth/login", map[string]any{"username": "acme-editor", "password": peerPassword})

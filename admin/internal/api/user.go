@@ -97,7 +97,7 @@ func (a *API) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 	if err != nil {
 		return nil, err
 	}
-	phc, err := a.deps.Auth.HashPassword(ctx, password)
+	phc, err := a.deps.Auth.HashPassword(ctx, id.Tenant, password)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,9 @@
 //     and keys (256 random bits) as SHA-256.
 //   - An unknown user, a wrong password and a disabled account get the same
 //     answer after the same work.
-//   - Guessing is bounded per account and per address (see limits).
+//   - Guessing is bounded per account and address together, and only failures
+//     count (see failures): nobody is refused because of what others do. The work
+//     that anybody can ask for is served in turn by address (see gate).
 //
 // The package speaks jwt; no jwt type crosses its wall.
 package auth

@@ -40,7 +40,7 @@ func (s *Service) EnsureFirstAdmin(ctx context.Context, password string) (FirstA
 			return FirstAdmin{}, err
 		}
 	}
-	phc, err := s.hasher.hash(ctx, password)
+	phc, err := s.hasher.hash(ctx, "", password)
 	if err != nil {
 		return FirstAdmin{}, err
 	}

@@ -75,18 +75,23 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 
 func (s *Service) findKey(ctx context.Context, hash [32]byte, address string) (domain.APIKey, error) {
 	now := time.Now()
-	if k, ok := s.apiKeys.Get(hash); ok && now.Sub(k.at) < stateTTL {
+	k, known := s.apiKeys.Get(hash)
+	if known && now.Sub(k.at) < stateTTL {
 		return k.key, nil
 	}
-	wait, ok := s.limits.keys.take(address, now)
-	if !ok {
-		return domain.APIKey{}, &LimitedError{After: wait}
+	// A key that was valid a moment ago need not wait behind those who guess.
+	if !known {
+		leave, err := s.keyGate.enter(ctx, addressGroup(address))
+		if err != nil {
+			return domain.APIKey{}, fmt.Errorf("wait for key: %w", err)
+		}
+		defer leave()
 	}
 	key, err := s.store.FindAPIKeyByHash(ctx, hash)
 	if domain.Is(err, domain.CodeNotFound) || domain.Is(err, domain.CodeUnauthenticated) {
+		s.apiKeys.Remove(hash)
 		return key, errBadKey()
 	}
-	s.limits.keys.giveBack(address, now)
 	if err != nil {
 		return key, fmt.Errorf("find API key: %w", err)
 	}

@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -10,11 +12,13 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Limits of guessing. A bucket holds loginBurst tries and gets one more every
-// loginRefill, so at most ten tries get through in any minute: five at once
-// and five that grow back. Each try takes one from the account's bucket and
-// one from the address's; a success gives both back, so that honest users and
-// a whole office behind one address are not slowed down.
+// Limits of guessing passwords. Only failures count, each for the account and
+// the address that it came from together: a bucket holds loginBurst failures
+// and forgets one every loginRefill, so that at most ten wrong passwords are
+// checked in any minute, five at once and five that were forgotten. Nobody can
+// use up the tries of an account that somebody else logs in to from elsewhere,
+// nor those of another account behind the same address. What many accounts or
+// many addresses cost together is bounded by the gates of password hashes.
 //
 // The buckets are in memory: each node counts for itself, so N nodes let N
 // times as many through, and a restart forgets. Both are small next to what a
@@ -22,16 +26,17 @@ import (
 const (
 	loginBurst  = 5
 	loginRefill = 12 * time.Second
-
-	// keyBurst bounds unknown API keys per address; each costs a read.
-	keyBurst  = 60
-	keyRefill = time.Second
 )
 
-// maxBuckets bounds the memory of one kind of bucket (about 100 bytes each).
-// The least recently used go first; a guesser who floods them out has to
-// spread over that many accounts and addresses.
-const maxBuckets = 65_536
+const (
+	// maxFailures bounds the buckets in memory (about 150 bytes each). The least
+	// recently used goes first; to push one out takes that many failures of
+	// other pairs, and each costs the guesser a password hash.
+	maxFailures = 65_536
+	// maxFamiliar bounds the pairs that are known to have logged in (about 100
+	// bytes each); the least recently used goes first.
+	maxFamiliar = 16_384
+)
 
 // LimitedError is a refusal because of too many tries.
 type LimitedError struct {
@@ -46,14 +51,35 @@ func (e *LimitedError) Error() string {
 // Unwrap gives the error its code.
 func (e *LimitedError) Unwrap() error { return domain.Errorf(domain.CodeRateLimited, "%s", e.Error()) }
 
-// buckets is a set of token buckets by key. Unlike x/time/rate it can give a
-// token back after the fact, which a login that succeeded needs.
-type buckets struct {
-	burst  float64
-	refill time.Duration
+// pair is an account at an address, hashed: what a client sends is of any length.
+type pair [16]byte
 
-	mu   sync.Mutex
-	byID *lru.Cache[string, *bucket] // guarded by mu
+func pairOf(account, address string) pair {
+	sum := sha256.Sum256([]byte(addressGroup(address) + "\x00" + account))
+	return pair(sum[:16])
+}
+
+// addressGroup is the part of an address that one client can be held to: all of
+// an IPv4 address, the network of 64 bits of an IPv6 one.
+func addressGroup(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		return ip.String()
+	}
+	network, err := ip.Prefix(64)
+	if err != nil {
+		return address
+	}
+	return network.String()
+}
+
+// failures are the token buckets of wrong passwords. It is safe for concurrent use.
+type failures struct {
+	mu     sync.Mutex
+	byPair *lru.Cache[pair, bucket] // guarded by mu
 }
 
 type bucket struct {
@@ -61,75 +87,42 @@ type bucket struct {
 	at     time.Time
 }
 
-func newBuckets(burst int, refill time.Duration) *buckets {
-	cache, err := lru.New[string, *bucket](maxBuckets)
+func newFailures() *failures {
+	cache, err := lru.New[pair, bucket](maxFailures)
 	if err != nil {
 		panic(err) // only for a size below one
 	}
-	return &buckets{burst: float64(burst), refill: refill, byID: cache}
+	return &failures{byPair: cache}
 }
 
-// take removes one token from key's bucket; when there is none it returns how
-// long it takes until there is one.
-func (b *buckets) take(key string, now time.Time) (wait time.Duration, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := b.filledLocked(key, now)
-	if k.tokens < 1 {
-		return time.Duration((1 - k.tokens) * float64(b.refill)), false
-	}
-	k.tokens--
-	return 0, true
-}
-
-// giveBack returns one token.
-func (b *buckets) giveBack(key string, now time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := b.filledLocked(key, now)
-	k.tokens = min(k.tokens+1, b.burst)
-}
-
-func (b *buckets) filledLocked(key string, now time.Time) *bucket {
-	k, ok := b.byID.Get(key)
-	if !ok {
-		k = &bucket{tokens: b.burst, at: now}
-		b.byID.Add(key, k)
-	}
-	if passed := now.Sub(k.at); passed > 0 {
-		k.tokens = min(k.tokens+float64(passed)/float64(b.refill), b.burst)
-		k.at = now
-	}
-	return k
-}
-
-// limits are the buckets of one Service.
-type limits struct {
-	accounts  *buckets
-	addresses *buckets
-	keys      *buckets
-}
-
-func newLimits() limits {
-	return limits{
-		accounts: newBuckets(loginBurst, loginRefill), addresses: newBuckets(loginBurst, loginRefill),
-		keys: newBuckets(keyBurst, keyRefill),
-	}
-}
-
-// takeLogin takes a try for the account and the address, or neither.
-func (l limits) takeLogin(account, address string, now time.Time) error {
-	if wait, ok := l.addresses.take(address, now); !ok {
-		return &LimitedError{After: wait}
-	}
-	if wait, ok := l.accounts.take(account, now); !ok {
-		l.addresses.giveBack(address, now)
-		return &LimitedError{After: wait}
+// check returns a *LimitedError while the pair has failed too often.
+func (f *failures) check(p pair, now time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.filledLocked(p, now); b.tokens < 1 {
+		return &LimitedError{After: time.Duration((1 - b.tokens) * float64(loginRefill))}
 	}
 	return nil
 }
 
-func (l limits) giveBackLogin(account, address string, now time.Time) {
-	l.accounts.giveBack(account, now)
-	l.addresses.giveBack(address, now)
+// note counts a failure.
+func (f *failures) note(p pair, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.filledLocked(p, now)
+	b.tokens = max(0, b.tokens-1)
+	f.byPair.Add(p, b)
+}
+
+// filledLocked is the pair's bucket now. It makes no entry: only failures do.
+func (f *failures) filledLocked(p pair, now time.Time) bucket {
+	b, ok := f.byPair.Get(p)
+	if !ok {
+		return bucket{tokens: loginBurst, at: now}
+	}
+	if passed := now.Sub(b.at); passed > 0 {
+		b.tokens = min(b.tokens+float64(passed)/float64(loginRefill), loginBurst)
+		b.at = now
+	}
+	return b
 }

@@ -2,7 +2,9 @@ package auth
 
 import (
 	"strconv"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -10,68 +12,89 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-func TestAtMostTenTriesAMinuteGetThrough(t *testing.T) {
-	tests := []struct {
-		name            string
-		account, source func(i int) string
-	}{
-		{"one account from one address", fixed("admin"), fixed("192.0.2.1")},
-		{"one account from many addresses", fixed("admin"), numbered("192.0.2.")},
-		{"many accounts from one address", numbered("user"), fixed("192.0.2.1")},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			l := newLimits()
-			start := time.Unix(1_800_000_000, 0)
-			var through []time.Time
-			for i := range 10_000 { // one every 30 ms for five minutes
-				at := start.Add(time.Duration(i) * 30 * time.Millisecond)
-				if l.takeLogin(tt.account(i), tt.source(i), at) == nil {
-					through = append(through, at)
+// guess is a try with a wrong password.
+func guess(t *testing.T, s *Service, account, address string) error {
+	t.Helper()
+	_, err := s.Login(t.Context(), LoginParams{Username: account, Password: "wrong", Address: address})
+	return err
+}
+
+func TestAtMostTenWrongPasswordsAMinuteAreChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := withAdmin(t)
+		var checked []time.Time
+		for range 10_000 { // one every 30 ms for five minutes
+			before := s.hasher.computed.Load()
+			err := guess(t, s, "admin", "192.0.2.1")
+			switch s.hasher.computed.Load() - before {
+			case 1:
+				require.True(t, domain.Is(err, domain.CodeUnauthenticated))
+				checked = append(checked, time.Now())
+			case 0:
+				var limited *LimitedError
+				require.ErrorAs(t, err, &limited)
+				require.True(t, domain.Is(err, domain.CodeRateLimited))
+				require.Positive(t, limited.After)
+				require.LessOrEqual(t, limited.After, loginRefill)
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
+		for i := range checked {
+			inMinute := 0
+			for _, at := range checked[i:] {
+				if at.Sub(checked[i]) < time.Minute {
+					inMinute++
 				}
 			}
-			for i := range through {
-				inMinute := 0
-				for _, at := range through[i:] {
-					if at.Sub(through[i]) < time.Minute {
-						inMinute++
-					}
-				}
-				require.LessOrEqual(t, inMinute, 10, "from %s on", through[i])
-			}
-			require.Greater(t, len(through), 20, "the limit must not lock anybody out for good")
-		})
+			require.LessOrEqual(t, inMinute, 10, "from %s on", checked[i])
+		}
+		require.Greater(t, len(checked), 20, "the limit must not lock anybody out for good")
+	})
+}
+
+// TestNobodyIsRefusedForTheFailuresOfOthers: whoever fails, the right password
+// works for the same account from elsewhere, and for others from the same place.
+func TestNobodyIsRefusedForTheFailuresOfOthers(t *testing.T) {
+	s, m := withAdmin(t)
+	addUser(t, s, m, "vera", "acme", domain.RoleViewer)
+	for i := range 40 {
+		_ = guess(t, s, "admin", "198.51.100."+strconv.Itoa(i/4))
+		_ = guess(t, s, "nobody-"+strconv.Itoa(i), "192.0.2.1")
+	}
+	require.True(t, domain.Is(guess(t, s, "nobody-1", "198.51.100.1"), domain.CodeUnauthenticated))
+	for range 2 * loginBurst { // successes do not count
+		login(t, s, "admin", adminPassword)
+		login(t, s, "vera", "vera password")
 	}
 }
 
-func fixed(s string) func(int) string { return func(int) string { return s } }
-
-func numbered(prefix string) func(int) string {
-	return func(i int) string { return prefix + strconv.Itoa(i) }
+func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
+	for address, group := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64", "": "", "no address": "no address",
+	} {
+		require.Equal(t, group, addressGroup(address), address)
+	}
+	s, _ := withAdmin(t)
+	for i := range loginBurst {
+		require.True(t, domain.Is(guess(t, s, "admin", "2001:db8::"+strconv.Itoa(i+1)), domain.CodeUnauthenticated))
+	}
+	require.True(t, domain.Is(guess(t, s, "admin", "2001:db8::ffff"), domain.CodeRateLimited))
+	require.True(t, domain.Is(guess(t, s, "admin", "2001:db8:0:1::1"), domain.CodeUnauthenticated))
 }
 
-func TestRefusalByTheAccountDoesNotCountForTheAddress(t *testing.T) {
-	l := newLimits()
+// TestFailuresAreBounded: names are as long as a client likes, and there are as
+// many as it likes.
+func TestFailuresAreBounded(t *testing.T) {
+	f := newFailures()
 	now := time.Unix(1_800_000_000, 0)
-	for range loginBurst {
-		require.NoError(t, l.takeLogin("admin", "198.51.100.7", now))
+	name := strings.Repeat("x", 190)
+	for i := range maxFailures + 1000 {
+		f.note(pairOf(name+strconv.Itoa(i), "192.0.2.1"), now)
 	}
-	for range 100 {
-		err := l.takeLogin("admin", "192.0.2.1", now)
-		require.True(t, domain.Is(err, domain.CodeRateLimited))
-		var limited *LimitedError
-		require.ErrorAs(t, err, &limited)
-		require.Positive(t, limited.After)
-		require.LessOrEqual(t, limited.After, loginRefill)
+	require.Equal(t, maxFailures, f.byPair.Len())
+	for i := range 1000 {
+		require.NoError(t, f.check(pairOf(name+strconv.Itoa(-i), "192.0.2.1"), now))
 	}
-	require.NoError(t, l.takeLogin("someone else", "192.0.2.1", now))
-}
-
-func TestSuccessGivesTheTryBack(t *testing.T) {
-	l := newLimits()
-	now := time.Unix(1_800_000_000, 0)
-	for range 1000 {
-		require.NoError(t, l.takeLogin("admin", "192.0.2.1", now))
-		l.giveBackLogin("admin", "192.0.2.1", now)
-	}
+	require.Equal(t, maxFailures, f.byPair.Len(), "to ask makes no entry")
 }

@@ -37,26 +37,47 @@ func NormalUsername(name string) string { return strings.ToLower(strings.TrimSpa
 // CodeUnauthenticated: wrong, whatever of it; CodeRateLimited (LimitedError):
 // too many tries; CodeDenied: right, but not a member of that tenant.
 func (s *Service) Login(ctx context.Context, p LoginParams) (Session, error) {
-	username := NormalUsername(p.Username)
-	now := time.Now()
-	if err := s.limits.takeLogin(username, p.Address, now); err != nil {
-		return Session{}, err
-	}
-	user, err := s.checkPassword(ctx, username, p.Password)
+	user, err := s.tryPassword(ctx, NormalUsername(p.Username), p.Password, p.Address)
 	if err != nil {
-		if domain.Is(err, domain.CodeUnauthenticated) {
-			s.log.Info("login refused", "user", username, "remote_ip", p.Address)
-		} else {
-			s.limits.giveBackLogin(username, p.Address, now) // nobody's guess was judged
-		}
 		return Session{}, err
 	}
-	s.limits.giveBackLogin(username, p.Address, time.Now())
 	tenant, err := s.chooseTenant(ctx, user, p.Tenant)
 	if err != nil {
 		return Session{}, err
 	}
 	return s.begin(ctx, user, tenant, s.newID())
+}
+
+// tryPassword checks a password under the limits: while the account has failed
+// too often from that address nothing is looked up, and what is checked waits
+// for its turn at a gate.
+func (s *Service) tryPassword(ctx context.Context, username, password, address string) (domain.User, error) {
+	from := pairOf(username, address)
+	if err := s.failures.check(from, time.Now()); err != nil {
+		return domain.User{}, err
+	}
+	gate, name := s.hasher.strangers, addressGroup(address)
+	if s.familiar.Contains(from) {
+		gate, name = s.hasher.known, string(from[:])
+	}
+	leave, err := gate.enter(ctx, name)
+	if err != nil {
+		return domain.User{}, fmt.Errorf("wait for password check: %w", err)
+	}
+	defer leave()
+	// Again: those who went before, of the same pair, may have failed.
+	if err := s.failures.check(from, time.Now()); err != nil {
+		return domain.User{}, err
+	}
+	user, err := s.checkPassword(ctx, username, password)
+	switch {
+	case err == nil:
+		s.familiar.Add(from, struct{}{})
+	case domain.Is(err, domain.CodeUnauthenticated):
+		s.failures.note(from, time.Now())
+		s.log.Info("login refused", "user", username, "remote_ip", address)
+	}
+	return user, err
 }
 
 // checkPassword does the same work for every outcome.
@@ -73,7 +94,7 @@ func (s *Service) checkPassword(ctx context.Context, username, password string) 
 	if len(password) > MaxPassword {
 		password = password[:MaxPassword+1] // wrong in any case; bounds the work
 	}
-	ok, err := s.hasher.verify(ctx, phc, password)
+	ok, err := s.hasher.verify(phc, password)
 	if err != nil {
 		return user, fmt.Errorf("verify password: %w", err)
 	}
@@ -142,8 +163,8 @@ func (s *Service) begin(ctx context.Context, user domain.User, tenant domain.Ten
 
 // Refresh exchanges a refresh token for a new session. A token that was used
 // before ends the whole session: one of the two who have it stole it.
-func (s *Service) Refresh(ctx context.Context, token string) (Session, error) {
-	used, err := s.use(ctx, token)
+func (s *Service) Refresh(ctx context.Context, token, address string) (Session, error) {
+	used, err := s.use(ctx, token, address)
 	if err != nil {
 		return Session{}, err
 	}
@@ -173,10 +194,15 @@ func (s *Service) Refresh(ctx context.Context, token string) (Session, error) {
 // before the answer arrived. A thief would have to be as quick.
 const refreshGrace = 10 * time.Second
 
-func (s *Service) use(ctx context.Context, token string) (domain.RefreshToken, error) {
+func (s *Service) use(ctx context.Context, token, address string) (domain.RefreshToken, error) {
 	if !looksLike(token, "") {
 		return domain.RefreshToken{}, errSessionOver()
 	}
+	leave, err := s.refreshGate.enter(ctx, addressGroup(address))
+	if err != nil {
+		return domain.RefreshToken{}, fmt.Errorf("wait for refresh: %w", err)
+	}
+	defer leave()
 	used, err := s.store.UseRefreshToken(ctx, hashSecret(token), refreshGrace)
 	switch {
 	case domain.Is(err, domain.CodeUnauthenticated):
@@ -192,8 +218,8 @@ func (s *Service) use(ctx context.Context, token string) (domain.RefreshToken, e
 
 // Logout ends the session that the refresh token belongs to. An unknown token
 // is no error: the session is over either way.
-func (s *Service) Logout(ctx context.Context, token string) error {
-	used, err := s.use(ctx, token)
+func (s *Service) Logout(ctx context.Context, token, address string) error {
+	used, err := s.use(ctx, token, address)
 	if domain.Is(err, domain.CodeUnauthenticated) {
 		return nil
 	}
@@ -241,17 +267,12 @@ func (s *Service) ChangePassword(ctx context.Context, id Identity, current, next
 	if err := CheckPassword("body.new", user.Username, next); err != nil {
 		return Session{}, err
 	}
-	now := time.Now()
-	if err := s.limits.takeLogin(user.Username, address, now); err != nil {
-		return Session{}, err
-	}
-	if _, err := s.checkPassword(ctx, user.Username, current); err != nil {
+	if _, err := s.tryPassword(ctx, user.Username, current, address); err != nil {
 		if domain.Is(err, domain.CodeUnauthenticated) {
 			return Session{}, domain.Invalid("body.current", "is not the current password")
 		}
 		return Session{}, err
 	}
-	s.limits.giveBackLogin(user.Username, address, now)
 	if current == next {
 		return Session{}, domain.Invalid("body.new", "must differ from the current password")
 	}
@@ -268,7 +289,7 @@ func (s *Service) ChangePassword(ctx context.Context, id Identity, current, next
 // SetPassword writes a new password and ends all sessions of the user. With
 // mustChange the user has to choose another one at the next login.
 func (s *Service) SetPassword(ctx context.Context, user domain.User, password string, mustChange bool) (domain.User, error) {
-	phc, err := s.hasher.hash(ctx, password)
+	phc, err := s.hasher.hash(ctx, user.ID.String(), password)
 	if err != nil {
 		return user, err
 	}
@@ -282,7 +303,8 @@ func (s *Service) SetPassword(ctx context.Context, user domain.User, password st
 	return user, nil
 }
 
-// HashPassword returns what is stored of a password.
-func (s *Service) HashPassword(ctx context.Context, password string) (string, error) {
-	return s.hasher.hash(ctx, password)
+// HashPassword returns what is stored of a password that an administrator of the
+// tenant has chosen for somebody.
+func (s *Service) HashPassword(ctx context.Context, tenant domain.TenantID, password string) (string, error) {
+	return s.hasher.hash(ctx, tenant.String(), password)
 }

@@ -144,24 +144,24 @@ func TestLoginChoosesTheTenant(t *testing.T) {
 func TestRefreshRotates(t *testing.T) {
 	s, m := withAdmin(t)
 	first := login(t, s, "admin", adminPassword)
-	second, err := s.Refresh(t.Context(), first.RefreshToken)
+	second, err := s.Refresh(t.Context(), first.RefreshToken, "192.0.2.1")
 	require.NoError(t, err)
 	require.NotEqual(t, first.RefreshToken, second.RefreshToken)
-	third, err := s.Refresh(t.Context(), second.RefreshToken)
+	third, err := s.Refresh(t.Context(), second.RefreshToken, "192.0.2.1")
 	require.NoError(t, err)
 
 	other := login(t, s, "admin", adminPassword)
-	_, err = s.Refresh(t.Context(), first.RefreshToken)
+	_, err = s.Refresh(t.Context(), first.RefreshToken, "192.0.2.1")
 	require.NoError(t, err, "another tab, at the same moment")
 	m.age(first.RefreshToken, refreshGrace)
-	_, err = s.Refresh(t.Context(), first.RefreshToken)
+	_, err = s.Refresh(t.Context(), first.RefreshToken, "192.0.2.1")
 	require.True(t, domain.Is(err, domain.CodeUnauthenticated), "a used token")
-	_, err = s.Refresh(t.Context(), third.RefreshToken)
+	_, err = s.Refresh(t.Context(), third.RefreshToken, "192.0.2.1")
 	require.True(t, domain.Is(err, domain.CodeUnauthenticated), "its whole family is revoked")
-	_, err = s.Refresh(t.Context(), other.RefreshToken)
+	_, err = s.Refresh(t.Context(), other.RefreshToken, "192.0.2.1")
 	require.NoError(t, err, "another login is not")
 	for _, bad := range []string{"", "x", strings.Repeat("a", 43), strings.Repeat("a", 1<<20)} {
-		_, err = s.Refresh(t.Context(), bad)
+		_, err = s.Refresh(t.Context(), bad, "192.0.2.1")
 		require.True(t, domain.Is(err, domain.CodeUnauthenticated))
 	}
 }
@@ -169,11 +169,11 @@ func TestRefreshRotates(t *testing.T) {
 func TestLogoutEndsTheSession(t *testing.T) {
 	s, _ := withAdmin(t)
 	session := login(t, s, "admin", adminPassword)
-	require.NoError(t, s.Logout(t.Context(), session.RefreshToken))
-	_, err := s.Refresh(t.Context(), session.RefreshToken)
+	require.NoError(t, s.Logout(t.Context(), session.RefreshToken, "192.0.2.1"))
+	_, err := s.Refresh(t.Context(), session.RefreshToken, "192.0.2.1")
 	require.True(t, domain.Is(err, domain.CodeUnauthenticated))
-	require.NoError(t, s.Logout(t.Context(), session.RefreshToken), "twice is no error")
-	require.NoError(t, s.Logout(t.Context(), ""))
+	require.NoError(t, s.Logout(t.Context(), session.RefreshToken, "192.0.2.1"), "twice is no error")
+	require.NoError(t, s.Logout(t.Context(), "", "192.0.2.1"))
 }
 
 func TestRefreshTokenExpires(t *testing.T) {
@@ -181,7 +181,7 @@ func TestRefreshTokenExpires(t *testing.T) {
 		s, _ := withAdmin(t)
 		session := login(t, s, "admin", adminPassword)
 		time.Sleep(RefreshTTL + time.Second)
-		_, err := s.Refresh(t.Context(), session.RefreshToken)
+		_, err := s.Refresh(t.Context(), session.RefreshToken, "192.0.2.1")
 		require.True(t, domain.Is(err, domain.CodeUnauthenticated))
 	})
 }
@@ -198,7 +198,7 @@ func TestPasswordChangeEndsAllSessions(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Authenticate(t.Context(), old.AccessToken, "")
 		require.True(t, domain.Is(err, domain.CodeUnauthenticated), "at once here")
-		_, err = s.Refresh(t.Context(), old.RefreshToken)
+		_, err = s.Refresh(t.Context(), old.RefreshToken, "192.0.2.1")
 		require.True(t, domain.Is(err, domain.CodeUnauthenticated))
 		time.Sleep(5 * time.Second)
 		_, err = elsewhere.Authenticate(t.Context(), old.AccessToken, "")
@@ -206,7 +206,7 @@ func TestPasswordChangeEndsAllSessions(t *testing.T) {
 
 		_, err = elsewhere.Authenticate(t.Context(), fresh.AccessToken, "")
 		require.NoError(t, err)
-		_, err = s.Refresh(t.Context(), fresh.RefreshToken)
+		_, err = s.Refresh(t.Context(), fresh.RefreshToken, "192.0.2.1")
 		require.NoError(t, err)
 		login(t, s, "admin", "a new password")
 	})
@@ -264,7 +264,7 @@ func TestAccessEndsWithTheAccount(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				_, err = s.Authenticate(t.Context(), session.AccessToken, "")
 				require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
-				_, err = s.Refresh(t.Context(), session.RefreshToken)
+				_, err = s.Refresh(t.Context(), session.RefreshToken, "192.0.2.1")
 				require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
 			})
 		})

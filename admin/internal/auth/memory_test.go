@@ -303,7 +303,7 @@ func withAdmin(t *testing.T) (*Service, *memory) {
 // addUser puts a member of a (new) tenant into the store.
 func addUser(t *testing.T, s *Service, m *memory, name, tenant string, role domain.Role) domain.User {
 	t.Helper()
-	phc, err := s.HashPassword(t.Context(), name+" password")
+	phc, err := s.HashPassword(t.Context(), 0, name+" password")
 	require.NoError(t, err)
 	u := domain.User{ID: domain.UserID(s.newID()), Username: name, PasswordHash: phc, SessionVersion: 1}
 	m.mu.Lock()

@@ -39,46 +39,38 @@ const (
 	MaxPassword = 256
 )
 
-// hasher bounds how many hashes are computed at once (memory: 19 MiB each)
-// and how many callers may wait for that.
+// hasher bounds how many hashes are computed at once (memory: 19 MiB each) and
+// how many callers wait for that, in two gates: one for accounts at addresses
+// from which they have logged in before, one for everybody else. What strangers
+// ask for, however much of it and from however many addresses, does not delay
+// those who are known. New passwords, which signed-in users choose, go with the
+// known.
 type hasher struct {
-	slots   chan struct{} // one token per running hash
-	waiting atomic.Int64
+	known, strangers *gate
 	// computed counts the hashes: the work that a login cost.
 	computed atomic.Int64
 }
 
+// One hash at a time in each gate: 38 MiB, 50 hashes a second each.
 const (
-	hashSlots  = 2
-	maxWaiting = 64
+	hashSlots  = 1
+	hashPlaces = 256
 )
 
 var errBadHash = errors.New("password hash: not a PHC string of argon2id")
 
-func newHasher() *hasher { return &hasher{slots: make(chan struct{}, hashSlots)} }
-
-// acquire waits for a slot; the caller calls the returned function when done.
-func (h *hasher) acquire(ctx context.Context) (release func(), err error) {
-	if h.waiting.Add(1) > maxWaiting {
-		h.waiting.Add(-1)
-		return nil, domain.Errorf(domain.CodeRateLimited, "too many logins at once; try again in a moment")
-	}
-	defer h.waiting.Add(-1)
-	select {
-	case h.slots <- struct{}{}:
-		return func() { <-h.slots }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for password hash: %w", ctx.Err())
-	}
+func newHasher() *hasher {
+	return &hasher{known: newGate(hashSlots, hashPlaces), strangers: newGate(hashSlots, hashPlaces)}
 }
 
-// hash returns the PHC string for a new password.
-func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	release, err := h.acquire(ctx)
+// hash returns the PHC string for a new password. who stands in the line of
+// those who set passwords: a user or a tenant.
+func (h *hasher) hash(ctx context.Context, who, password string) (string, error) {
+	leave, err := h.known.enter(ctx, who)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("hash password: %w", err)
 	}
-	defer release()
+	defer leave()
 	salt := make([]byte, argonSalt)
 	if _, err := rand.Read(salt); err != nil {
 		return "", fmt.Errorf("password salt: %w", err)
@@ -89,17 +81,13 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
 }
 
-// verify reports whether password belongs to the PHC string.
-func (h *hasher) verify(ctx context.Context, phc, password string) (bool, error) {
+// verify reports whether password belongs to the PHC string. The caller has
+// entered one of the gates.
+func (h *hasher) verify(phc, password string) (bool, error) {
 	p, err := parsePHC(phc)
 	if err != nil {
 		return false, err
 	}
-	release, err := h.acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer release()
 	h.computed.Add(1)
 	got := argon2.IDKey([]byte(password), p.salt, p.time, p.memory, p.threads, uint32(len(p.key)))
 	return subtle.ConstantTimeCompare(got, p.key) == 1, nil

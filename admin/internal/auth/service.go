@@ -29,6 +29,14 @@ const (
 // cacheSize bounds the accounts and keys kept in memory, each.
 const cacheSize = 4096
 
+// How many API keys that the node does not know are looked up at once, and how
+// many refresh tokens: half of the connections for reads that SQLite has, each.
+// Looking for one that does not exist takes less than 0.1 ms.
+const (
+	lookupSlots  = 2
+	lookupPlaces = 256
+)
+
 // Store is what this room asks of the database.
 type Store interface {
 	store.Accounts
@@ -57,10 +65,14 @@ type Service struct {
 	log     *slog.Logger
 	issuer  string
 	hasher  *hasher
-	limits  limits
-	keys    *keyring
-	users   *lru.Cache[accountKey, account]
-	apiKeys *lru.Cache[[32]byte, knownKey]
+	// failures and familiar are the limits of guessing passwords; keyGate and
+	// refreshGate bound what keys and tokens that nobody made ask of the database.
+	failures             *failures
+	familiar             *lru.Cache[pair, struct{}] // accounts at addresses that have logged in
+	keyGate, refreshGate *gate
+	keys                 *keyring
+	users                *lru.Cache[accountKey, account]
+	apiKeys              *lru.Cache[[32]byte, knownKey]
 	// decoy is verified when there is no such user, so that the answer takes
 	// as long as for one that exists.
 	decoy string
@@ -75,13 +87,18 @@ type Service struct {
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
 		store: opt.Store, dataDir: opt.DataDir, newID: opt.NewID, log: opt.Logger.With("component", "auth"),
-		hasher: newHasher(), limits: newLimits(), keys: newKeyring(opt.Store), touched: map[int64]time.Time{},
+		hasher: newHasher(), failures: newFailures(),
+		keyGate: newGate(lookupSlots, lookupPlaces), refreshGate: newGate(lookupSlots, lookupPlaces),
+		keys: newKeyring(opt.Store), touched: map[int64]time.Time{},
 	}
 	var err error
 	if s.users, err = lru.New[accountKey, account](cacheSize); err != nil {
 		return nil, fmt.Errorf("auth caches: %w", err)
 	}
 	if s.apiKeys, err = lru.New[[32]byte, knownKey](cacheSize); err != nil {
+		return nil, fmt.Errorf("auth caches: %w", err)
+	}
+	if s.familiar, err = lru.New[pair, struct{}](maxFamiliar); err != nil {
 		return nil, fmt.Errorf("auth caches: %w", err)
 	}
 	// Tokens name the cluster they were made for, so that those of a test
@@ -98,7 +115,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.decoy, err = s.hasher.hash(ctx, pad); err != nil {
+	if s.decoy, err = s.hasher.hash(ctx, "", pad); err != nil {
 		return nil, err
 	}
 	if err := s.renewSigningKey(ctx); err != nil {

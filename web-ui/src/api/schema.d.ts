@@ -53,7 +53,7 @@ export interface paths {
         put?: never;
         /**
          * Log in with user name and password
-         * @description Sets the refresh cookie. At most ten tries a minute per account and per address.
+         * @description Sets the refresh cookie. Of an account at an address, at most ten wrong passwords a minute are checked.
          */
         post: operations["login"];
         delete?: never;

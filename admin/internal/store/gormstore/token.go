@@ -113,6 +113,12 @@ func (s *Store) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) e
 func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error) {
 	var row refreshTokenRow
 	var refused error
+	// What was never issued costs a read, no transaction: anybody can send it.
+	if _, err := findOne[refreshTokenRow](ctx, s, "find refresh token", "hash = ?", hash[:]); domain.Is(err, domain.CodeNotFound) {
+		return domain.RefreshToken{}, errNoRefreshToken()
+	} else if err != nil {
+		return domain.RefreshToken{}, err
+	}
 	call := rand.Int64() // tells our own use from another one, should the commit's answer be lost
 	err := s.runRepeatable(ctx, "use refresh token", func(t *txn) error {
 		refused, row = nil, refreshTokenRow{}
@@ -125,7 +131,7 @@ func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.D
 			return err
 		}
 		if len(rows) == 0 || rows[0].RevokedAt != 0 {
-			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token is not valid")
+			refused = errNoRefreshToken()
 			return nil
 		}
 		row = rows[0]
@@ -154,6 +160,10 @@ func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.D
 		Hash: hash, Family: row.Family, UserID: domain.UserID(row.UserID), TenantID: domain.TenantID(row.TenantID),
 		SessionVersion: row.SessionVersion, ExpiresAt: instant(row.ExpiresAt), UsedAt: instant(row.UsedAt),
 	}, nil
+}
+
+func errNoRefreshToken() error {
+	return domain.Errorf(domain.CodeUnauthenticated, "the refresh token is not valid")
 }
 
 func (t *txn) revokeFamily(family int64, now time.Time) error {

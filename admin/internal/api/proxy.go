@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// SecureCookies says when the refresh cookie is marked Secure, so that browsers
+// send it over TLS only.
+type SecureCookies string
+
+const (
+	// SecureCookiesAuto: when the request came over TLS, or a trusted proxy says
+	// that it did. It is the default.
+	SecureCookiesAuto   SecureCookies = "auto"
+	SecureCookiesAlways SecureCookies = "always"
+	SecureCookiesNever  SecureCookies = "never"
+)
+
+func (s SecureCookies) on(secure bool) bool {
+	return s == SecureCookiesAlways || s != SecureCookiesNever && secure
+}
+
+// client returns the address that a request comes from and whether it came over
+// TLS. Headers count only when a trusted proxy has sent them. A chain of proxies
+// is followed from this end, to the first address that is none of them: what
+// stands before that, anybody can have written.
+func (a *API) client(r *http.Request) (ip string, secure bool) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	peer, err := parseIP(host)
+	if err != nil {
+		return host, r.TLS != nil
+	}
+	secure = r.TLS != nil
+	if !a.trusted(peer) {
+		return peer.String(), secure
+	}
+	if proto := lastHeader(r.Header, "X-Forwarded-Proto"); proto != "" {
+		// A chain of proxies writes a list; its first is the client's side.
+		first, _, _ := strings.Cut(proto, ",")
+		secure = strings.EqualFold(strings.TrimSpace(first), "https")
+	}
+	// Some proxies add a header of their own instead of extending the client's.
+	chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	if len(r.Header.Values("X-Forwarded-For")) == 0 {
+		chain = []string{lastHeader(r.Header, "X-Real-Ip")}
+	}
+	client := peer
+	for _, text := range slices.Backward(chain) {
+		hop, err := parseIP(strings.TrimSpace(text))
+		if err != nil {
+			break // nothing, or no address: who wrote it is the last that is known
+		}
+		if client = hop; !a.trusted(hop) {
+			break
+		}
+	}
+	return client.String(), secure
+}
+
+func (a *API) trusted(ip netip.Addr) bool {
+	return slices.ContainsFunc(a.deps.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// parseIP reads an address; some proxies write the port too.
+func parseIP(text string) (netip.Addr, error) {
+	ip, err := netip.ParseAddr(text)
+	if at, portErr := netip.ParseAddrPort(text); portErr == nil {
+		ip, err = at.Addr(), nil
+	}
+	return ip.Unmap().WithZone(""), err
+}
+
+func lastHeader(h http.Header, name string) string {
+	values := h.Values(name)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
