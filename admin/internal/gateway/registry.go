@@ -84,7 +84,7 @@ func (r *registry) share(tenant domain.TenantID, executor domain.ExecutorID) (ta
 	for _, s := range all {
 		if s.Tenant == tenant && !s.doubt.Load() {
 			s.mu.Lock()
-			taken, slots = taken+s.taken, slots+s.slots
+			taken, slots = taken+s.room.taken, slots+s.room.slots
 			s.mu.Unlock()
 		}
 	}

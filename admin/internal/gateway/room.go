@@ -6,11 +6,8 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// An attempt takes as many slots as its handler weighs (docs/adr/0036). How many are
-// taken is known from two sides: what this node offered and has not heard the
-// end of, and what the instance counts, on all nodes' behalf, in its heartbeats.
-// The first is newer; but an attempt that was offered here may end elsewhere, and
-// then the second knows better.
+// An attempt takes as many slots as its handler weighs (docs/adr/0036), and a part
+// of the line to its instance until its offer has been written.
 
 // weigh keeps what the instance's handlers weigh. It is called before the session
 // is known to anybody.
@@ -34,26 +31,7 @@ func (s *Session) Weight(handler string) int {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(1, min(w, s.slots))
-}
-
-// occupied returns how many slots are taken: what was reported, of all nodes, and
-// what was offered here since. What was offered between the last two heartbeats is
-// in what was reported, unless this node alone has more. Older attempts are in it,
-// or they are over. mu is held.
-func (s *Session) occupied() int {
-	since := s.reported + s.young[0]
-	return min(since+s.young[1], max(s.taken, since))
-}
-
-// counted takes a heartbeat's count of slots in use. mu is held.
-func (s *Session) counted(running int) {
-	s.reported = running
-	s.beats++
-	s.young = [2]int{0, s.young[0]}
-	if s.surplus++; s.taken <= s.reported {
-		s.surplus = 0
-	}
+	return max(1, min(w, s.room.slots))
 }
 
 // maxLoading is how many bytes of offers may be on their way onto the line of an
@@ -67,21 +45,21 @@ const maxLoading = 2 << 20
 func (s *Session) Reserve(execution, fence int64, weight, input int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || s.retiring || s.cause != nil || s.refusing || s.occupied()+weight > s.slots {
+	if s.draining || s.retiring || s.cause != nil || s.refusing || s.room.Occupied()+weight > s.room.slots {
 		return false
 	}
 	if s.loading > 0 && s.loading+input > maxLoading {
 		s.crowded = true
 		return false
 	}
-	s.forgetLocked(attemptKey{execution, fence})
+	if f, ok := s.forgetLocked(attemptKey{execution, fence}); ok {
+		s.room.Drop(f.beat, f.weight)
+	}
 	if s.inflight == nil { // most sessions are idle
 		s.inflight = map[attemptKey]flight{}
 	}
-	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now(), beat: s.beats, weight: weight, loading: input}
+	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now(), beat: s.room.Take(weight), weight: weight, loading: input}
 	s.loading += input
-	s.taken += weight
-	s.young[0] += weight
 	return true
 }
 
@@ -146,13 +124,9 @@ func (s *Session) ended(keys ...attemptKey) (freed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range keys {
-		f, ok := s.forgetLocked(k)
-		if !ok {
-			continue
-		}
-		freed += f.weight
-		if f.beat < s.beats { // the last heartbeat may have counted it
-			s.reported = max(0, s.reported-f.weight)
+		if f, ok := s.forgetLocked(k); ok {
+			s.room.End(f.beat, f.weight)
+			freed += f.weight
 		}
 	}
 	return freed
@@ -164,6 +138,7 @@ func (s *Session) forget(keys ...attemptKey) (freed int) {
 	defer s.mu.Unlock()
 	for _, k := range keys {
 		if f, ok := s.forgetLocked(k); ok {
+			s.room.Drop(f.beat, f.weight)
 			freed += f.weight
 		}
 	}
@@ -173,26 +148,23 @@ func (s *Session) forget(keys ...attemptKey) (freed int) {
 // rejectBusy is the code of an instance that has no room for an attempt.
 const rejectBusy = "busy"
 
-// full takes an instance at its word that it has no room for an attempt. It
-// counts like a heartbeat that tells so: others are offered when one of its
-// attempts ends here, or when it tells of room. To offer the place of the
-// refused one again would only be refused again.
+// full forgets an attempt that the instance has no room for.
 func (s *Session) full(k attemptKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, _ := s.forgetLocked(k)
-	s.counted(max(s.reported, s.slots-max(f.weight, 1)+1))
+	f, ok := s.forgetLocked(k)
+	if ok {
+		s.room.Drop(f.beat, f.weight)
+	}
+	s.room.Full(f.weight)
 }
 
+// forgetLocked forgets an attempt; its slots are the caller's to take back.
 func (s *Session) forgetLocked(k attemptKey) (f flight, ok bool) {
 	if f, ok = s.inflight[k]; !ok {
 		return f, false
 	}
 	delete(s.inflight, k)
 	s.unload(f.loading)
-	s.taken -= f.weight
-	if age := s.beats - f.beat; age < int64(len(s.young)) {
-		s.young[age] -= f.weight
-	}
 	return f, true
 }

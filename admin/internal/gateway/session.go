@@ -52,15 +52,10 @@ type Session struct {
 	logs    atomic.Int32 // its log connections
 
 	mu       sync.Mutex
-	slots    int                   // guarded by mu: as last reported
-	reported int                   // guarded by mu: slots in use, as last reported
-	surplus  int                   // guarded by mu: heartbeats in a row that told of fewer slots than inflight has
-	beats    int64                 // guarded by mu: heartbeats heard
-	young    [2]int                // guarded by mu: slots of inflight, since the last heartbeat, and between it and the one before
 	cpu      int                   // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
 	memory   int                   // guarded by mu: likewise
 	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
-	taken    int                   // guarded by mu: slots that inflight has
+	room     Occupancy             // guarded by mu
 	loading  int                   // guarded by mu: bytes of offers that have not been written
 	crowded  bool                  // guarded by mu: an offer found no room beside loading
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
@@ -88,7 +83,7 @@ type flight struct {
 	granted bool  // it was offered in one step
 	lease   int64 // Session.leased when the instance was chosen
 	since   time.Time
-	beat    int64 // Session.beats then
+	beat    int64 // Occupancy.beats then
 	weight  int   // slots
 	loading int   // bytes of its offer that have not been written
 	// answered: the instance has said whether it takes it.
@@ -234,7 +229,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	instance := registration.Instance
 	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
-	s.slots = int(reg.Slots)
+	s.room.slots = int(reg.Slots)
 	if reg.Draining {
 		s.drainLocked() // nobody else has it yet
 	}
@@ -311,7 +306,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	if g.isDraining() {
 		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "admin node stops"}}})
 	}
-	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.slots)
+	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.room.slots)
 	if unheld != nil && g.opt.Inventory != nil {
 		g.conns.Go(func() { g.endUnheld(ctx, s, *unheld) }) // may outlast the session by one look
 	}
@@ -414,7 +409,7 @@ func (s *Session) Free() int {
 	if s.refusing || s.crowded {
 		return 0
 	}
-	return s.slots - s.occupied()
+	return s.room.Free()
 }
 
 // Refusing reports whether the instance takes nothing because its journal cannot
@@ -429,7 +424,7 @@ func (s *Session) Refusing() bool {
 func (s *Session) Taken() (taken, of int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.occupied(), s.slots
+	return s.room.Occupied(), s.room.slots
 }
 
 // Load returns how much of its slots, CPU and memory the instance uses, each in
@@ -437,7 +432,7 @@ func (s *Session) Taken() (taken, of int) {
 func (s *Session) Load() (slots, cpu, memory int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.occupied() * 1000 / max(s.slots, 1), s.cpu, s.memory
+	return s.room.Occupied() * 1000 / max(s.room.slots, 1), s.cpu, s.memory
 }
 
 // Closed reports whether the session has ended.

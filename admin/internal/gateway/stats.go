@@ -85,8 +85,8 @@ func (g *Gateway) Stats() Stats {
 		if s.draining {
 			out.Draining++
 		}
-		out.Slots += s.slots
-		out.Used += s.occupied()
+		out.Slots += s.room.slots
+		out.Used += s.room.Occupied()
 		s.mu.Unlock()
 	}
 	return out

@@ -198,9 +198,9 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.lastBeat = time.Now()
-	s.counted(int(b.Running))
+	s.room.Counted(int(b.Running))
 	if b.Slots > 0 {
-		s.slots = int(b.Slots)
+		s.room.slots = int(b.Slots)
 	}
 	s.cpu, s.memory = share(int64(b.CpuMilli), int64(b.CpuLimitMilli)), share(b.MemoryBytes, b.MemoryLimitBytes)
 	turned := s.refusing != b.Refusing

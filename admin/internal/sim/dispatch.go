@@ -126,8 +126,9 @@ func (n *node) takeBack(s *session) {
 
 // heartbeat takes one. An instance that runs nothing may rest after every second of them.
 func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Duration)) {
-	s.heard, s.reported, s.doubt = n.w.now, used, false
-	s.forget()
+	s.heard, s.doubt = n.w.now, false
+	s.room.Counted(used)
+	s.forget(used)
 	n.flow(func() {
 		rest := time.Duration(0)
 		if n.w.faults.chance("rest "+n.name).IntN(2) == 0 && used == 0 && len(s.inflight) == 0 {
@@ -160,7 +161,11 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 	var out []dispatch.Answer
 	for _, a := range list {
 		id, fence := domain.ExecutionID(a.GetExecutionId()), a.GetFence()
-		if !a.GetAccepted() {
+		switch {
+		case a.GetAccepted():
+		case a.GetRejectCode() == "busy":
+			s.full(attemptKey{id, fence})
+		default:
 			freed += s.ended(attemptKey{id, fence})
 		}
 		if a.GetAccepted() && s.oneStep[attemptKey{id, fence}] { // its offer was the grant

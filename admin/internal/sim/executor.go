@@ -395,6 +395,9 @@ func (e *executor) call(b *simulate.Begin) {
 	where := b.Offer.GetHandler()
 	r := e.w.faults.chance("handler " + where)
 	takes := between(r, 5*time.Millisecond, 1500*time.Millisecond)
+	if e.w.work > 0 {
+		takes = e.w.work
+	}
 	long := between(r, time.Second, 40*time.Second)
 	back := simulate.Return{}
 	if e.w.faults.hitAt(faultHandler, where+" fails", 0.15) {

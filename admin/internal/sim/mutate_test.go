@@ -20,7 +20,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"a grant after the end of its offer": {rules{skipOfferEnd: true}, "", false, 60, 100},
 		"a grant before its time":            {rules{grantEarly: true}, "F24", false, 20, 0},
 		"a finished run keeps its slot":      {rules{keepSlot: true}, "P6", false, 20, 0},
-		"a claim needs no term":              {rules{skipTerm: true}, "lease", false, 150, 150},
+		"a claim needs no term":              {rules{skipTerm: true}, "lease", false, 150, 300},
 		"a fire time may have two rows":      {rules{skipUnique: true, planTwice: true}, "P1, P2", false, 20, 0},
 		"a slot is never full":               {rules{skipSlot: true}, "P6", false, 20, 0},
 		"acknowledged before it is stored":   {rules{ackUnstored: true}, "P5", false, 100, 0},

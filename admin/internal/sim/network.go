@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -27,7 +28,7 @@ type session struct {
 	oneStep  map[attemptKey]bool
 	leases   map[attemptKey]int64 // of the reservations: leased, then
 	leased   int64                // the last heartbeat that renewed the lease
-	reported int
+	room     gateway.Occupancy
 	heard    time.Duration // when the last heartbeat came
 	doubt    bool          // that was too long ago for more offers
 	rest     time.Duration // how much later than usual the next one may come
@@ -48,6 +49,7 @@ type session struct {
 type flight struct {
 	since  time.Duration // of the reservation
 	weight int           // slots
+	beat   int64         // Occupancy's, then
 }
 
 type beat struct {
@@ -73,11 +75,13 @@ func (s *session) LeaseFrom(seq int64) time.Time { return s.beatAt[seq] }
 
 func (w *world) newSession(n *node, e *executor) *session {
 	link := n.name + e.name
-	return &session{
+	s := &session{
 		w: w, name: link, node: n, ex: e, boot: e.boot, oneStep: map[attemptKey]bool{},
 		leases: map[attemptKey]int64{}, beatAt: map[int64]time.Time{},
 		toNode: pipe{name: e.name + ">" + n.name}, toExecutor: pipe{name: n.name + ">" + e.name},
 	}
+	s.room.SetSlots(e.slots)
+	return s
 }
 
 // send lets f happen at the other side, if the session still stands there.
@@ -171,8 +175,9 @@ func bootName(name string, life int) string { return name + "." + strconv.Itoa(l
 
 // forget drops reservations that a lost message left behind. In a real session
 // no message is lost alone.
-func (s *session) forget() {
-	for s.taken() > s.reported && s.w.now-s.flights[0].since > 15*time.Second {
+func (s *session) forget(used int) {
+	for len(s.flights) > 0 && s.w.now-s.flights[0].since > 15*time.Second && s.taken() > used {
+		s.room.Drop(s.flights[0].beat, s.flights[0].weight)
 		s.inflight, s.flights = s.inflight[1:], s.flights[1:]
 	}
 }

@@ -235,6 +235,7 @@ func (n *node) tx(name string, limit time.Duration, do func(), then func(err err
 	w, f := n.w, n.w.faults
 	r := f.chance("database " + n.name)
 	out, home := between(r, 100*time.Microsecond, 3*time.Millisecond), between(r, 100*time.Microsecond, 3*time.Millisecond)
+	out, home = out+w.slowed, home+w.slowed
 	slow, orphan, silence := between(r, 100*time.Millisecond, 4*time.Second), r.IntN(2) == 0, between(r, 0, 500*time.Millisecond)
 	if f.hitAt(faultSlow, n.name, f.rate[faultSlow]/2) {
 		out += slow

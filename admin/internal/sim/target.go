@@ -18,13 +18,13 @@ func (s *session) InstanceID() domain.InstanceID  { return s.instance }
 func (s *session) Idempotent(handler string) bool { return handler == handlerSafe }
 func (s *session) Traits() dispatch.Traits        { return dispatch.Traits{Name: s.ex.name} }
 func (s *session) Load() dispatch.Load {
-	return dispatch.Load{Slots: 1000 * max(s.taken(), s.reported) / s.ex.slots}
+	return dispatch.Load{Slots: 1000 * s.room.Occupied() / s.ex.slots}
 }
 func (s *session) Closed() bool  { return !s.nodeUp }
 func (s *session) Unacked(int)   {}
 func (s *session) Spare() int    { return math.MaxInt32 }
 func (s *session) Crowded() bool { return false }
-func (s *session) Free() int     { return s.ex.slots - max(s.taken(), s.reported) }
+func (s *session) Free() int     { return s.room.Free() }
 
 // taken is how many slots its attempts in flight have.
 func (s *session) taken() (n int) {
@@ -46,7 +46,7 @@ func (s *session) Reserve(id domain.ExecutionID, fence int64, weight, _ int) boo
 	}
 	s.leases[attemptKey{id, fence}] = s.leased
 	if !s.Holds(id, fence) {
-		s.inflight, s.flights = append(s.inflight, attemptKey{id, fence}), append(s.flights, flight{s.w.now, weight})
+		s.inflight, s.flights = append(s.inflight, attemptKey{id, fence}), append(s.flights, flight{s.w.now, weight, s.room.Take(weight)})
 	}
 	return true
 }
@@ -57,10 +57,21 @@ func (s *session) Release(id domain.ExecutionID, fence int64) { s.ended(attemptK
 func (s *session) ended(k attemptKey) (freed int) {
 	if i := slices.Index(s.inflight, k); i >= 0 {
 		freed = s.flights[i].weight
+		s.room.End(s.flights[i].beat, freed)
 		s.inflight, s.flights = slices.Delete(s.inflight, i, i+1), slices.Delete(s.flights, i, i+1)
-		s.reported = max(0, s.reported-freed)
 	}
 	return freed
+}
+
+// full forgets an attempt that the executor has no room for.
+func (s *session) full(k attemptKey) {
+	weight := 0
+	if i := slices.Index(s.inflight, k); i >= 0 {
+		weight = s.flights[i].weight
+		s.room.Drop(s.flights[i].beat, weight)
+		s.inflight, s.flights = slices.Delete(s.inflight, i, i+1), slices.Delete(s.flights, i, i+1)
+	}
+	s.room.Full(weight)
 }
 
 func (s *session) SendOffers(offers []store.OfferResult) {

@@ -40,6 +40,8 @@ type world struct {
 	believed time.Duration // how far ahead of the truth it may be, and be believed
 	failures []string      // keys of the alerts that there have to be
 	down     time.Duration // the database is away until then
+	slowed   time.Duration // how much longer each way to and from the database takes
+	work     time.Duration // how long every handler takes; 0: by chance
 	cuts     map[string]time.Duration
 	lastID   int64
 
@@ -50,6 +52,29 @@ type world struct {
 }
 
 func newWorld(c Case, broken rules) (*world, error) {
+	w, err := emptyWorld(c, broken)
+	if err != nil {
+		return nil, err
+	}
+	r := w.faults.chance("world")
+	w.makeJobs(r, c.Shards)
+	for what := range r.IntN(3) {
+		key, maximum := limitOf(r, what)
+		w.db.setLimit(key, maximum)
+	}
+	for range 1 + r.IntN(3) {
+		w.addNode(between(r, -maxSkew, maxSkew))
+	}
+	for range 1 + r.IntN(3) {
+		w.addExecutor(1+r.IntN(6), between(r, -30*time.Second, 30*time.Second))
+	}
+	w.begin()
+	w.planFaults()
+	return w, nil
+}
+
+// emptyWorld has a database without jobs, and no process.
+func emptyWorld(c Case, broken rules) (*world, error) {
 	plans, err := timing.NewCache(64)
 	if err != nil {
 		return nil, err
@@ -64,22 +89,21 @@ func newWorld(c Case, broken rules) (*world, error) {
 	w.db.rules = broken
 	w.db.misfire = scheduler.Misfire(plans.Plan)
 	w.db.changed, w.db.claimed = w.checkMove, w.checkClaim
-	r := w.faults.chance("world")
-	w.makeJobs(r, c.Shards)
-	for what := range r.IntN(3) {
-		key, maximum := limitOf(r, what)
-		w.db.setLimit(key, maximum)
-	}
-	for i := range 1 + r.IntN(3) {
-		w.nodes = append(w.nodes, &node{
-			actor: actor{name: fmt.Sprintf("n%d", i)}, w: w, index: i, skew: between(r, -maxSkew, maxSkew),
-		})
-	}
-	for i := range 1 + r.IntN(3) {
-		w.execs = append(w.execs, &executor{
-			actor: actor{name: fmt.Sprintf("e%d", i)}, w: w, index: i, slots: 1 + r.IntN(6), skew: between(r, -30*time.Second, 30*time.Second),
-		})
-	}
+	return w, nil
+}
+
+func (w *world) addNode(skew time.Duration) {
+	i := len(w.nodes)
+	w.nodes = append(w.nodes, &node{actor: actor{name: fmt.Sprintf("n%d", i)}, w: w, index: i, skew: skew})
+}
+
+func (w *world) addExecutor(slots int, skew time.Duration) {
+	i := len(w.execs)
+	w.execs = append(w.execs, &executor{actor: actor{name: fmt.Sprintf("e%d", i)}, w: w, index: i, slots: slots, skew: skew})
+}
+
+// begin starts all processes.
+func (w *world) begin() {
 	for _, n := range w.nodes {
 		n.starts()
 	}
@@ -89,8 +113,6 @@ func newWorld(c Case, broken rules) (*world, error) {
 		}
 		e.boots()
 	}
-	w.planFaults()
-	return w, nil
 }
 
 func (w *world) dbNow() time.Time { return w.epoch.Add(w.now + w.dbOffset).Truncate(time.Millisecond) }
