@@ -102,7 +102,14 @@ func (a *Admin) startCallback(ctx context.Context, c store.Callback) error {
 	if err != nil {
 		return err
 	}
-	job, err := a.callJobs().For(ctx, executor, handler, calling.Callback)
+	h, err := a.store.FindHandler(ctx, c.Tenant, executor.ID, handler)
+	if domain.Is(err, domain.CodeNotFound) { // it may come later
+		h, err = domain.Handler{Name: handler}, nil
+	}
+	if err != nil {
+		return err
+	}
+	job, err := a.callJobs().For(ctx, executor, h, calling.Callback)
 	if err != nil {
 		return err
 	}

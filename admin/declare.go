@@ -282,6 +282,31 @@ func (d *declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, e
 	return nil
 }
 
+// callsOf reads what the declaration of a handler says of its calls
+// (domain.Handler.Calls). What is not valid is a reason why it is not taken: a
+// job that is declared beside the handler is not taken either then.
+func (d *declarer) callsOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler) (*domain.JobSpec, error) {
+	if h.Calls == nil {
+		return nil, nil
+	}
+	decl := gproto.CloneOf(h.Calls)
+	decl.Name = h.Name
+	all, err := d.specOf(ctx, tenant, h, decl)
+	if err != nil {
+		return nil, err
+	}
+	if decl.MaxAttempts == 0 {
+		if all.Retry.MaxAttempts = 0; declaredRetry(decl) == declaredRetry(&proto.JobDeclaration{}) {
+			all.Retry = domain.Retry{}
+		}
+	}
+	return &domain.JobSpec{
+		Handler: h.Name, Timeout: all.Timeout, Retry: all.Retry, OnLost: all.OnLost, OnSuccess: all.OnSuccess, OnFailure: all.OnFailure,
+		Routing: all.Routing, RoutingKey: all.RoutingKey, Require: all.Require, Prefer: all.Prefer, SendRetry: all.SendRetry,
+		Blocking: all.Blocking, Parallelism: all.Parallelism, Priority: all.Priority,
+	}, nil
+}
+
 func declaredRetry(decl *proto.JobDeclaration) domain.Retry {
 	out := domain.DefaultRetry
 	out.MaxAttempts = max(1, int(decl.MaxAttempts))

@@ -29,7 +29,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	})
 	front, err := api.New(api.Deps{
 		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
-		CallJob: func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error) {
+		CallJob: func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error) {
 			return a.callJobs().For(ctx, executor, handler, calling.Call)
 		},
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,

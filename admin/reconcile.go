@@ -189,14 +189,13 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	if err != nil {
 		return nil, fmt.Errorf("read catalogues: %w", err)
 	}
-	handlers, jobs, err := merge(k, present, catalogues)
+	handlers, jobs, refusals, err := d.merge(ctx, k, present, catalogues)
 	if err != nil {
 		return nil, err
 	}
 	if err := d.catalogue.DefineHandlers(ctx, k.Tenant, k.Executor, handlers); err != nil {
 		return nil, fmt.Errorf("define handlers: %w", err)
 	}
-	var refusals []refusal
 	var refused []domain.RefusedDeclaration
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		w := jobs[name]
@@ -238,24 +237,23 @@ func weightsIn(catalogue []byte) (map[string]int, error) {
 }
 
 // merge takes each handler and each job from the newest build that has it;
-// present has the newest last.
-func merge(k store.ExecutorKey, present []domain.Build, catalogues map[string][]byte) ([]domain.Handler, map[string]*declared, error) {
-	handlers, jobs := map[string]domain.Handler{}, map[string]*declared{}
+// present has the newest last. Refusals tell which handlers' settings for calls
+// could not be taken.
+func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build, catalogues map[string][]byte) ([]domain.Handler, map[string]*declared, []refusal, error) {
+	handlers, jobs := map[string]*proto.Handler{}, map[string]*declared{}
+	from := map[string]string{} // handler → digest of the build
 	for i := range present {
 		b := &present[i]
 		var frame proto.Register
 		if err := gproto.Unmarshal(catalogues[b.Digest], &frame); err != nil {
-			return nil, nil, fmt.Errorf("read catalogue of build %s: %w", b.Digest, err)
+			return nil, nil, nil, fmt.Errorf("read catalogue of build %s: %w", b.Digest, err)
 		}
 		for _, h := range frame.Handlers {
-			handlers[h.Name] = domain.Handler{
-				TenantID: k.Tenant, Executor: k.Executor, Name: h.Name, Description: h.Description,
-				InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
-			}
+			handlers[h.Name], from[h.Name] = h, b.Digest
 			for _, j := range h.Jobs {
 				hash, err := declarationHash(h.Name, j)
 				if err != nil {
-					return nil, nil, err
+					return nil, nil, nil, err
 				}
 				w := &declared{handler: h, job: j, hash: hash, builds: []string{b.Digest}, terms: domain.Declared{
 					By: k.Executor, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
@@ -268,7 +266,23 @@ func merge(k store.ExecutorKey, present []domain.Build, catalogues map[string][]
 			}
 		}
 	}
-	return slices.Collect(maps.Values(handlers)), jobs, nil
+	var out []domain.Handler
+	var refusals []refusal
+	for _, name := range slices.Sorted(maps.Keys(handlers)) {
+		h := handlers[name]
+		calls, err := d.callsOf(ctx, k.Tenant, h)
+		if domain.Is(err, domain.CodeUnavailable) {
+			return nil, nil, nil, err
+		} else if err != nil {
+			notice := &proto.Notice{Code: string(domain.CodeOf(err)), Subject: name, Message: "calls of the handler: " + err.Error()}
+			refusals = append(refusals, refusal{notice, []string{from[name]}})
+		}
+		out = append(out, domain.Handler{
+			TenantID: k.Tenant, Executor: k.Executor, Name: h.Name, Description: h.Description,
+			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent, Calls: calls,
+		})
+	}
+	return out, jobs, refusals, nil
 }
 
 // release does with jobs that no present build declares any more what was

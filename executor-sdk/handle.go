@@ -171,6 +171,6 @@ func (h *handler) message() *proto.Handler {
 	return &proto.Handler{
 		Name: h.name, Description: h.description, Idempotent: h.idempotent,
 		InputSchema: h.in.Input(), OutputSchema: h.out.Output(),
-		Jobs: h.declared, Weight: weight,
+		Jobs: h.declared, Weight: weight, Calls: h.calls(),
 	}
 }

@@ -29,6 +29,7 @@ type job struct {
 	input                any
 	hasInput             bool
 	retries              int
+	hasRetries           bool
 	retryDelay, timeout  time.Duration
 	blocking             BlockingStrategy
 	parallelism          int

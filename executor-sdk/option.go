@@ -11,6 +11,8 @@ type HandlerOption interface{ applyHandler(*handler) }
 // JobOption describes a job that the application declares in its code: what
 // starts the handler, when, and how. Given to Handle directly, job options
 // together declare one job named like the handler; Job declares further ones.
+// Those of how it runs, given to Handle directly, hold for calls of the handler
+// by programs too (package proxy).
 //
 // The admin creates declared jobs when the executor registers, and tells in
 // the executor's log which declaration it could not take, and why.
@@ -110,7 +112,9 @@ func Zone(name string) JobOption { return jobOption(func(j *job) { j.zone = name
 func Input(v any) JobOption { return jobOption(func(j *job) { j.input, j.hasInput = v, true }) }
 
 // Retries is how many more attempts a failed run gets; 0, the default, means none.
-func Retries(n int) JobOption { return jobOption(func(j *job) { j.retries = n }) }
+// Callers of the handler (package proxy) may ask for fewer; where nothing is said
+// they decide.
+func Retries(n int) JobOption { return jobOption(func(j *job) { j.retries, j.hasRetries = n, true }) }
 
 // RetryDelay is the pause before a retry. Default: the admin's, 10 s.
 func RetryDelay(d time.Duration) JobOption { return jobOption(func(j *job) { j.retryDelay = d }) }

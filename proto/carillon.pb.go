@@ -1061,7 +1061,11 @@ type Handler struct {
 	// A job that the application declares in code for this handler.
 	Jobs []*JobDeclaration `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// How many of the instance's slots a run of it takes; 0 = 1.
-	Weight        int32 `protobuf:"varint,40,opt,name=weight,proto3" json:"weight,omitempty"`
+	Weight int32 `protobuf:"varint,40,opt,name=weight,proto3" json:"weight,omitempty"`
+	// What the declaration beside the handler says of runs that belong to no
+	// declared job: calls, and callbacks. Of a job only the settings of how a run
+	// runs (SPEC.md section 4.2); max_attempts 0 = the caller decides. Absent: nothing.
+	Calls         *JobDeclaration `protobuf:"bytes,41,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1143,6 +1147,13 @@ func (x *Handler) GetWeight() int32 {
 		return x.Weight
 	}
 	return 0
+}
+
+func (x *Handler) GetCalls() *JobDeclaration {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
 }
 
 type JobDeclaration struct {
@@ -4543,7 +4554,7 @@ const file_carillon_proto_rawDesc = "" +
 	"generation\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x02\n" +
 	"\aHandler\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -4553,7 +4564,8 @@ const file_carillon_proto_rawDesc = "" +
 	"idempotent\x18\x05 \x01(\bR\n" +
 	"idempotent\x12/\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
-	"\x06weight\x18( \x01(\x05R\x06weight\"\xc8\n" +
+	"\x06weight\x18( \x01(\x05R\x06weight\x121\n" +
+	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xc8\n" +
 	"\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -4952,46 +4964,47 @@ var file_carillon_proto_depIdxs = []int32{
 	14, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
 	14, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
 	12, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
-	13, // 19: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
-	1,  // 20: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	18, // 21: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	20, // 22: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	19, // 23: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	14, // 24: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	18, // 25: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 26: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	21, // 27: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	29, // 28: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	34, // 29: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	40, // 30: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	42, // 31: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	48, // 32: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
-	32, // 33: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	36, // 34: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	38, // 35: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	44, // 36: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
-	46, // 37: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
-	30, // 38: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	31, // 39: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	33, // 40: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	35, // 41: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	37, // 42: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	39, // 43: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 44: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	41, // 45: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	43, // 46: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	45, // 47: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
-	47, // 48: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
-	4,  // 49: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
-	49, // 50: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
-	51, // 51: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	52, // 52: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	7,  // 53: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	12, // 19: carillon.v1.Handler.calls:type_name -> carillon.v1.JobDeclaration
+	13, // 20: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	1,  // 21: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	18, // 22: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	20, // 23: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	19, // 24: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	14, // 25: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	18, // 26: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 27: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	21, // 28: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	29, // 29: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	34, // 30: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	40, // 31: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	42, // 32: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	48, // 33: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	32, // 34: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	36, // 35: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	38, // 36: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	44, // 37: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	46, // 38: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	30, // 39: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	31, // 40: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	33, // 41: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	35, // 42: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	37, // 43: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	39, // 44: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 45: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	41, // 46: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	43, // 47: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	45, // 48: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	47, // 49: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 50: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	49, // 51: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	51, // 52: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	52, // 53: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 54: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }

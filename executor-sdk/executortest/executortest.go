@@ -11,7 +11,6 @@ import (
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
-	"github.com/carillon-sched/carillon/proto"
 )
 
 // Admin is the admin of one test. Its methods are for the test's goroutine and
@@ -24,7 +23,9 @@ type Admin struct {
 	jobs      map[string]*job
 	calendars map[string]Calendar
 	runs      []*Run
-	calls     map[string]*Run // by handler and idempotency key
+	calls     map[string]call // by handler and idempotency key
+	called    map[string]*job // what calls of a handler belong to, by its name
+	callbacks map[string]*job // likewise its runs as a callback
 	nextID    int64
 	stopped   bool
 }
@@ -56,7 +57,7 @@ func (a *Admin) Executor(change ...func(*executor.Config)) *executor.Executor {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := &instance{admin: a, ex: ex, number: len(a.instances) + 1, slots: config.Slots}
+	i := &instance{admin: a, ex: ex, name: config.Name, number: len(a.instances) + 1, slots: config.Slots}
 	a.instances = append(a.instances, i)
 	bridge.Connect(ex, i)
 	return ex
@@ -139,7 +140,7 @@ func (i *instance) stopped() {
 
 // Call runs a job, or a handler, with input and returns when the run has
 // ended, retries included. The name is that of a declared job, whose settings
-// and input apply, or else of a handler, which then gets one attempt. A nil input stands for
+// and input apply, or else of a handler: it then runs as a call by a program does. A nil input stands for
 // the job's own.
 func (a *Admin) Call(name string, input any) *Run {
 	a.t.Helper()
@@ -220,12 +221,8 @@ func (a *Admin) jobLocked(name string) *job {
 	if j := a.jobs[name]; j != nil {
 		return j
 	}
-	for _, i := range a.instances {
-		if i.handlers[name] != nil {
-			return &job{admin: a, name: name, handler: name, decl: &proto.JobDeclaration{
-				Name: name, MaxAttempts: 1, Blocking: string(executor.Parallel),
-			}}
-		}
+	if h := a.handlerLocked(name); h != nil {
+		return a.callJob(h)
 	}
 	a.t.Fatalf("executortest: neither a job nor a handler is called %q", name)
 	return nil

@@ -13,6 +13,7 @@ import (
 type instance struct {
 	admin  *Admin
 	ex     *executor.Executor
+	name   string // of the executor
 	number int
 	slots  int
 

@@ -1,6 +1,7 @@
 package executortest
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"time"
@@ -18,6 +19,10 @@ type job struct {
 	next    nextFunc    // nil: no schedule
 	timer   *time.Timer // to the next fire; guarded by admin.mu
 	told    bool        // that labels are not judged; guarded by admin.mu
+	callers bool        // its callers say how often a run may be tried
+	// doublesTo: the delay of retries doubles until it is so long; 0 = it does not.
+	doublesTo time.Duration
+	shown     string // its name as handlers see it; empty = name
 }
 
 func (j *job) stop() {
@@ -107,10 +112,15 @@ func (a *Admin) add(j *job, at time.Time, cause, who string, input []byte) *Run 
 		input = j.decl.GetInput()
 	}
 	r := a.newRun(j, at, cause, who, input)
+	a.enter(r)
+	return r
+}
+
+// enter takes a new run in. mu is held.
+func (a *Admin) enter(r *Run) {
 	a.runs = append(a.runs, r)
 	a.block(r)
 	a.dispatchLocked()
-	return r
 }
 
 func (a *Admin) newRun(j *job, at time.Time, cause, who string, input []byte) *Run {
@@ -220,14 +230,14 @@ func (a *Admin) choose(r *Run, avoid *instance) *instance {
 }
 
 func (i *instance) offer(r *Run) {
-	h, d := i.handlers[r.job.handler], r.job.decl
+	h := i.handlers[r.job.handler]
 	r.state, r.instance, r.oneStep = Offered, i, h.GetIdempotent()
 	r.fence++
 	r.attempt++
 	i.deliver(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Offers{Offers: &proto.OfferBatch{Offers: []*proto.Offer{{
-		ExecutionId: r.id, Fence: r.fence, JobId: 1, JobName: r.job.name, Handler: r.job.handler,
-		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: d.GetMaxAttempts() + int32(r.uncounted), Input: r.input,
-		TimeoutMs: d.GetTimeoutMs(), Granted: r.oneStep, Cause: r.cause, RequestedBy: r.who, TenantId: 1,
+		ExecutionId: r.id, Fence: r.fence, JobId: 1, JobName: cmp.Or(r.job.shown, r.job.name), Handler: r.job.handler,
+		FireAtMs: r.fireAt.UnixMilli(), Attempt: int32(r.attempt), MaxAttempts: int32(r.mayTry()), Input: r.input,
+		TimeoutMs: r.attemptTimeout().Milliseconds(), Granted: r.oneStep, Cause: r.cause, RequestedBy: r.who, TenantId: 1,
 		Part: r.part, ParentId: r.parentID(), ShardIndex: int32(r.index), ShardTotal: int32(r.total),
 	}}}}})
 }
@@ -242,14 +252,11 @@ func (r *Run) finish(result *proto.Result) {
 	}
 	r.result = result
 	r.attempts = append(r.attempts, result)
-	wait := defaultRetryDelay
-	if ms := r.job.decl.GetRetryDelayMs(); ms > 0 {
-		wait = time.Duration(ms) * time.Millisecond
-	}
+	wait := r.job.retryDelay(r.attempt - r.uncounted)
 	if ms := result.GetRetryAfterMs(); ms > 0 {
 		wait = time.Duration(ms) * time.Millisecond
 	}
-	left := r.attempt < int(r.job.decl.GetMaxAttempts())+r.uncounted
+	left := r.attempt < r.mayTry()
 	switch kind := result.GetErrorKind(); {
 	case result.GetOutcome() == proto.Outcome_OUTCOME_SUCCEEDED:
 		r.end(Succeeded)
@@ -304,16 +311,14 @@ func (r *Run) end(s State) {
 	}
 	if callback != "" {
 		input, err := json.Marshal(executor.Ended{
-			RunID: r.id, Job: r.job.name, Handler: r.job.handler, FireTime: r.fireAt.UTC(), Attempt: r.attempt, State: string(s),
+			RunID: r.id, Job: cmp.Or(r.job.shown, r.job.name), Handler: r.job.handler, FireTime: r.fireAt.UTC(), Attempt: r.attempt, State: string(s),
 			ErrorKind: r.result.GetErrorKind(), Error: r.result.GetError(), Input: r.input, Output: r.result.GetOutput(),
 		})
 		if err != nil {
 			a.t.Errorf("executortest: input of callback %q: %v", callback, err)
 			return
 		}
-		a.add(&job{admin: a, name: callback, handler: callback, decl: &proto.JobDeclaration{
-			Name: callback, MaxAttempts: 10, RetryDelayMs: 5000, Blocking: string(executor.Parallel),
-		}}, time.Now(), "parent", "", input)
+		a.add(a.callbackJob(callback), time.Now(), "parent", "", input)
 	}
 	if d.GetDelayMs() > 0 && r.cause == "schedule" {
 		r.job.plan(time.Now())

@@ -3,15 +3,14 @@ package executortest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
-	"github.com/carillon-sched/carillon/proto"
 )
 
 // Proxy returns a client whose calls run on this admin's executors, without a
@@ -64,36 +63,81 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // accept makes the run of a new call, or finds that of its key.
 func (a *Admin) accept(r *http.Request) (*Run, *http.Response) {
-	var body struct {
-		Handler     string          `json:"handler"`
-		Input       json.RawMessage `json:"input"`
-		MaxAttempts int             `json:"maxAttempts"`
+	raw, err := io.ReadAll(r.Body)
+	var body callBody
+	if err == nil {
+		err = json.Unmarshal(raw, &body)
 	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		return nil, answer(r, http.StatusBadRequest, map[string]string{"code": "malformed_json", "detail": err.Error()})
+	timeout, err1 := readDuration(body.Timeout, 0)
+	within, err2 := readDuration(body.StartWithin, defaultStartWithin)
+	if err := errors.Join(err, err1, err2); err != nil {
+		return nil, answer(r, http.StatusUnprocessableEntity, map[string]string{"code": "validation_failed", "detail": err.Error()})
 	}
 	a.Start()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := body.Handler + "\x00" + r.Header.Get("Idempotency-Key")
-	if known := a.calls[key]; known != nil {
-		return known, nil
+	if known, ok := a.calls[key]; ok {
+		if known.body != string(raw) {
+			return nil, answer(r, http.StatusUnprocessableEntity, map[string]string{
+				"code": "idempotency_key_reused", "detail": "the key was used for another call",
+			})
+		}
+		return known.run, nil
 	}
-	for _, i := range a.instances {
-		if i.handlers[body.Handler] == nil {
-			continue
-		}
-		j := &job{admin: a, name: body.Handler, handler: body.Handler, decl: &proto.JobDeclaration{
-			Name: body.Handler, MaxAttempts: int32(max(1, body.MaxAttempts)), RetryDelayMs: 1000, Blocking: string(executor.Parallel),
-		}}
+	if h := a.handlerLocked(body.Handler); h != nil {
 		if a.calls == nil {
-			a.calls = map[string]*Run{}
+			a.calls = map[string]call{}
 		}
-		a.calls[key] = a.add(j, time.Now(), "api", "key:test", body.Input)
-		return a.calls[key], nil
+		run := a.newRun(a.callJob(h), time.Now(), "api", "key:test", body.Input)
+		run.timeout, run.maxAttempts = timeout, body.MaxAttempts
+		a.calls[key] = call{run, string(raw)}
+		a.enter(run)
+		run.expireIn(within)
+		return run, nil
 	}
 	return nil, answer(r, http.StatusUnprocessableEntity, map[string]string{
 		"code": "unknown_handler", "detail": "no instance has registered a handler " + strconv.Quote(body.Handler),
+	})
+}
+
+// callBody is the API's CallRequest.
+type callBody struct {
+	Handler     string          `json:"handler"`
+	Input       json.RawMessage `json:"input"`
+	MaxAttempts int             `json:"maxAttempts"`
+	Timeout     string          `json:"timeout"`
+	StartWithin string          `json:"startWithin"`
+}
+
+// call is a run with the request that asked for it.
+type call struct {
+	run  *Run
+	body string
+}
+
+// defaultStartWithin is the admin's for a call that says nothing else.
+const defaultStartWithin = 5 * time.Minute
+
+func readDuration(text string, otherwise time.Duration) (time.Duration, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	return time.ParseDuration(text)
+}
+
+// expireIn ends the run as missed when it still waits for an instance then. mu
+// is held.
+func (r *Run) expireIn(d time.Duration) {
+	if r.state.Ended() {
+		return
+	}
+	time.AfterFunc(d, func() {
+		r.admin.mu.Lock()
+		defer r.admin.mu.Unlock()
+		if r.attempt == 0 && r.state == Waiting {
+			r.end(Missed)
+		}
 	})
 }
 
@@ -114,7 +158,10 @@ func (r *Run) call() map[string]any {
 	defer r.admin.mu.Unlock()
 	out := map[string]any{
 		"id": strconv.FormatInt(r.id, 10), "executor": "test", "handler": r.job.handler, "state": r.state, "done": r.state.Ended(),
-		"attempt": r.attempt, "errorKind": r.result.GetErrorKind(), "error": r.result.GetError(),
+		"attempt": r.attempt, "errorKind": r.result.GetErrorKind(), "error": r.result.GetError(), "maxAttempts": r.mayTry(),
+	}
+	if d := r.attemptTimeout(); d > 0 {
+		out["timeout"] = d.String()
 	}
 	if output := r.result.GetOutput(); len(output) > 0 {
 		out["output"] = json.RawMessage(output)

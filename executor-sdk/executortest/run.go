@@ -65,6 +65,8 @@ type Run struct {
 	parent       *Run
 	part         string // role
 	index, total int
+	timeout      time.Duration // what its caller allows an attempt; 0 = as the job
+	maxAttempts  int           // likewise how many
 
 	// Guarded by admin.mu.
 	bound     *instance // the only one that may take it; nil = any

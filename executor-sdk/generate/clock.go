@@ -42,7 +42,7 @@ type Clock struct {
 	Calendars   []string        `json:"calendars,omitempty"`
 	Days        string          `json:"days,omitempty"`
 	JobInput    json.RawMessage `json:"jobInput,omitempty"`
-	Retries     int             `json:"retries,omitempty"`
+	Retries     *int            `json:"retries,omitempty"` // nil: the marker does not say, and callers decide
 	RetryDelay  string          `json:"retryDelay,omitempty"`
 	Timeout     string          `json:"timeout,omitempty"`
 	Blocking    string          `json:"blocking,omitempty"`
@@ -205,7 +205,8 @@ func (c *clockReader) set(o option) {
 	case "input":
 		c.clock.JobInput = c.json(o)
 	case "retries":
-		c.clock.Retries = c.number(o, 0, maxRetries)
+		n := c.number(o, 0, maxRetries)
+		c.clock.Retries = &n
 	case "retry-delay":
 		c.clock.RetryDelay = c.duration(o)
 	case "timeout":
@@ -304,10 +305,8 @@ func (c *clockReader) checkTogether() {
 	if o, ok := c.at["routing-key"]; ok && c.clock.Routing != "consistent_hash" {
 		c.r.add(o.pos, "add routing=consistent_hash or remove it", "routing-key has a meaning only beside routing=consistent_hash")
 	}
-	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == 0 {
-		if _, given := c.at["retries"]; !given {
-			c.r.add(o.pos, "add retries=… or remove it", "retry-delay has a meaning only beside retries")
-		}
+	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == nil {
+		c.r.add(o.pos, "add retries=… or remove it", "retry-delay has a meaning only beside retries")
 	}
 	if hasCron {
 		c.cron(c.at["cron"])

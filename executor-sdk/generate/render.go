@@ -124,7 +124,9 @@ func (w *goWriter) options(c Clock) []string {
 			out = append(out, fmt.Sprintf("executor.%s(%d)", option, value))
 		}
 	}
-	number("Retries", c.Retries)
+	if c.Retries != nil {
+		out = append(out, fmt.Sprintf("executor.Retries(%d)", *c.Retries))
+	}
 	duration("RetryDelay", c.RetryDelay)
 	duration("Timeout", c.Timeout)
 	constant("Blocking", c.Blocking, blockingNames)

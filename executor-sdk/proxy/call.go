@@ -18,8 +18,16 @@ type Option func(*request)
 // the same API key are one run. Default: random, so that each call is one.
 func Key(key string) Option { return func(r *request) { r.key = key } }
 
-// Attempts lets the run be tried up to n times when it fails. Default 1.
+// Attempts lets the run be tried up to n times when it fails. Where the handler
+// declares how often (executor.Retries), n may be less and is bounded by it, and
+// the default is what it declares. Elsewhere the default is 1.
 func Attempts(n int) Option { return func(r *request) { r.MaxAttempts = n } }
+
+// Timeout bounds each attempt: the handler is cancelled with executor.ErrTimeout
+// when it runs longer than d, which is at least 1 ms. Where the handler declares a
+// timeout (executor.Timeout), the shorter one of the two counts. Default: what the
+// handler declares, or none.
+func Timeout(d time.Duration) Option { return func(r *request) { r.Timeout = d.String() } }
 
 // StartWithin is how long the run may wait for an instance that has room,
 // before it ends as missed. Default 5 minutes.
@@ -37,6 +45,7 @@ type request struct {
 	Handler     string          `json:"handler"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	MaxAttempts int             `json:"maxAttempts,omitempty"`
+	Timeout     string          `json:"timeout,omitempty"`
 	StartWithin string          `json:"startWithin,omitempty"`
 	Note        string          `json:"note,omitempty"`
 

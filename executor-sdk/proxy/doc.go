@@ -16,11 +16,19 @@
 //
 // A call starts one run, whatever happens to the connection: it carries a key, by
 // default a random one, and asking again with the same key finds the same run. The
-// run is started at most once unless Attempts allows more; the rules are those
+// run is started at most once unless its handler or Attempts allow more; the rules are those
 // of all runs. When ctx ends Call cancels the run, unless KeepRunning says otherwise.
 //
 // Waiting is a long poll: one request is open, and is answered when the run
 // ends. Connections that break and nodes that stop are tried again, at the next of URLs.
+//
+// # What holds for a call
+//
+// What is declared beside the handler, as for the job that it declares: timeout,
+// retries and their delays, callbacks, blocking among the calls of the handler,
+// routing, labels, priority. A caller may narrow the timeout and the attempts and
+// not widen them; where the handler says nothing it decides. When a job
+// fires, and whose it is, does not touch calls. docs/executors.md has the table.
 //
 // # Who may call
 //

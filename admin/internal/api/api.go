@@ -63,7 +63,7 @@ type Deps struct {
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
 	// CallJob returns the job that calls of a handler belong to.
-	CallJob func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error)
+	CallJob func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error)
 	// Denied tells that there is a new denial, for the sessions that it names;
 	// may be nil.
 	Denied func()

@@ -18,7 +18,8 @@ type CallRequest struct {
 	Executor    string          `json:"executor" minLength:"1" maxLength:"128" doc:"Its name"`
 	Handler     string          `json:"handler" minLength:"1" maxLength:"128"`
 	Input       json.RawMessage `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
-	MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"100" doc:"Default 1: nothing is repeated"`
+	MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"100" doc:"At most as many as the handler declares; default: as many, or 1 where it declares none"`
+	Timeout     string          `json:"timeout,omitempty" doc:"Of one attempt, at most what the handler declares; default: that, or none"`
 	StartWithin string          `json:"startWithin,omitempty" doc:"How long it may wait for an instance; default 5m"`
 	Note        string          `json:"note,omitempty" maxLength:"1024"`
 }
@@ -35,7 +36,10 @@ type Call struct {
 	Error     string          `json:"error,omitempty"`
 	Output    json.RawMessage `json:"output" doc:"What the handler gave; null without"`
 	Attempt   int             `json:"attempt"`
-	Progress  *Progress       `json:"progress"`
+	// MaxAttempts and Timeout are what counts, of the handler's and the caller's.
+	MaxAttempts int       `json:"maxAttempts" doc:"How often it may be tried"`
+	Timeout     string    `json:"timeout,omitempty" doc:"Of one attempt; absent: none"`
+	Progress    *Progress `json:"progress"`
 }
 
 type callInput struct {
@@ -157,6 +161,10 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if within <= 0 || within > maxStartWithin {
 		r.fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
 	}
+	timeout := r.duration("body.timeout", in.Body.Timeout, 0)
+	if timeout < 0 || timeout > domain.MaxTimeout || in.Body.Timeout != "" && timeout < time.Millisecond {
+		r.fail("body.timeout", in.Body.Timeout, "must be from 1ms to 168h")
+	}
 	if hasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
 		r.fail("body.note", nil, "must not contain control characters")
 	}
@@ -170,17 +178,21 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if err != nil {
 		return nil, err
 	}
-	job, err := a.deps.CallJob(ctx, executor, in.Body.Handler)
+	if h == nil {
+		h = &domain.Handler{Name: in.Body.Handler}
+	}
+	job, err := a.deps.CallJob(ctx, executor, *h)
 	if err != nil {
 		return nil, err
 	}
 	e := a.newRun(id, job, a.deps.Now())
 	e.Cause, e.Input, e.Note = domain.CauseAPI, input, strings.TrimSpace(in.Body.Note)
-	e.MaxAttempts, e.ExpireAt = max(1, in.Body.MaxAttempts), e.FireAt.Add(within)
+	e.Timeout, e.ExpireAt = timeout.Truncate(time.Millisecond), e.FireAt.Add(within)
+	if n := in.Body.MaxAttempts; n > 0 && (n < e.MaxAttempts || h.Calls == nil || h.Calls.Retry.MaxAttempts == 0) {
+		e.MaxAttempts = n // the handler allows it, or leaves it to its callers
+	}
 	if in.IdempotencyKey != "" {
-		e.OccurrenceKey = requestKey(id.Actor()+"\x00"+in.IdempotencyKey, []any{ // a caller's keys are its own
-			sameOrder(in.Body.Input), in.Body.MaxAttempts, in.Body.StartWithin, in.Body.Note,
-		})
+		e.OccurrenceKey = requestKey(id.Actor()+"\x00"+in.IdempotencyKey, in.Body.asked()) // a caller's keys are its own
 	}
 	run, created, err := a.deps.Store.CreateExecution(ctx, e)
 	if err != nil {
@@ -195,6 +207,16 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 		a.deps.Runner.Submit(run)
 	}
 	return a.callAnswer(ctx, run, wait, status)
+}
+
+// asked is what requests with one key have to agree about. What is newer than
+// the keys that are stored counts only where it is set.
+func (r *CallRequest) asked() []any {
+	all := []any{sameOrder(r.Input), r.MaxAttempts, r.StartWithin, r.Note}
+	if r.Timeout != "" {
+		all = append(all, r.Timeout)
+	}
+	return all
 }
 
 // callAnswer waits for the end for at most wait, and shows the call as it is then.
@@ -212,9 +234,17 @@ func (a *API) callAnswer(ctx context.Context, run domain.Execution, wait time.Du
 	if err != nil {
 		return nil, err
 	}
+	spec, err := a.deps.Store.JobSpec(ctx, v.TenantID, v.JobID, v.Revision)
+	if err != nil {
+		return nil, err
+	}
+	timeout := ""
+	if d := v.TimeoutOf(spec.Timeout); d > 0 {
+		timeout = domain.DurationText(d)
+	}
 	return &callOutput{Status: status, Body: Call{
 		ID: v.ID.String(), Executor: v.ExecutorName, Handler: v.Handler, State: v.State.String(), Done: v.State.Terminal(),
-		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: callError(v), Output: rawOrNull(v.Output), Attempt: v.Attempt, Progress: progress,
+		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: callError(v), Output: rawOrNull(v.Output), Attempt: v.Attempt, MaxAttempts: v.MaxAttempts, Timeout: timeout, Progress: progress,
 	}}, nil
 }
 

@@ -142,3 +142,93 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 	w.job("acme", "call:shop/reconcile", shop)
 	w.call("acme/operator", "POST", "/calls", callBody("shop", nil)).problem(409, "conflict")
 }
+
+// The job of a handler's calls follows what is declared beside the handler,
+// until somebody edits one of these settings.
+func TestCallsFollowTheirHandler(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop")
+	w.instance(shop, "one", "reconcile")
+	w.key("billing", "caller")
+	declare := func(calls *domain.JobSpec) {
+		w.t.Helper()
+		require.NoError(t, w.store.DefineHandlers(t.Context(), shop.TenantID, shop.ID, []domain.Handler{{Name: "reconcile", Calls: calls}}))
+	}
+	call := func(change map[string]any) Call {
+		w.t.Helper()
+		return into[Call](w.call("billing", "POST", "/calls", callBody("shop", change)).is(http.StatusCreated))
+	}
+	job := func() store.JobView {
+		w.t.Helper()
+		v, err := w.store.FindJobByName(t.Context(), shop.TenantID, "call:shop/reconcile")
+		require.NoError(t, err)
+		return v
+	}
+
+	c := call(map[string]any{"timeout": "2s"})
+	require.Equal(t, 1, c.MaxAttempts)
+	require.Equal(t, "2s", c.Timeout)
+	require.Equal(t, 2*time.Second, w.runner.submitted[0].Timeout)
+	require.Equal(t, "2s", into[RunDetail](w.call("acme/viewer", "GET", "/runs/"+c.ID, nil).is(200)).Timeout)
+
+	calls := domain.JobSpec{
+		Handler: "reconcile", Timeout: 4 * time.Second, Retry: domain.Retry{MaxAttempts: 3, Delay: time.Second, Backoff: 1, MaxDelay: time.Minute},
+		OnLost: domain.OnLostAuto, OnFailure: "complain", Routing: domain.RouteRandom, Blocking: domain.BlockSerial, Priority: 7,
+	}
+	declare(&calls)
+	c = call(nil)
+	require.Equal(t, 3, c.MaxAttempts)
+	require.Equal(t, "4s", c.Timeout)
+	v := job()
+	require.EqualValues(t, 2, v.Revision)
+	require.Equal(t, calls.Retry, v.Spec.Retry)
+	require.Equal(t, "complain", v.Spec.OnFailure)
+	require.Equal(t, domain.RouteRandom, v.Spec.Routing)
+	require.Equal(t, domain.BlockSerial, v.Spec.Blocking)
+	require.Equal(t, 7, v.Spec.Priority)
+	for _, narrow := range []struct {
+		ask      map[string]any
+		attempts int
+		timeout  string
+	}{
+		{map[string]any{"maxAttempts": 2, "timeout": "1s"}, 2, "1s"},
+		{map[string]any{"maxAttempts": 9, "timeout": "1h"}, 3, "4s"},
+	} {
+		c := call(narrow.ask)
+		require.Equal(t, narrow.attempts, c.MaxAttempts)
+		require.Equal(t, narrow.timeout, c.Timeout)
+	}
+	require.EqualValues(t, 2, job().Revision, "callers make no revisions")
+
+	// What does not follow the handler may be edited, and it follows on.
+	edit := func(change func(*domain.JobSpec)) {
+		w.t.Helper()
+		v := job()
+		spec := v.Spec
+		change(&spec)
+		_, err := w.store.UpdateJob(t.Context(), store.UpdateJobParams{
+			Tenant: v.TenantID, ID: v.ID, Spec: spec, Source: v.Source, DeclarationHash: v.DeclarationHash, By: "ann",
+			Next: func(time.Time, *domain.JobSpec) time.Time { return domain.Never },
+		})
+		require.NoError(t, err)
+	}
+	edit(func(s *domain.JobSpec) { s.Alert.OnFailure = true })
+	calls.Timeout, calls.Retry.MaxAttempts = 5*time.Second, 0
+	declare(&calls)
+	c = call(map[string]any{"maxAttempts": 9})
+	require.Equal(t, 9, c.MaxAttempts, "nothing is declared of how often")
+	require.Equal(t, "5s", c.Timeout)
+	require.True(t, job().Spec.Alert.OnFailure)
+
+	edit(func(s *domain.JobSpec) { s.Timeout = time.Hour })
+	calls.Timeout = 6 * time.Second
+	declare(&calls)
+	require.Equal(t, "1h", call(nil).Timeout, "it is the console's now")
+
+	for _, timeout := range []string{"0s", "-1s", "1us", "169h", "soon"} {
+		w.call("billing", "POST", "/calls", callBody("shop", map[string]any{"timeout": timeout})).problem(422, "validation_failed")
+	}
+	first := into[Call](w.call("billing", "POST", "/calls", callBody("shop", map[string]any{"timeout": "1s"}), header{"Idempotency-Key": "k"}).is(201))
+	require.Equal(t, first.ID, into[Call](w.call("billing", "POST", "/calls", callBody("shop", map[string]any{"timeout": "1s"}), header{"Idempotency-Key": "k"}).is(200)).ID)
+	w.call("billing", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).problem(422, "idempotency_key_reused")
+}

@@ -111,7 +111,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 		SignScript: func(s domain.Script, revision int64, sum []byte) []byte {
 			return ed25519.Sign(w.box.ScriptKey(), fmt.Appendf(nil, "%s/%d/%x", s.ID, revision, sum))
 		}, NewID: w.ids.Next, Now: time.Now, Logger: logger,
-		CallJob: func(ctx context.Context, executor domain.Executor, handler string) (store.JobView, error) {
+		CallJob: func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error) {
 			return calling.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For(ctx, executor, handler, calling.Call)
 		},
 		NextFire: testNextFire, JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",

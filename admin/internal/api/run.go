@@ -28,6 +28,7 @@ type Run struct {
 	Message     string  `json:"message" doc:"The same for people"`
 	Attempt     int     `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
 	MaxAttempts int     `json:"maxAttempts"`
+	Timeout     string  `json:"timeout,omitempty" doc:"What its caller allows one attempt to take; absent: what the job does"`
 	Fence       int64   `json:"fence" doc:"How often it was sent to an instance"`
 	FailedSends int     `json:"failedSends" doc:"Sends that led to nothing, over all attempts"`
 	Instance    *Ref    `json:"instance"`
@@ -94,6 +95,9 @@ func runOf(v store.ExecutionView) Run {
 		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
 		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
 		TraceID: e.Trace.ID(), Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
+	}
+	if e.Timeout > 0 {
+		out.Timeout = domain.DurationText(e.Timeout)
 	}
 	out.familyOf(&e)
 	if late, ok := latenessOf(&v); ok {

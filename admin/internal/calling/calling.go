@@ -4,12 +4,17 @@
 // Every run belongs to a job: its history, its alerts and its settings hang on
 // it. For calls and callbacks there is one per executor and handler, made when
 // it is needed first. People see it among the others, labelled with its kind.
+//
+// It has the settings that the handler's declaration gives to its calls
+// (domain.Handler.Calls), and follows them until somebody edits one of these
+// settings in the console: from then on they are the console's.
 package calling
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -24,9 +29,10 @@ type Kind string
 
 const (
 	// Call: a program asked for the run and wants its result. Nothing is
-	// repeated that the caller did not ask for.
+	// repeated that neither the caller nor the handler asked for.
 	Call Kind = "call"
-	// Callback: the end of a run. It is repeated until it succeeds, ten times.
+	// Callback: the end of a run. It is repeated until it succeeds, ten times
+	// unless its handler says otherwise. No callback follows it.
 	Callback Kind = "callback"
 )
 
@@ -37,26 +43,64 @@ type Jobs struct {
 	Now   func() time.Time
 }
 
-// For returns the job. CodeConflict: somebody made another job of that name.
-func (j Jobs) For(ctx context.Context, executor domain.Executor, handler string, kind Kind) (store.JobView, error) {
-	name := jobName(executor.Name, handler, kind)
-	found, err := j.Store.FindJobByName(ctx, executor.TenantID, name)
+// For returns the job. Of handler its name and its Calls count. CodeConflict:
+// somebody made another job of that name.
+func (j Jobs) For(ctx context.Context, executor domain.Executor, handler domain.Handler, kind Kind) (store.JobView, error) {
+	want := specOf(executor.Name, handler, kind)
+	found, err := j.Store.FindJobByName(ctx, executor.TenantID, want.Name)
 	if domain.Is(err, domain.CodeNotFound) {
-		err = j.make(ctx, executor, handler, name, kind)
+		err = j.make(ctx, executor, want)
 		if err != nil && !domain.Is(err, domain.CodeConflict) { // else another node was quicker
 			return found, err
 		}
-		found, err = j.Store.FindJobByName(ctx, executor.TenantID, name)
+		found, err = j.Store.FindJobByName(ctx, executor.TenantID, want.Name)
 	}
 	if err != nil {
 		return found, err
 	}
-	if found.Executor != executor.ID || found.Spec.Handler != handler || found.Spec.Labels[Label] != string(kind) {
+	if found.Executor != executor.ID || found.Spec.Handler != handler.Name || !Is(&found.Spec, kind) {
 		return found, domain.Errorf(domain.CodeConflict,
-			"the job %q, which calls of this handler belong to, was made or changed by somebody; rename or delete it", name)
+			"the job %q, which calls of this handler belong to, was made or changed by somebody; rename or delete it", want.Name)
 	}
-	return found, nil
+	return j.follow(ctx, executor, found, want, kind)
 }
+
+// follow gives the job the settings that it is to have, unless somebody has
+// edited those that it had.
+func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.JobView, want domain.JobSpec, kind Kind) (store.JobView, error) {
+	written := found.DeclarationHash
+	if written == "" { // made by a version that knew no declarations
+		was := specOf(executor.Name, domain.Handler{Name: want.Handler}, kind)
+		written = digest(&was)
+	}
+	is := digest(&found.Spec)
+	if is == digest(&want) || is != written {
+		return found, nil
+	}
+	next := found.Spec
+	next.Timeout, next.Retry, next.OnLost, next.OnSuccess, next.OnFailure = want.Timeout, want.Retry, want.OnLost, want.OnSuccess, want.OnFailure
+	next.Routing, next.RoutingKey, next.Require, next.Prefer, next.SendRetry = want.Routing, want.RoutingKey, want.Require, want.Prefer, want.SendRetry
+	next.Blocking, next.Parallelism, next.Priority = want.Blocking, want.Parallelism, want.Priority
+	changed, err := j.Store.UpdateJob(ctx, store.UpdateJobParams{
+		Tenant: found.TenantID, ID: found.ID, IfRevision: found.Revision, Spec: next, Source: found.Source,
+		DeclarationHash: digest(&want), By: madeBy, Next: never,
+	})
+	if domain.Is(err, domain.CodeRevisionMismatch) { // another node, or somebody, was quicker
+		return j.Store.FindJobByName(ctx, found.TenantID, want.Name)
+	}
+	return changed, err
+}
+
+// digest tells the settings that follow the handler's declaration from others.
+func digest(s *domain.JobSpec) string {
+	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing,
+		fmt.Sprintf(" %q %q %q %q %q", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess, s.OnFailure)))
+	return hex.EncodeToString(sum[:16])
+}
+
+const madeBy = "carillon"
+
+func never(time.Time, *domain.JobSpec) time.Time { return domain.Never }
 
 // Is reports whether a spec is that of such a job.
 func Is(spec *domain.JobSpec, kind Kind) bool { return spec.Labels[Label] == string(kind) }
@@ -71,27 +115,50 @@ func jobName(executor, handler string, kind Kind) string {
 	return string(kind) + ":" + hex.EncodeToString(sum[:16])
 }
 
-func (j Jobs) make(ctx context.Context, executor domain.Executor, handler, name string, kind Kind) error {
+// specOf is what the job is to be.
+func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	spec := domain.JobSpec{
-		Name: name, Description: "Calls of the handler " + handler, Labels: map[string]string{Label: string(kind)}, Handler: handler,
+		Name: jobName(executor, handler.Name, kind), Description: "Calls of the handler " + handler.Name,
+		Labels: map[string]string{Label: string(kind)}, Handler: handler.Name,
 		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"},
 		Misfire:  domain.Misfire{Policy: domain.MisfireSkip}, Routing: domain.RouteRoundRobin, Blocking: domain.BlockParallel,
 		Retry: domain.Retry{MaxAttempts: 1, Delay: time.Second, Backoff: 2, MaxDelay: time.Minute}, OnLost: domain.OnLostAuto,
 	}
 	if kind == Callback {
-		spec.Description = "Runs of the callback " + handler
+		spec.Description = "Runs of the callback " + handler.Name
 		spec.Retry = domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute}
 		spec.OnLost, spec.DispatchTimeout = domain.OnLostRetry, 24*time.Hour
 		spec.Alert = domain.Alert{OnFailure: true, IncludeNoExecutor: true}
 	}
+	said := handler.Calls
+	if said == nil {
+		return spec
+	}
+	attempts := spec.Retry.MaxAttempts
+	if said.Retry != (domain.Retry{}) {
+		spec.Retry = said.Retry
+	}
+	if said.Retry.MaxAttempts == 0 {
+		spec.Retry.MaxAttempts = attempts
+	}
+	spec.Timeout, spec.SendRetry, spec.Priority = said.Timeout, said.SendRetry, said.Priority
+	spec.Routing, spec.RoutingKey, spec.Require, spec.Prefer = said.Routing, said.RoutingKey, said.Require, said.Prefer
+	spec.Blocking, spec.Parallelism = said.Blocking, said.Parallelism
+	if kind == Call { // a callback that is followed by itself would never end
+		spec.OnLost, spec.OnSuccess, spec.OnFailure = said.OnLost, said.OnSuccess, said.OnFailure
+	}
+	return spec
+}
+
+func (j Jobs) make(ctx context.Context, executor domain.Executor, spec domain.JobSpec) error {
 	if err := domain.CheckSpec(&spec); err != nil {
 		return err
 	}
 	id, now := domain.JobID(j.NewID()), j.Now()
 	_, err := j.Store.CreateJob(ctx, domain.Job{
 		ID: id, TenantID: executor.TenantID, Executor: executor.ID, Partition: domain.PartitionOf(id),
-		State: domain.JobEnabled, Source: domain.SourceConsole, Revision: 1,
-		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: "carillon", UpdatedBy: "carillon",
-	}, func(time.Time, *domain.JobSpec) time.Time { return domain.Never })
+		State: domain.JobEnabled, Source: domain.SourceConsole, DeclarationHash: digest(&spec), Revision: 1,
+		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: madeBy, UpdatedBy: madeBy,
+	}, never)
 	return err
 }

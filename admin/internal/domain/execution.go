@@ -167,6 +167,9 @@ type Execution struct {
 	MaxAttempts int
 	// LostAttempts is how many attempts were lost and followed by another one.
 	LostAttempts int
+	// Timeout is what its caller allows one attempt to take, where that is less
+	// than what the job does (TimeoutOf); 0 = the job's.
+	Timeout time.Duration
 	// NotBefore is the earliest instant of the next offer.
 	NotBefore time.Time
 	// WakeAt is when any node has to look at the execution if nothing has
@@ -222,6 +225,15 @@ type Execution struct {
 	Stage Stage
 	// Picks are the shards that a parent makes; empty = all.
 	Picks []ShardPick
+}
+
+// TimeoutOf bounds one attempt of the run, of a job whose timeout is job: the
+// shorter one of the two; 0 = nothing does.
+func (e *Execution) TimeoutOf(job time.Duration) time.Duration {
+	if e.Timeout > 0 && (job == 0 || e.Timeout < job) {
+		return e.Timeout
+	}
+	return job
 }
 
 // Attempt is one ended try of an execution on one instance, kept because

@@ -67,8 +67,12 @@ type Handler struct {
 	InputSchema  []byte
 	OutputSchema []byte
 	Idempotent   bool
-	FirstSeenAt  time.Time
-	LastSeenAt   time.Time
+	// Calls is what its declaration says of runs that belong to no declared job
+	// (package calling), of a job's settings those of how a run runs; nil = nothing.
+	// Retry.MaxAttempts 0: the caller decides. Retry.Delay 0: nothing is said.
+	Calls       *JobSpec
+	FirstSeenAt time.Time
+	LastSeenAt  time.Time
 }
 
 // Node is one admin process.

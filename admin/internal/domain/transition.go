@@ -181,8 +181,8 @@ func (e *Execution) start(now time.Time, p Policy) {
 	e.Attempt++
 	e.GrantedAt = now
 	e.Deadline = time.Time{}
-	if p.Timeout > 0 {
-		e.Deadline = now.Add(p.Timeout + DeadlineGrace)
+	if timeout := e.TimeoutOf(p.Timeout); timeout > 0 {
+		e.Deadline = now.Add(timeout + DeadlineGrace)
 	}
 	e.lookBy(now, e.nextCheck(now.Add(LeaseTTL+LeaseMargin)))
 }

@@ -1695,11 +1695,18 @@ export interface components {
             handler: string;
             /** @description Of the run */
             id: string;
+            /**
+             * Format: int64
+             * @description How often it may be tried
+             */
+            maxAttempts: number;
             /** @description What the handler gave; null without */
             output: unknown;
             progress: components["schemas"]["Progress"] | null;
             reason?: string;
             state: string;
+            /** @description Of one attempt; absent: none */
+            timeout?: string;
         };
         CallRequest: {
             /** @description Its name */
@@ -1709,12 +1716,14 @@ export interface components {
             input?: unknown;
             /**
              * Format: int64
-             * @description Default 1: nothing is repeated
+             * @description At most as many as the handler declares; default: as many, or 1 where it declares none
              */
             maxAttempts?: number;
             note?: string;
             /** @description How long it may wait for an instance; default 5m */
             startWithin?: string;
+            /** @description Of one attempt, at most what the handler declares; default: that, or none */
+            timeout?: string;
         };
         CancelRunInputBody: {
             /** @description Why; the handler sees it */
@@ -3125,6 +3134,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
+            /** @description What its caller allows one attempt to take; absent: what the job does */
+            timeout?: string;
             /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
             traceId?: string;
         };
@@ -3278,6 +3289,8 @@ export interface components {
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
             /** @description What attempts have done for good, in the order it was stored */
             steps: components["schemas"]["Step"][];
+            /** @description What its caller allows one attempt to take; absent: what the job does */
+            timeout?: string;
             /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
             traceId?: string;
         };
@@ -3726,6 +3739,8 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
+            /** @description What its caller allows one attempt to take; absent: what the job does */
+            timeout?: string;
             /** @description The W3C trace that it belongs to, 32 hex digits; empty when nobody records it */
             traceId?: string;
         };

@@ -123,12 +123,20 @@ func (t *txn) mergeHandlers(tenant, executor int64, handlers []domain.Handler, n
 			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
 			FirstSeenAt: millis(now), LastSeenAt: millis(now),
 		}
+		if h.Calls == nil {
+			continue
+		}
+		text, err := encodeSpec(h.Calls)
+		if err != nil {
+			return fmt.Errorf("encode calls of handler %q: %w", h.Name, err)
+		}
+		rows[n].Calls = &text
 	}
 	slices.SortFunc(rows, func(a, b handlerRow) int { return strings.Compare(a.Name, b.Name) })
 	rows = slices.CompactFunc(rows, func(a, b handlerRow) bool { return a.Name == b.Name })
 	update := []string{"last_seen_at"}
 	if define {
-		update = append(update, "description", "input_schema", "output_schema", "idempotent")
+		update = append(update, "description", "input_schema", "output_schema", "idempotent", "calls")
 	}
 	return t.db.Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},

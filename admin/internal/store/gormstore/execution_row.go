@@ -38,7 +38,7 @@ type executionRow struct {
 	boundID, stage                                  int64
 	picks                                           string
 	traceparent                                     string
-	passed, lostAttempts                            int64
+	passed, lostAttempts, timeout                   int64
 	// version counts the writes; phase is derived from the state (phaseOf).
 	version, phase int64
 }
@@ -107,6 +107,7 @@ var executionTable = table[executionRow]{
 			textColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent }),
 			intColumn("passed", func(r *r) *int64 { return &r.passed }),
 			intColumn("lost_attempts", func(r *r) *int64 { return &r.lostAttempts }),
+			intColumn("timeout_ms", func(r *r) *int64 { return &r.timeout }),
 		}
 	}(),
 }
@@ -167,7 +168,7 @@ func toExecutionRow(e *domain.Execution) *executionRow {
 		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
 		parentID: int64(e.Parent), role: int64(e.Part), shardIndex: int64(e.Shard), shardTotal: int64(e.Shards),
 		boundID: int64(e.Bound), stage: int64(e.Stage), picks: picksText(e.Picks),
-		traceparent: string(e.Trace), passed: int64(e.Passed), lostAttempts: int64(e.LostAttempts),
+		traceparent: string(e.Trace), passed: int64(e.Passed), lostAttempts: int64(e.LostAttempts), timeout: e.Timeout.Milliseconds(),
 	}
 	r.phase = phaseOf(r)
 	return r
@@ -203,7 +204,7 @@ func (r *executionRow) execution() domain.Execution {
 		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
 		Parent: domain.ExecutionID(r.parentID), Part: domain.Part(r.role), Shard: int(r.shardIndex), Shards: int(r.shardTotal),
 		Bound: domain.InstanceID(r.boundID), Stage: domain.Stage(r.stage), Picks: picksOf(r.picks),
-		Trace: domain.Trace(r.traceparent), Passed: domain.Passed(r.passed), LostAttempts: int(r.lostAttempts),
+		Trace: domain.Trace(r.traceparent), Passed: domain.Passed(r.passed), LostAttempts: int(r.lostAttempts), Timeout: time.Duration(r.timeout) * time.Millisecond,
 	}
 }
 

@@ -113,34 +113,48 @@ func (s *Store) countFleet(ctx context.Context, q querier, tenant domain.TenantI
 }
 
 type handlerRow struct {
-	TenantID     int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
-	ExecutorID   int64  `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
-	Name         string `gorm:"column:name;primaryKey"`
-	Description  string `gorm:"column:description"`
-	InputSchema  []byte `gorm:"column:input_schema"`
-	OutputSchema []byte `gorm:"column:output_schema"`
-	Idempotent   bool   `gorm:"column:idempotent"`
-	FirstSeenAt  int64  `gorm:"column:first_seen_at"`
-	LastSeenAt   int64  `gorm:"column:last_seen_at"`
+	TenantID     int64   `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	ExecutorID   int64   `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
+	Name         string  `gorm:"column:name;primaryKey"`
+	Description  string  `gorm:"column:description"`
+	InputSchema  []byte  `gorm:"column:input_schema"`
+	OutputSchema []byte  `gorm:"column:output_schema"`
+	Idempotent   bool    `gorm:"column:idempotent"`
+	Calls        *string `gorm:"column:calls"`
+	FirstSeenAt  int64   `gorm:"column:first_seen_at"`
+	LastSeenAt   int64   `gorm:"column:last_seen_at"`
 }
 
 func (handlerRow) TableName() string { return "handlers" }
 
-func (r handlerRow) handler() domain.Handler {
-	return domain.Handler{
+func (r handlerRow) handler() (domain.Handler, error) {
+	h := domain.Handler{
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Description: r.Description,
 		InputSchema: r.InputSchema, OutputSchema: r.OutputSchema, Idempotent: r.Idempotent,
 		FirstSeenAt: instant(r.FirstSeenAt), LastSeenAt: instant(r.LastSeenAt),
 	}
+	if r.Calls == nil {
+		return h, nil
+	}
+	var err error
+	if h.Calls, err = decodeSpec([]byte(*r.Calls)); err != nil {
+		return h, fmt.Errorf("calls of handler %q: %w", r.Name, err)
+	}
+	return h, nil
 }
 
 func (s *Store) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
 	rows, err := findAll[handlerRow](ctx, s, "list handlers", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+	if err != nil {
+		return nil, err
+	}
 	out := make([]domain.Handler, len(rows))
 	for i, r := range rows {
-		out[i] = r.handler()
+		if out[i], err = r.handler(); err != nil {
+			return nil, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 func (s *Store) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
@@ -148,7 +162,10 @@ func (s *Store) FindHandler(ctx context.Context, tenant domain.TenantID, executo
 	if domain.Is(err, domain.CodeNotFound) {
 		err = domain.Errorf(domain.CodeNotFound, "the executor has no handler %q", name)
 	}
-	return row.handler(), err
+	if err != nil {
+		return domain.Handler{}, err
+	}
+	return row.handler()
 }
 
 func (s *Store) FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error) {

@@ -50,6 +50,20 @@ func testOfferGrantFinish(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Succeeded, attempts[0].State)
 }
 
+// testShorterTimeout: a run keeps what its caller allows an attempt.
+func testShorterTimeout(t *testing.T, f *fixture) {
+	j := f.job(func(s *domain.JobSpec) { s.Timeout = time.Hour })
+	e := planned(&j.Job, f.now(), f.now())
+	e.OccurrenceKey, e.Timeout = "key", 90*time.Second
+	run, _, err := f.s.CreateExecution(f.ctx, e)
+	f.ok(err)
+	require.Equal(t, e.Timeout, run.Timeout)
+	running := f.start(run)
+	require.Equal(t, e.Timeout, running.Timeout)
+	require.Equal(t, running.GrantedAt.Add(e.Timeout+domain.DeadlineGrace), running.Deadline)
+	require.Equal(t, running, f.find(run))
+}
+
 func testOneStepOffer(t *testing.T, f *fixture) {
 	e := f.run(f.job(nil))
 	got, err := f.s.OfferExecutions(f.ctx, []store.Offer{{Tenant: f.tenant, ID: e.ID, Node: 3, Instance: f.instance, Idempotent: true, Granted: true}})

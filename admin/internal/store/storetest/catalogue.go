@@ -97,6 +97,10 @@ func testBuilds(t *testing.T, f *fixture) {
 	require.True(t, f.builds()["d1"].Contested)
 	require.False(t, f.unsettled())
 
+	calls := &domain.JobSpec{
+		Handler: "c", Timeout: time.Second, Retry: domain.Retry{MaxAttempts: 2}, OnFailure: "d", Blocking: domain.BlockSerial, Priority: 3,
+		Require: domain.Selector{Text: ""}, SendRetry: domain.SendRetry{MaxSends: 1},
+	}
 	// A second version: it adds what is new, and defines nothing by itself.
 	f.joins("b2", "d2", "1.3", "b", "c")
 	handlers, err := f.s.ListHandlers(f.ctx, f.tenant, f.executor)
@@ -104,10 +108,18 @@ func testBuilds(t *testing.T, f *fixture) {
 	require.Len(t, handlers, 3)
 	require.Equal(t, "of 1.2", handlers[1].Description)
 	require.Equal(t, "of 1.3", handlers[2].Description)
-	f.ok(f.s.DefineHandlers(f.ctx, f.tenant, f.executor, []domain.Handler{{Name: "b", Description: "defined"}}))
+	f.ok(f.s.DefineHandlers(f.ctx, f.tenant, f.executor, []domain.Handler{{Name: "b", Description: "defined"}, {Name: "c", Calls: calls}}))
 	b, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "b")
 	f.ok(err)
 	require.Equal(t, "defined", b.Description)
+	require.Nil(t, b.Calls)
+	c, err := f.s.FindHandler(f.ctx, f.tenant, f.executor, "c")
+	f.ok(err)
+	require.Equal(t, calls, c.Calls)
+	f.ok(f.s.DefineHandlers(f.ctx, f.tenant, f.executor, []domain.Handler{{Name: "c"}}))
+	c, err = f.s.FindHandler(f.ctx, f.tenant, f.executor, "c")
+	f.ok(err)
+	require.Nil(t, c.Calls)
 	require.Nil(t, b.InputSchema)
 	require.Equal(t, handlers[1].FirstSeenAt, b.FirstSeenAt)
 	require.True(t, f.unsettled())
