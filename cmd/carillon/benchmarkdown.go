@@ -22,7 +22,7 @@ const (
 )
 
 func newBenchTableCommand() *cobra.Command {
-	var language, into string
+	var into string
 	cmd := &cobra.Command{
 		Use:   "table REPORT...",
 		Short: "Write reports of bench as a Markdown table, beside floors and goals",
@@ -33,19 +33,14 @@ lines
 
   ` + tableBegin + `
   ` + tableEnd,
-		Example: `  carillon bench table .cache/bench/20261121T123000Z.json --into README.md
-  carillon bench table report.json --language zh --into README.zh-CN.md`,
-		Args: cobra.MinimumNArgs(1),
+		Example: `  carillon bench table .cache/bench/20261121T123000Z.json --into docs/bench.md`,
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			words, ok := tableWords[language]
-			if !ok {
-				return fmt.Errorf("language %q is neither en nor zh", language)
-			}
 			r, err := readReports(args)
 			if err != nil {
 				return err
 			}
-			text := markdownOf(r, words)
+			text := markdownOf(r)
 			if into == "" {
 				_, err = io.WriteString(cmd.OutOrStdout(), text)
 				return err
@@ -53,7 +48,6 @@ lines
 			return replaceTable(into, text)
 		},
 	}
-	cmd.Flags().StringVar(&language, "language", "en", "en or zh")
 	cmd.Flags().StringVar(&into, "into", "", "document whose table is replaced (default: print it)")
 	return cmd
 }
@@ -118,42 +112,8 @@ func replaceTable(file, text string) error {
 	return os.WriteFile(file, []byte(before+tableBegin+"\n\n"+text+"\n"+tableEnd+after), 0o644) //nolint:gosec // a document is for everybody
 }
 
-// words are what differs between languages.
-type words struct {
-	columns                               []string
-	quick, failed, missed, memory, timers string
-	more, stall, again, price             string
-	variants                              *strings.Replacer
-}
-
-var tableWords = map[string]words{
-	"en": {
-		columns: []string{"scenario", "database", "measured", "floor: the same SQL alone", "of the floor", "goal", "stretch"},
-		quick:   "a quick run: short windows", failed: "failed", missed: "%d of %d missed, %d doubled", memory: "admin %.0f %% of a core, %d MiB",
-		more:     ", %.0f MB more than without them",
-		stall:    "the machine stood still for %.0f ms",
-		price:    "%s %.0f µs of CPU a fire",
-		again:    "fresh runs on time %.0f s after it; %.0f pauses/s meanwhile",
-		timers:   "insert %.0f ns, fire %.0f ns",
-		variants: strings.NewReplacer(),
-	},
-	"zh": {
-		columns: []string{"场景", "数据库", "实测", "基线：仅执行相同 SQL", "占基线", "目标", "挑战目标"},
-		quick:   "快速运行：测量窗口较短", failed: "失败", missed: "%[2]d 次中遗漏 %[1]d、重复 %[3]d", memory: "管理节点占单核 %.0f %%、%d MiB",
-		more:   "（因此增加 %.0f MB）",
-		stall:  "机器停顿 %.0f ms",
-		price:  "%s 每次触发 %.0f µs CPU",
-		again:  "过载结束 %.0f s 后新任务恢复准时；期间每秒完成 %.0f 次暂停",
-		timers: "插入 %.0f ns、触发 %.0f ns",
-		variants: strings.NewReplacer("sessions", "会话", "idle instances", "个空闲实例", "instances after the node was killed", "个实例在节点被杀后重连",
-			"a peer that is silent, noticed", "发现静默的对端", "a peer that is reset, noticed", "发现被重置的对端", "throughput", "吞吐", "edges", "整秒齐发", " each second", " 个任务每秒", "default slots", "默认槽位", " slots", " 个槽位", "overload", "过载", "busy slots", "占用槽位", " × capacity for ", " 倍处理能力，持续 ", "burst", "突发", "steady", "稳态", "idle", "空闲", "timers", "定时器结构", "dispatch", "派发", "one run at a time", "逐个往返", "in frames of 100", "每帧 100 个", "scale", "规模",
-			"at most once", "至多一次", "idempotent", "幂等", " on one second", " 个任务同一秒", "fires/s", "次/秒", "enabled jobs", "个启用的任务", ", 50 of ", "，列出 50 条，共 ", " jobs", " 个任务", " runs", " 条运行记录",
-			"admin nodes:", "管理节点数", "no finished runs", "没有已结束的运行记录", "finished runs", "条已结束的运行记录", "pending", "个等待", "wheel", "时间轮", "heap", "四叉堆", "runtime", "运行时定时器"),
-	},
-}
-
 // markdownOf is the table with the line that says where it was measured.
-func markdownOf(r *bench.Report, w words) string {
+func markdownOf(r *bench.Report) string {
 	var b strings.Builder
 	m := r.Machine
 	facts := []string{fmt.Sprintf("%d × %s, %d GiB", m.Cores, m.CPU, m.Memory>>30), m.OS + " " + m.Kernel, m.Go, m.Version}
@@ -164,13 +124,13 @@ func markdownOf(r *bench.Report, w words) string {
 		facts = append(facts, "SQLite "+m.SQLite)
 	}
 	if r.Quick {
-		facts = append(facts, w.quick)
+		facts = append(facts, "a quick run: short windows")
 	}
 	fmt.Fprintf(&b, "%s · %s\n\n", r.StartedAt.Format(time.DateOnly), strings.Join(facts, " · "))
-	writeRow(&b, w.columns)
+	writeRow(&b, []string{"scenario", "database", "measured", "floor: the same SQL alone", "of the floor", "goal", "stretch"})
 	writeRow(&b, []string{"---", "---", "---", "---", "---:", "---", "---"})
 	for i := range r.Results {
-		for _, row := range rowsOf(r, &r.Results[i], w) {
+		for _, row := range rowsOf(r, &r.Results[i]) {
 			writeRow(&b, row)
 		}
 	}
@@ -186,14 +146,14 @@ func writeRow(b *strings.Builder, cells []string) {
 }
 
 // rowsOf are a result's rows: one, but for the timers.
-func rowsOf(r *bench.Report, one *bench.Result, w words) (rows [][]string) {
-	name := w.variants.Replace(one.Scenario + ", " + one.Variant)
+func rowsOf(r *bench.Report, one *bench.Result) (rows [][]string) {
+	name := one.Scenario + ", " + one.Variant
 	if one.Failed != "" {
-		return [][]string{{name, databaseOf(r, one), "**" + w.failed + "**", "", "", "", ""}}
+		return [][]string{{name, databaseOf(r, one), "**failed**", "", "", "", ""}}
 	}
 	for _, t := range one.Timers {
-		measured := fmt.Sprintf(w.timers, t.InsertNs, t.FireNs) + "; " + spread(t.Lateness) + " ms"
-		rows = append(rows, []string{name + ", " + w.variants.Replace(t.Structure), "", measured, "", "", "", ""})
+		measured := fmt.Sprintf("insert %.0f ns, fire %.0f ns", t.InsertNs, t.FireNs) + "; " + spread(t.Lateness) + " ms"
+		rows = append(rows, []string{name + ", " + t.Structure, "", measured, "", "", "", ""})
 	}
 	if len(rows) > 0 {
 		return rows
@@ -207,10 +167,10 @@ func rowsOf(r *bench.Report, one *bench.Result, w words) (rows [][]string) {
 		share = strings.TrimPrefix(share+"; ", "; ") + fmt.Sprintf("%+.0f %%", change)
 	}
 	if s := one.Stalls; s != nil && one.Lateness != nil && one.Throughput == nil && max(s.Disk, s.Processor) >= longStall {
-		floor = strings.TrimPrefix(floor+"; ", "; ") + fmt.Sprintf(w.stall, max(s.Disk, s.Processor))
+		floor = strings.TrimPrefix(floor+"; ", "; ") + fmt.Sprintf("the machine stood still for %.0f ms", max(s.Disk, s.Processor))
 	}
 	goal, _ := r.GoalOf(one)
-	return [][]string{{name, databaseOf(r, one), measuredOf(one, w), floor, share, mark(goal.Figure, goal.Reached() >= 1), mark(goal.Stretch, goal.Reached() >= 2)}}
+	return [][]string{{name, databaseOf(r, one), measuredOf(one), floor, share, mark(goal.Figure, goal.Reached() >= 1), mark(goal.Stretch, goal.Reached() >= 2)}}
 }
 
 // databaseOf names what was measured.
@@ -238,7 +198,7 @@ func mark(goal string, reached bool) string {
 	}
 }
 
-func measuredOf(r *bench.Result, w words) string {
+func measuredOf(r *bench.Result) string {
 	var all []string
 	if r.RoundTrip != nil {
 		all = append(all, "**"+spread(r.RoundTrip)+" µs**")
@@ -250,21 +210,21 @@ func measuredOf(r *bench.Result, w words) string {
 		all = append(all, "**"+spread(r.Elapsed)+" ms**")
 	}
 	if r.Fires != nil {
-		all = append(all, fmt.Sprintf(w.missed, r.Fires.Missed, r.Fires.Expected, r.Fires.Doubled))
+		all = append(all, fmt.Sprintf("%d of %d missed, %d doubled", r.Fires.Missed, r.Fires.Expected, r.Fires.Doubled))
 	}
 	if o := r.Overload; o != nil {
-		all = append(all, fmt.Sprintf(w.again, float64(o.OnTimeAgain), o.PausesPerSecond))
+		all = append(all, fmt.Sprintf("fresh runs on time %.0f s after it; %.0f pauses/s meanwhile", float64(o.OnTimeAgain), o.PausesPerSecond))
 	}
 	for _, p := range r.Processes {
 		if strings.HasPrefix(p.Name, "admin-1") && r.Throughput == nil {
-			used := fmt.Sprintf(w.memory, p.Core, p.RSS>>20)
+			used := fmt.Sprintf("admin %.0f %% of a core, %d MiB", p.Core, p.RSS>>20)
 			if p.Alone > 0 {
-				used += fmt.Sprintf(w.more, float64(p.RSS-p.Alone)/1e6)
+				used += fmt.Sprintf(", %.0f MB more than without them", float64(p.RSS-p.Alone)/1e6)
 			}
 			all = append(all, used)
 		}
 		if r.Scenario == "edges" {
-			all = append(all, fmt.Sprintf(w.price, p.Name, p.PerFire))
+			all = append(all, fmt.Sprintf("%s %.0f µs of CPU a fire", p.Name, p.PerFire))
 		}
 	}
 	return strings.Join(all, "; ")
