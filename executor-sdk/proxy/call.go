@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -29,9 +30,17 @@ func Attempts(n int) Option { return func(r *request) { r.MaxAttempts = n } }
 // handler declares, or none.
 func Timeout(d time.Duration) Option { return func(r *request) { r.Timeout = d.String() } }
 
-// StartWithin is how long the run may wait for an instance that has room,
-// before it ends as missed. Default 5 minutes.
-func StartWithin(d time.Duration) Option { return func(r *request) { r.StartWithin = d.String() } }
+// StartWithin is how long the call may take to start, counted from when it is
+// made: until an admin node has taken it, and an instance that has room begins.
+// When no node takes it in time, Call and Start return an *UnconfirmedError; a run that
+// then finds no instance ends as missed, which Call and Wait say as a *RunError,
+// not later than 5 s after d.
+//
+// Default 5 minutes; and while no node has taken the call, one minute if the
+// context has no deadline.
+func StartWithin(d time.Duration) Option {
+	return func(r *request) { r.StartWithin, r.within = d.String(), d }
+}
 
 // Note is shown beside the run.
 func Note(text string) Option { return func(r *request) { r.Note = text } }
@@ -49,8 +58,9 @@ type request struct {
 	StartWithin string          `json:"startWithin,omitempty"`
 	Note        string          `json:"note,omitempty"`
 
-	key  string
-	keep bool
+	key    string
+	keep   bool
+	within time.Duration // StartWithin; 0 = the default
 }
 
 // None stands for no input, and no output.
@@ -58,8 +68,8 @@ type None = struct{}
 
 // Call runs a handler of an executor with in and returns its output. A failed
 // run is a *RunError. When ctx ends first, Call cancels the run and returns the
-// cause. (Should ctx end before the admin has confirmed the run, which takes
-// milliseconds, the run may exist and go on.)
+// cause. (Should ctx end before an admin node has confirmed the run, which takes
+// milliseconds, the error is an *UnconfirmedError that wraps the cause.)
 func Call[Out any](ctx context.Context, c *Client, executor, handler string, in any, opts ...Option) (Out, error) {
 	run, keep, err := start[Out](ctx, c, executor, handler, in, opts)
 	if err != nil {
@@ -67,20 +77,37 @@ func Call[Out any](ctx context.Context, c *Client, executor, handler string, in 
 		return none, err
 	}
 	out, err := run.Wait(ctx)
-	if ctx.Err() != nil && !keep {
+	var late *UnconfirmedError
+	if !keep && (ctx.Err() != nil || errors.As(err, &late) && late.answered) {
 		run.abandon(ctx)
 	}
 	return out, err
 }
 
-// Start runs a handler and returns without waiting for its end.
+// Start runs a handler and returns without waiting for its end: an admin node
+// has taken the call then, and it will run or end as missed.
 func Start[Out any](ctx context.Context, c *Client, executor, handler string, in any, opts ...Option) (*Run[Out], error) {
 	run, _, err := start[Out](ctx, c, executor, handler, in, opts)
 	return run, err
 }
 
-// longPoll is how long one request waits for the end of a run.
-const longPoll = 30 * time.Second
+const (
+	// longPoll is how long one request waits for the end of a run.
+	longPoll = 30 * time.Second
+	// startWithin is how long a call may take to start that does not say it; the
+	// admin's default, too.
+	startWithin = 5 * time.Minute
+	// startGrace is how long the admin's word about a run is waited for that was to
+	// have started: the admin sees about once a second what is too late.
+	startGrace = 5 * time.Second
+	// answerTime is what of it is left to an answer on its way.
+	answerTime = time.Second
+)
+
+var (
+	errLate      = errors.New("StartWithin is over")
+	errStillIdle = errors.New("StartWithin is over, and the run still waits")
+)
 
 func start[Out any](ctx context.Context, c *Client, executor, handler string, in any, opts []Option) (_ *Run[Out], keep bool, err error) {
 	r := request{Executor: executor, Handler: handler, key: rand.Text()}
@@ -92,17 +119,37 @@ func start[Out any](ctx context.Context, c *Client, executor, handler string, in
 			return nil, false, fmt.Errorf("call %s/%s: encode input: %w", executor, handler, err)
 		}
 	}
-	first, err := c.do(ctx, http.MethodPost, "/calls", r.key, r)
+	body, err := json.Marshal(r)
 	if err != nil {
-		return nil, false, fmt.Errorf("call %s/%s: %w", executor, handler, err)
+		return nil, false, fmt.Errorf("call %s/%s: encode input: %w", executor, handler, err)
 	}
-	return &Run[Out]{client: c, id: first.ID}, r.keep, nil
+	began, within := time.Now(), cmp.Or(max(r.within, 0), startWithin)
+	limit, why := within, errLate
+	if _, bounded := ctx.Deadline(); r.within <= 0 && !bounded {
+		limit, why = giveUp, errNobody
+	}
+	taking, cancel := context.WithTimeoutCause(ctx, limit, why)
+	defer cancel()
+	first, reached, err := c.do(taking, ask{method: http.MethodPost, path: "/calls", body: body, key: r.key, began: began})
+	var gone *unanswered
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return &Run[Out]{client: c, id: first.ID, name: executor + "/" + handler, key: r.key, startBy: began.Add(within)}, r.keep, nil
+	case !errors.As(err, &gone) && errors.As(err, &refused):
+		return nil, false, fmt.Errorf("call %s/%s: %w", executor, handler, err)
+	default:
+		return nil, false, &UnconfirmedError{Handler: executor + "/" + handler, Key: r.key, MayExist: reached, Err: err}
+	}
 }
 
 // Run is a call that goes on. It is safe for concurrent use.
 type Run[Out any] struct {
 	client *Client
 	id     string
+	// Of a call that this process has made; else zero.
+	name, key string
+	startBy   time.Time
 }
 
 // Attach returns the handle of a call that was started before, here or in
@@ -116,14 +163,21 @@ func (r *Run[Out]) ID() string { return r.id }
 const leastPoll = 500 * time.Millisecond
 
 // Wait returns the run's output when it has ended. A failed run is a *RunError.
-// When ctx ends first, Wait returns its cause and the run goes on.
+// When ctx ends first, Wait returns its cause and the run goes on. When no admin
+// node answers for a minute and ctx has no deadline, or none says that the run has
+// started when it was to (StartWithin), the error is an *UnconfirmedError.
 func (r *Run[Out]) Wait(ctx context.Context) (out Out, err error) {
 	var a *answer
+	started, lastWord := r.startBy.IsZero(), later(r.startBy, time.Now()).Add(startGrace)
 	for a == nil || !a.Done {
 		asked := time.Now()
-		if a, err = r.client.do(ctx, http.MethodGet, "/calls/"+url.PathEscape(r.id)+"?wait="+longPoll.String(), "", nil); err != nil {
-			return out, fmt.Errorf("wait for run %s: %w", r.id, err)
+		if !started && !asked.Before(lastWord) {
+			return out, &UnconfirmedError{Handler: r.name, Key: r.key, Run: r.id, MayExist: true, Err: errStillIdle, answered: true}
 		}
+		if a, err = r.poll(ctx, started, lastWord); err != nil {
+			return out, err
+		}
+		started = started || a.started()
 		if rest := leastPoll - time.Since(asked); !a.Done && rest > 0 { // a node that does not wait
 			select {
 			case <-ctx.Done():
@@ -133,6 +187,46 @@ func (r *Run[Out]) Wait(ctx context.Context) (out Out, err error) {
 		}
 	}
 	return decode[Out](a)
+}
+
+// poll asks for the run, and has the admin wait for its end; while it is not known
+// to have started, only until that was to be, and for the admin's word only until lastWord.
+func (r *Run[Out]) poll(ctx context.Context, started bool, lastWord time.Time) (*answer, error) {
+	wait, polling := longPoll, ctx
+	if !started {
+		by := r.startBy
+		if time.Until(by) <= 0 {
+			by = lastWord.Add(-answerTime)
+		}
+		wait = min(wait, max(time.Until(by).Truncate(time.Millisecond), 0))
+		var cancel context.CancelFunc
+		polling, cancel = context.WithDeadlineCause(ctx, lastWord, errLate)
+		defer cancel()
+	}
+	a, _, err := r.client.do(polling, ask{
+		method: http.MethodGet, path: "/calls/" + url.PathEscape(r.id) + "?wait=" + wait.String(), wait: wait,
+	})
+	var gone *unanswered
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() == nil && errors.As(err, &gone):
+		return nil, &UnconfirmedError{Handler: r.name, Key: r.key, Run: r.id, MayExist: true, Err: err}
+	default:
+		return nil, fmt.Errorf("wait for run %s: %w", r.id, err)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// started reports whether the run has begun for the first time.
+func (a *answer) started() bool {
+	return a.Done || a.Attempt > 1 || a.Attempt == 1 && a.State != "offered"
 }
 
 func decode[Out any](a *answer) (out Out, err error) {
@@ -161,7 +255,7 @@ type Status struct {
 
 // Status asks where the run stands, without waiting.
 func (r *Run[Out]) Status(ctx context.Context) (Status, error) {
-	a, err := r.client.do(ctx, http.MethodGet, "/calls/"+url.PathEscape(r.id), "", nil)
+	a, _, err := r.client.do(ctx, ask{method: http.MethodGet, path: "/calls/" + url.PathEscape(r.id)})
 	if err != nil {
 		return Status{}, fmt.Errorf("status of run %s: %w", r.id, err)
 	}
@@ -175,8 +269,9 @@ func (r *Run[Out]) Status(ctx context.Context) (Status, error) {
 // Cancel asks for the end of the run, and does not wait for it. One that has
 // ended already is no error.
 func (r *Run[Out]) Cancel(ctx context.Context) error {
-	_, err := r.client.do(ctx, http.MethodPost, "/calls/"+url.PathEscape(r.id)+"/cancel", "", nil)
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Code == "already_finished" {
+	_, _, err := r.client.do(ctx, ask{method: http.MethodPost, path: "/calls/" + url.PathEscape(r.id) + "/cancel"})
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Code == "already_finished" {
 		return nil
 	}
 	if err != nil {
@@ -213,3 +308,35 @@ func (e *RunError) Error() string {
 	}
 	return text
 }
+
+// UnconfirmedError is a call of which no admin node has said in time that it was
+// taken, or that it has started.
+type UnconfirmedError struct {
+	// Handler is that of the call, as EXECUTOR/HANDLER; empty for Attach.
+	Handler string
+	// MayExist: a node may have taken the call, and the run may be under way. Calling again with
+	// Key(e.Key) and all else the same finds that run, or makes it. False: no node
+	// has had the call. There is no run, and calling again is safe.
+	MayExist bool
+	// Key is the idempotency key of the call: the one that was given, or a random one.
+	Key string
+	// Run is the run's id when a node has taken the call, for Attach. Else empty.
+	Run string
+	// Err says why nobody waits any longer; it wraps the cause of a context.
+	Err error
+
+	answered bool // by a node, which said that the run still waits
+}
+
+func (e *UnconfirmedError) Error() string {
+	switch {
+	case e.Run != "":
+		return fmt.Sprintf("call %s: run %s was taken, and it is not known how it goes: %v", e.Handler, e.Run, e.Err)
+	case e.MayExist:
+		return fmt.Sprintf("call %s: it is not known whether an admin node has taken it (calling again with the key %q makes no second run): %v", e.Handler, e.Key, e.Err)
+	default:
+		return fmt.Sprintf("call %s: no admin node has taken it, calling again is safe: %v", e.Handler, e.Err)
+	}
+}
+
+func (e *UnconfirmedError) Unwrap() error { return e.Err }

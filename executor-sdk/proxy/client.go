@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"strconv"
@@ -104,89 +105,125 @@ const (
 	maxAnswer  = 2 << 20 // bytes
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 3 * time.Second
-	// giveUp is how long a request is tried whose context has no end.
+	// tryTimeout bounds one try, beside the time that it asks the admin to wait:
+	// then the next node is asked.
+	tryTimeout = 10 * time.Second
+	// giveUp is how long a request is tried whose context has no deadline, beside
+	// the time that it asks the admin to wait.
 	giveUp = time.Minute
 )
 
-// do sends a request until it is answered. It may be sent several times: every
-// request of this package means the same when it is repeated.
-func (c *Client) do(ctx context.Context, method, path, key string, body any) (*answer, error) {
-	var raw []byte
-	if body != nil {
-		var err error
-		if raw, err = json.Marshal(body); err != nil {
-			return nil, fmt.Errorf("encode input: %w", err)
-		}
+var (
+	errNoAnswer = fmt.Errorf("no answer within %s", tryTimeout)
+	errNobody   = fmt.Errorf("no admin node has answered for %s", giveUp)
+)
+
+// unanswered is a request that was given up: cause says why, and last what the
+// last try met.
+type unanswered struct{ cause, last error }
+
+func (e *unanswered) Error() string {
+	if errors.Is(e.last, context.Canceled) || errors.Is(e.last, context.DeadlineExceeded) {
+		return e.cause.Error()
 	}
-	began := time.Now()
+	return e.cause.Error() + "; the last try: " + e.last.Error()
+}
+
+func (e *unanswered) Unwrap() []error { return []error{e.cause, e.last} }
+
+// ask is a request that means the same when it is repeated, as every one of this
+// package.
+type ask struct {
+	method, path string
+	body         []byte        // JSON; nil = none
+	key          string        // idempotency key; empty = none
+	wait         time.Duration // that the admin is asked to wait for
+	began        time.Time     // of a new call: since when its caller waits
+}
+
+// do sends a request until it is answered. When ctx ends before, or nobody has
+// answered for giveUp, the error is an *unanswered. reached: a node may have acted upon it, whatever the error says.
+func (c *Client) do(ctx context.Context, a ask) (_ *answer, reached bool, err error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.wait+giveUp, errNobody)
+		defer cancel()
+	}
 	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 		base := c.first.Load()
-		out, again, err := c.once(ctx, c.bases[base%int64(len(c.bases))], method, path, key, raw)
+		try, cancel := context.WithTimeoutCause(ctx, a.wait+tryTimeout, errNoAnswer)
+		out, again, sent, err := c.once(try, c.bases[base%int64(len(c.bases))], a)
+		if err != nil && try.Err() != nil && ctx.Err() == nil {
+			err = context.Cause(try)
+		}
+		cancel()
+		reached = reached || sent
 		if err == nil || again < 0 {
-			return out, err
+			return out, reached, err
 		}
 		c.first.CompareAndSwap(base, base+1)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if time.Since(began) > giveUp {
-			return nil, err
-		}
 		timer := time.NewTimer(max(again, pause/2+rand.N(pause/2)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, context.Cause(ctx)
+			return nil, reached, &unanswered{context.Cause(ctx), err}
 		case <-timer.C:
 		}
 	}
 }
 
 // once sends one request. again is negative when trying again makes no sense,
-// else the least time to wait before.
-func (c *Client) once(ctx context.Context, base, method, path, key string, body []byte) (_ *answer, again time.Duration, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, base+"/api/v1"+path, bytes.NewReader(body))
+// else the least time to wait before. sent: some of it may have arrived.
+func (c *Client) once(ctx context.Context, base string, a ask) (_ *answer, again time.Duration, sent bool, err error) {
+	var asked, got atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
+	})
+	request, err := http.NewRequestWithContext(traced, a.method, base+"/api/v1"+a.path, bytes.NewReader(a.body))
 	if err != nil {
-		return nil, -1, err
+		return nil, -1, false, err
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	request.Header.Set("Accept", "application/json")
-	if body != nil {
+	if a.body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
+	if a.key != "" {
+		request.Header.Set("Idempotency-Key", a.key)
+		request.Header.Set("Call-Age", time.Since(a.began).Round(time.Millisecond).String())
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, 0, err
+		// A transport that asked for a connection and got none has sent nothing;
+		// of one that does not tell, nothing is known.
+		return nil, 0, got.Load() || !asked.Load(), err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
-		return nil, 0, fmt.Errorf("read answer: %w", err)
+		return nil, 0, true, fmt.Errorf("read answer: %w", err)
 	}
 	if response.StatusCode >= 300 {
-		return nil, retryIn(response), refusalOf(response, text)
+		return nil, retryIn(response), true, refusalOf(response, text)
 	}
 	var out answer
 	if len(text) > maxAnswer {
-		return nil, -1, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+		return nil, -1, true, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	}
 	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, -1, fmt.Errorf("read answer: %w", err)
+		return nil, -1, true, fmt.Errorf("read answer: %w", err)
 	}
-	return &out, -1, nil
+	return &out, -1, true, nil
 }
 
 // retryIn is negative for answers that will not change.
 func retryIn(r *http.Response) time.Duration {
-	switch r.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
-		return time.Duration(min(max(seconds, 0), 30)) * time.Second
+	if r.StatusCode != http.StatusTooManyRequests && r.StatusCode < 500 {
+		return -1
 	}
-	return -1
+	seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
+	return time.Duration(min(max(seconds, 0), 30)) * time.Second
 }
 
 // RefusedError is an answer of the admin that there is no run: the key may not

@@ -97,7 +97,8 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 	client, err := proxy.New(proxy.Config{URL: server.URL, Key: "ck_1"})
 	require.NoError(t, err)
 	_, err = proxy.Start[Report](t.Context(), client, "shop", "close-day", nil)
-	refused, ok := errors.AsType[*proxy.RefusedError](err)
+	var refused *proxy.RefusedError
+	ok := errors.As(err, &refused)
 	require.True(t, ok, err)
 	require.Equal(t, &proxy.RefusedError{Status: 403, Code: "permission_denied", Detail: "your role does not allow this"}, refused)
 	require.EqualValues(t, 1, requests.Load())

@@ -30,6 +30,13 @@
 // not widen them; where the handler says nothing it decides. When a job
 // fires, and whose it is, does not touch calls. docs/executors.md has the table.
 //
+// # When nobody answers
+//
+// StartWithin bounds the time until the call has been taken and has started, by the
+// caller's clock and whatever the nodes do. What they have not confirmed by then is an
+// *UnconfirmedError: it says whether there may be a run, and has the key with
+// which the same call makes no second one.
+//
 // # Who may call
 //
 // The client shows an API key. A key with the role caller can do nothing but call

@@ -26,7 +26,8 @@ func ExampleCall() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	report, err := proxy.Call[Report](ctx, client, "shop", "close-day", CloseDay{Day: "2026-11-20"}, proxy.Attempts(3))
-	if failed, ok := errors.AsType[*proxy.RunError](err); ok {
+	var failed *proxy.RunError
+	if errors.As(err, &failed) {
 		fmt.Println("the run", failed.Run, "ended as", failed.State, failed.Message)
 		return
 	}

@@ -45,6 +45,7 @@ type Call struct {
 type callInput struct {
 	Wait           string `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same key with the same body on the same handler gives the same run"`
+	CallAge        string `header:"Call-Age" maxLength:"32" doc:"How long the caller has waited already, as a duration: startWithin counts from then"`
 	Body           CallRequest
 }
 
@@ -161,6 +162,10 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if within <= 0 || within > maxStartWithin {
 		r.fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
 	}
+	age := r.duration("header.Call-Age", in.CallAge, 0)
+	if age < 0 {
+		r.fail("header.Call-Age", in.CallAge, "must not be negative")
+	}
 	timeout := r.duration("body.timeout", in.Body.Timeout, 0)
 	if timeout < 0 || timeout > domain.MaxTimeout || in.Body.Timeout != "" && timeout < time.Millisecond {
 		r.fail("body.timeout", in.Body.Timeout, "must be from 1ms to 168h")
@@ -187,7 +192,7 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	}
 	e := a.newRun(id, job, a.deps.Now())
 	e.Cause, e.Input, e.Note = domain.CauseAPI, input, strings.TrimSpace(in.Body.Note)
-	e.Timeout, e.ExpireAt = timeout.Truncate(time.Millisecond), e.FireAt.Add(within)
+	e.Timeout, e.ExpireAt = timeout.Truncate(time.Millisecond), e.FireAt.Add(max(within-age, time.Millisecond))
 	if n := in.Body.MaxAttempts; n > 0 && (n < e.MaxAttempts || h.Calls == nil || h.Calls.Retry.MaxAttempts == 0) {
 		e.MaxAttempts = n // the handler allows it, or leaves it to its callers
 	}

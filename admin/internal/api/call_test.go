@@ -46,6 +46,13 @@ func TestCallsRunHandlers(t *testing.T) {
 	require.Equal(t, 3, e.MaxAttempts)
 	require.Equal(t, 10*time.Second, e.ExpireAt.Sub(e.FireAt))
 	require.Equal(t, "key:billing", e.RequestedBy)
+	for age, rest := range map[string]time.Duration{"2.5s": 7500 * time.Millisecond, "1h": time.Millisecond} {
+		w.call("billing", "POST", "/calls", callBody("shop", map[string]any{"startWithin": "10s"}), header{"Call-Age": age}).is(http.StatusCreated)
+		e := w.runner.submitted[len(w.runner.submitted)-1]
+		require.Equal(t, rest, e.ExpireAt.Sub(e.FireAt), "the caller has waited already")
+	}
+	w.call("billing", "POST", "/calls", callBody("shop", nil), header{"Call-Age": "-1s"}).problem(422, "validation_failed")
+	w.runner.submitted = w.runner.submitted[:1]
 	require.Equal(t, domain.CauseAPI, e.Cause)
 
 	same := callBody("shop", map[string]any{"maxAttempts": 3, "startWithin": "10s", "note": "why"})

@@ -5744,6 +5744,8 @@ export interface operations {
             header?: {
                 /** @description The same key with the same body on the same handler gives the same run */
                 "Idempotency-Key"?: string;
+                /** @description How long the caller has waited already, as a duration: startWithin counts from then */
+                "Call-Age"?: string;
             };
             path?: never;
             cookie?: never;
