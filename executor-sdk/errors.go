@@ -84,25 +84,27 @@ func (e *cancelledError) Unwrap() error { return e.err }
 
 // classify turns what a handler returned into the words of the wire.
 func classify(err error) (kind string, after time.Duration) {
-	if _, ok := errors.AsType[*PanicError](err); ok {
+	if errors.As(err, new(*PanicError)) {
 		return runner.KindPanic, 0
 	}
-	if _, ok := errors.AsType[*badInputError](err); ok {
+	if errors.As(err, new(*badInputError)) {
 		return runner.KindBadInput, 0
 	}
-	if _, ok := errors.AsType[*outputTooLargeError](err); ok {
+	if errors.As(err, new(*outputTooLargeError)) {
 		return runner.KindOutputTooLarge, 0
 	}
-	if _, ok := errors.AsType[*permanentError](err); ok {
+	if errors.As(err, new(*permanentError)) {
 		return runner.KindPermanent, 0
 	}
-	if _, ok := errors.AsType[*cancelledError](err); ok {
+	if errors.As(err, new(*cancelledError)) {
 		return runner.KindCancelled, 0
 	}
-	if wish, ok := errors.AsType[*snoozeError](err); ok {
-		return runner.KindSnoozed, wish.after
+	var snooze *snoozeError
+	if errors.As(err, &snooze) {
+		return runner.KindSnoozed, snooze.after
 	}
-	if wish, ok := errors.AsType[*retryAfterError](err); ok {
+	var wish *retryAfterError
+	if errors.As(err, &wish) {
 		return runner.KindRetryable, wish.after
 	}
 	return runner.KindRetryable, 0

@@ -1,6 +1,6 @@
 module github.com/carillon-sched/carillon/executor-sdk
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/carillon-sched/carillon/proto v0.0.0

@@ -118,7 +118,8 @@ func asReturn(output []byte, err error) runner.Return {
 		return runner.Return{Output: output}
 	}
 	back := runner.Return{Error: err.Error(), Interrupted: errors.Is(err, context.Canceled) || errors.Is(err, ErrStopping)}
-	if p, ok := errors.AsType[*PanicError](err); ok {
+	var p *PanicError
+	if errors.As(err, &p) {
 		back.Stack = p.Stack
 	}
 	back.Kind, back.RetryAfter = classify(err)

@@ -405,7 +405,8 @@ func TestProxiesCallWithoutANetwork(t *testing.T) {
 		require.Equal(t, receipt{"R-3"}, out)
 
 		_, err = proxy.Call[receipt](t.Context(), client, "test", "charge", order{-1}, proxy.Attempts(3))
-		failed, ok := errors.AsType[*proxy.RunError](err)
+		var failed *proxy.RunError
+		ok := errors.As(err, &failed)
 		require.True(t, ok, err)
 		require.Equal(t, "permanent", failed.Kind)
 		require.Equal(t, "no such order", failed.Message)
@@ -434,8 +435,8 @@ func TestProxiesCallWithoutANetwork(t *testing.T) {
 		require.NotEqual(t, executortest.Running, last.State(), "the caller's end was told")
 
 		_, err = proxy.Call[receipt](t.Context(), client, "test", "chrage", order{6})
-		refused, ok := errors.AsType[*proxy.RefusedError](err)
-		require.True(t, ok, err)
+		var refused *proxy.RefusedError
+		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "unknown_handler", refused.Code)
 	})
 }

@@ -32,7 +32,8 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 	marked := false
 	for _, dir := range dirs {
 		o, err := Dir(dir, opts)
-		if ps, ok := errors.AsType[Problems](err); ok {
+		var ps Problems
+		if errors.As(err, &ps) {
 			problems = append(problems, ps...)
 			continue
 		} else if err != nil {

@@ -177,7 +177,8 @@ func TestProblems(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := write(t, map[string]string{"a.go": test.source})
 			_, err := Dir(dir, Options{})
-			problems, ok := errors.AsType[Problems](err)
+			var problems Problems
+			ok := errors.As(err, &problems)
 			require.True(t, ok, "got %v", err)
 			require.Contains(t, strings.ReplaceAll(problems.Error(), dir+string(filepath.Separator), ""), test.want)
 		})
@@ -188,7 +189,8 @@ func TestProblems(t *testing.T) {
 func TestProblemsTogether(t *testing.T) {
 	dir := write(t, map[string]string{"a.go": around("//carillon:clock every=x blocking=y", goodMethod)})
 	_, err := Dir(dir, Options{})
-	problems, _ := errors.AsType[Problems](err)
+	var problems Problems
+	errors.As(err, &problems)
 	require.Len(t, problems, 3)
 	require.Equal(t, []int{1, 24, 35}, []int{problems[0].Pos.Column, problems[1].Pos.Column, problems[2].Pos.Column})
 }

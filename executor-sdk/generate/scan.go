@@ -70,7 +70,8 @@ func loadSource(dir string, r *report) (*source, error) {
 
 func (s *source) parse(path string) error {
 	file, err := parser.ParseFile(s.fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
+	var list scanner.ErrorList
+	if errors.As(err, &list) {
 		for _, e := range list {
 			s.r.add(e.Pos, "", "%s", e.Msg)
 		}

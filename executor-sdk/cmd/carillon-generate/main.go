@@ -26,7 +26,8 @@ func main() {
 	flag.Parse()
 	if err := generate.Run(flag.Args(), *check, generate.Options{}, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		if problems, ok := errors.AsType[generate.Problems](err); ok {
+		var problems generate.Problems
+		if errors.As(err, &problems) {
 			fmt.Fprintf(os.Stderr, "%d problems; nothing was written\n", len(problems))
 		}
 		os.Exit(1)

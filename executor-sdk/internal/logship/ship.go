@@ -65,7 +65,7 @@ func (s *Shipper) ship(ctx context.Context) {
 // about by the sessions, which fail with them.
 func (s *Shipper) tell(err error, told string) string {
 	level := slog.LevelDebug
-	if _, ok := errors.AsType[*refusedError](err); ok {
+	if errors.As(err, new(*refusedError)) {
 		level = slog.LevelWarn
 	}
 	if text := err.Error(); text != told {

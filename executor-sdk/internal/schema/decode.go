@@ -53,7 +53,8 @@ func (t *Type) Decode(data []byte, target any) error {
 func malformed(data []byte) error {
 	var ignored any
 	err := json.Unmarshal(data, &ignored)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
 		return &Error{Message: fmt.Sprintf("not JSON at byte %d: %s", syntax.Offset, syntax)}
 	}
 	return &Error{Message: fmt.Sprintf("not JSON: %v", err)}
@@ -130,7 +131,8 @@ func (d *decoder) leaf(n *node, raw []byte, v reflect.Value) error {
 	if err == nil {
 		return nil
 	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
 		if n.json == "integer" {
 			return d.fail("%s is no integer that fits %s", raw, n.typ)
 		}

@@ -32,7 +32,8 @@ func (b *backoff) next(err error, lived time.Duration, alone bool, random float6
 		b.failures = 0
 	}
 	most := backoffMax
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
+	var refused *RefusedError
+	if errors.As(err, &refused) {
 		switch {
 		case refused.RetryAfter < 0:
 			return refusedPause + time.Duration(random*float64(refusedPause)/10)

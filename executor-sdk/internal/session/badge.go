@@ -110,7 +110,8 @@ func wantsCertificate(hello *proto.ServerHello, err error) bool {
 	if err == nil {
 		return hello.GetEnroll()
 	}
-	refused, ok := errors.AsType[*RefusedError](err)
+	var refused *RefusedError
+	ok := errors.As(err, &refused)
 	return ok && refused.Code == "certificate_required"
 }
 

@@ -190,7 +190,8 @@ func (f *Fleet) hello(purpose proto.Purpose, session int64, shown *tls.Certifica
 // so that the next try comes with the join token.
 func (f *Fleet) greet(ctx context.Context, conn net.Conn, hello *proto.ClientHello, shown *tls.Certificate) (*proto.ServerHello, error) {
 	reply, err := greet(ctx, conn, hello)
-	if refused, ok := errors.AsType[*RefusedError](err); ok && shown != nil && refused.Code == "bad_certificate" {
+	var refused *RefusedError
+	if errors.As(err, &refused) && shown != nil && refused.Code == "bad_certificate" {
 		f.badge.drop(shown)
 	}
 	return reply, err

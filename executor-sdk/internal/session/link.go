@@ -276,7 +276,7 @@ func (l *Link) fail(err error) {
 	if err == nil {
 		err = errAdminLeft
 	}
-	_, said := errors.AsType[*RefusedError](err)
+	said := errors.As(err, new(*RefusedError))
 	l.mu.Lock()
 	if l.err == nil || said && errors.Is(l.err, errAdminLeft) {
 		l.err = err

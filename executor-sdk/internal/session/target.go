@@ -96,15 +96,15 @@ func (f *Fleet) pause(ctx context.Context, t *target, b *backoff, d time.Duratio
 // heeds reports whether news may shorten the pause after err: not when the
 // admin said how long it wants to be left alone.
 func heeds(err error) bool {
-	refused, ok := errors.AsType[*RefusedError](err)
-	return !ok || refused.RetryAfter == 0
+	var refused *RefusedError
+	return !errors.As(err, &refused) || refused.RetryAfter == 0
 }
 
 // recycled reports whether the admin ended a session only because it, or the
 // certificate that it began with, was old; why is what it says.
 func recycled(err error) (why string, ok bool) {
-	refused, ok := errors.AsType[*RefusedError](err)
-	if !ok || refused.Code != "recycled" {
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Code != "recycled" {
 		return "", false
 	}
 	return refused.Message, true
@@ -190,7 +190,8 @@ func (f *Fleet) tell(t *target, err error, pause time.Duration) {
 	f.refused = err
 	address := t.address
 	f.mu.Unlock()
-	if refused, ok := errors.AsType[*RefusedError](err); ok && f.options.Refused != nil {
+	var refused *RefusedError
+	if errors.As(err, &refused) && f.options.Refused != nil {
 		f.options.Refused(refused)
 	}
 	if err.Error() == t.told {
@@ -198,7 +199,7 @@ func (f *Fleet) tell(t *target, err error, pause time.Duration) {
 	}
 	t.told = err.Error()
 	logger := f.options.Logger.With("address", address, "err", err)
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.RetryAfter < 0 {
+	if errors.As(err, &refused) && refused.RetryAfter < 0 {
 		logger.Error("admin refuses this executor", "do", refused.advice(), "retry_in", pause.Round(time.Second))
 		return
 	}

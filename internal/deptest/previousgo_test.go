@@ -1,0 +1,119 @@
+package deptest_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/deptest"
+)
+
+// users are the modules that applications are built with.
+var users = []string{"proto", "executor-sdk", "executor-sdk/tracing"}
+
+// moduleFile is what matters of a go.mod.
+type moduleFile struct {
+	Go        string
+	Toolchain string
+}
+
+func moduleOf(t *testing.T, folder string) (m moduleFile, minor int) {
+	t.Helper()
+	edit := exec.Command("go", "mod", "edit", "-json")
+	edit.Dir = filepath.Join(root, folder)
+	out, err := edit.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, json.Unmarshal(out, &m))
+	parts := strings.Split(m.Go, ".")
+	require.Len(t, parts, 3, "%s: go %s", folder, m.Go)
+	minor, err = strconv.Atoi(parts[1])
+	require.NoError(t, err)
+	return m, minor
+}
+
+// TestUsersNeedNoNewerGo: the modules of applications take the release before the
+// one that the admin is built with, from its first version on, and force nobody
+// to download another.
+func TestUsersNeedNoNewerGo(t *testing.T) {
+	_, newest := moduleOf(t, ".")
+	for _, folder := range users {
+		m, minor := moduleOf(t, folder)
+		require.Equal(t, newest-1, minor, folder)
+		require.True(t, strings.HasSuffix(m.Go, ".0"), "%s: go %s", folder, m.Go)
+		require.Empty(t, m.Toolchain, folder)
+
+		// With that line the compiler refuses what the language had not then; what
+		// the libraries ask for is refused where it is newer.
+		build := exec.Command("go", "build", "-gcflags=-lang=go1."+strconv.Itoa(minor), "./...")
+		build.Dir = filepath.Join(root, folder)
+		build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-tags=nomsgpack -trimpath")
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		list := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.GoVersion}}", "all")
+		list.Dir, list.Env = build.Dir, append(os.Environ(), "GOFLAGS=")
+		out, err = list.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for line := range strings.Lines(string(out)) {
+			require.NotContains(t, line, " 1."+strconv.Itoa(newest)+".", folder)
+		}
+	}
+}
+
+// TestUsersCallNothingNewer holds their sources against the list of what the
+// newest release has added to the standard library.
+func TestUsersCallNothingNewer(t *testing.T) {
+	_, newest := moduleOf(t, ".")
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(goroot)), "api", "go1."+strconv.Itoa(newest)+".txt"))
+	require.NoError(t, err)
+	added := map[string]bool{} // for example "errors.AsType"
+	for _, m := range regexp.MustCompile(`(?m)^pkg ([\w/]+)(?: \([\w-]+\))?, (?:func|type|var|const) (\w+)(.*)`).FindAllStringSubmatch(string(raw), -1) {
+		if member := strings.HasPrefix(m[3], " struct, ") || strings.HasPrefix(m[3], " interface, "); !member { // of an older type
+			added[m[1]+"."+m[2]] = true
+		}
+	}
+	require.Greater(t, len(added), 5)
+	sources, err := deptest.Sources(root)
+	require.NoError(t, err)
+	looked := 0
+	for _, source := range sources {
+		name, err := filepath.Rel(root, source)
+		require.NoError(t, err)
+		if name = filepath.ToSlash(name); !strings.HasPrefix(name, "proto/") && !strings.HasPrefix(name, "executor-sdk/") {
+			continue
+		}
+		looked++
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		require.NoError(t, err)
+		imports := map[string]string{}
+		for _, i := range file.Imports {
+			at, _ := strconv.Unquote(i.Path.Value)
+			called := path.Base(at)
+			if i.Name != nil {
+				called = i.Name.Name
+			}
+			imports[called] = at
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && added[imports[x.Name]+"."+s.Sel.Name] {
+					t.Errorf("%s uses %s.%s, which Go 1.%d has brought", name, x.Name, s.Sel.Name, newest)
+				}
+			}
+			return true
+		})
+	}
+	require.Greater(t, looked, 100)
+}
