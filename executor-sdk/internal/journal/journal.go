@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // Why the journal takes nothing: see Err.
@@ -110,7 +108,7 @@ func (j *Journal) Append(records []Record, written func(), done func(error)) {
 	for _, r := range records {
 		j.ledger.apply(r)
 		j.pending = appendRecord(j.pending, r)
-		if failpoint.Enabled {
+		if failpoints {
 			j.points = append(j.points, pointOf(r.Kind))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
 	"github.com/carillon-sched/carillon/proto"
-	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // tickInterval is how often time is looked at while there are attempts.
@@ -190,9 +189,9 @@ func (r *Runner) execute(a *attempt) {
 		a.cancel(nil)
 		r.finish(a, back)
 	}()
-	failpoint.Hit("handler.before")
+	hitPoint("handler.before")
 	back = r.options.Call(a.ctx, a.offer)
-	failpoint.Hit("handler.after")
+	hitPoint("handler.after")
 }
 
 // Panicked is the Return of a handler that panicked with p. Call it in the

@@ -8,7 +8,6 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/carillon-sched/carillon/proto"
-	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
 // maxQueued bounds what waits for one session, in messages. Honest peers stay
@@ -131,7 +130,7 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	if full {
 		return nil, errNotReading
 	}
-	if failpoint.Enabled {
+	if failpoints {
 		o.points = pointsOf(len(answers), len(started), len(results))
 	}
 	buf, err := appendBatches(buf, answers, func(b []*proto.Answer) *proto.CommandToAdmin {
