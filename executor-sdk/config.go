@@ -35,9 +35,10 @@ type Config struct {
 	// CARILLON_EXECUTOR_TLS… variables is set; see [TLS].
 	TLS *TLS
 
-	// InstanceName tells this process from the others of the executor.
-	// Default: the host's name, with "-2", "-3" … when more than one process
-	// on the host uses the same JournalDir. CARILLON_EXECUTOR_INSTANCE
+	// InstanceName tells this process from the others of the executor, and should
+	// be the same when it is started anew. Default: the host's name and six digits
+	// that stand for the path of JournalDir, as in "web1-3fa9c2", with "-2", "-3" … when more
+	// than one process uses the same JournalDir. CARILLON_EXECUTOR_INSTANCE
 	InstanceName string
 
 	// Version of the application, shown beside the instance.

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -197,16 +199,32 @@ func (p *process) exitIgnored() {
 
 func (p *process) nameInstance(share int) {
 	p.host, _ = os.Hostname()
-	if p.instance = p.config.InstanceName; p.instance != "" {
-		return
+	if p.instance = p.config.InstanceName; p.instance == "" {
+		p.instance = instanceName(p.host, p.config.JournalDir, share)
 	}
-	p.instance = p.host
-	if checkName(p.instance) != nil {
-		p.instance = "instance"
+}
+
+// instanceName is the default: HOST-FOLDER, where FOLDER stands for the path of
+// the journal's folder, so that processes in different folders of a host have
+// different names, and each has its own again when it is started anew; and -2, -3 …
+// for the further processes that share the folder.
+func instanceName(host, journal string, share int) string {
+	if checkName(host) != nil {
+		host = "instance"
 	}
+	path := journal
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	sum := sha256.Sum256([]byte(path))
+	tail := "-" + hex.EncodeToString(sum[:3])
 	if share > 1 {
-		p.instance += "-" + strconv.Itoa(share)
+		tail += "-" + strconv.Itoa(share)
 	}
+	return strings.ToValidUTF8(host[:min(len(host), proto.MaxName-len(tail))], "") + tail
 }
 
 func (p *process) tellFound(found journal.Found) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -360,6 +361,29 @@ func TestTwoProcessesShareAJournalFolder(t *testing.T) {
 	require.Empty(t, session(t, admin, 2).Register.GetSupersededBoots())
 	require.NoError(t, first.stop())
 	require.NoError(t, second.stop())
+}
+
+// Processes in different folders of a host have different names by themselves, and
+// each has its own again when it is started anew. A name that is given is the name.
+func TestInstancesAreToldApart(t *testing.T) {
+	name := func(change func(*executor.Config)) string {
+		t.Helper()
+		admin := startAdmin(t, &fakeadmin.Admin{})
+		a := start(t, admin, registerVictims, change)
+		defer func() { require.NoError(t, a.stop()) }()
+		return session(t, admin, 1).Register.GetInstanceName()
+	}
+	in := func(dir string) func(*executor.Config) { return func(c *executor.Config) { c.JournalDir = dir } }
+	one, two := t.TempDir(), t.TempDir()
+	first := name(in(one))
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Regexp(t, "^"+regexp.QuoteMeta(host)+"-[0-9a-f]{6}$", first)
+	require.NotEqual(t, first, name(in(two)))
+	require.Equal(t, first, name(in(one)))
+	t.Chdir(one)
+	require.Equal(t, first, name(in(".")), "however the folder is called")
+	require.Equal(t, "web-1", name(func(c *executor.Config) { c.JournalDir, c.InstanceName = one, "web-1" }))
 }
 
 // The executor starts before its admin, and comes back when the admin does.
