@@ -26,18 +26,34 @@ const stays = "# leave it running"
 // by word, from an empty folder on: its commands, its files, a real admin. Only
 // the ports, and who types the password, are the test's.
 func TestFirstHandlerAsDocumented(t *testing.T) {
+	output := newReader(t).follow("First handler in five minutes", "password ", "connected to admin node")
+	require.Contains(t, output, "greet ")
+	require.Contains(t, output, "greeting name=Ada")
+	require.Contains(t, output, "succeeded")
+}
+
+// TestCallsAsDocumented does so with the section about calls.
+func TestCallsAsDocumented(t *testing.T) {
+	r := newReader(t)
+	r.leave("make demo", "password ")
+	r.newTerminal()
+	output := r.follow("Handlers as functions, from another program", "connected to admin node")
+	require.Equal(t, "a bell costs 6400\n", output)
+}
+
+// follow does what a section tells, and returns what its last commands said.
+// ready are what those have to say that stay, one after the other.
+func (r *reader) follow(title string, ready ...string) (output string) {
+	t := r.t
+	t.Helper()
 	text, err := os.ReadFile("../../docs/executors.md")
 	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(text), "## First handler in five minutes\n")
+	_, section, ok := strings.Cut(string(text), "## "+title+"\n")
 	require.True(t, ok)
 	section, _, ok = strings.Cut(section, "\n## ")
 	require.True(t, ok)
-
-	r := newReader(t)
-	ready := []string{"password ", "connected to admin node"}
 	blocks := regexp.MustCompile("(?s)```(\\w+) ?(\\S*)\n(.*?)```").FindAllStringSubmatch(section, -1)
 	require.Greater(t, len(blocks), 5)
-	output := ""
 	for _, block := range blocks {
 		kind, file, body := block[1], block[2], block[3]
 		if kind == "go" {
@@ -56,9 +72,7 @@ func TestFirstHandlerAsDocumented(t *testing.T) {
 		}
 	}
 	require.Empty(t, ready)
-	require.Contains(t, output, "greet ")
-	require.Contains(t, output, "greeting name=Ada")
-	require.Contains(t, output, "succeeded")
+	return output
 }
 
 func cutStaying(body string) (before, command string, found bool) {
@@ -101,7 +115,7 @@ func newReader(t *testing.T) *reader {
 		[]byte("demo:\n\t@exec bin/carillon demo --shop "+shop+"\n"), 0o600))
 
 	home, api, executors := t.TempDir(), freeAddress(t), freeAddress(t)
-	r.replace = strings.NewReplacer("127.0.0.1:7070", executors)
+	r.replace = strings.NewReplacer("127.0.0.1:7070", executors, "127.0.0.1:8080", api)
 	r.env = []string{
 		"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "PATH=" + os.Getenv("PATH"),
 		"CARILLON_HTTP=" + api, "CARILLON_EXECUTORS=" + executors, "CARILLON_DATA=" + filepath.Join(home, "data"),
