@@ -50,6 +50,8 @@ type declared struct {
 	terms   domain.Declared
 	hash    string
 	builds  []string // that declare it so: the newest, and older ones that agree
+	// silenced: no build that has it may declare jobs.
+	silenced bool
 }
 
 // declare makes one job what its declaration says. An error is a reason why it

@@ -40,7 +40,7 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 		return gormstore.Options{}, err
 	}
 	return gormstore.Options{
-		Driver: driver, DSN: dsn, Logger: c.Logger, NextFire: timing.Next,
+		Driver: driver, DSN: dsn, Logger: c.Logger, NextFire: timing.Next, FiresPerMinute: timing.FiresPerMinute,
 		LogLimits: store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
 	}, nil
 }

@@ -199,7 +199,10 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	var refused []domain.RefusedDeclaration
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		w := jobs[name]
-		err := d.declare(ctx, k.Tenant, k.Executor, w, known)
+		err := error(errMayNotDeclare)
+		if !w.silenced {
+			err = d.declare(ctx, k.Tenant, k.Executor, w, known)
+		}
 		switch {
 		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
 			return nil, err
@@ -236,6 +239,10 @@ func weightsIn(catalogue []byte) (map[string]int, error) {
 	return out, nil
 }
 
+// errMayNotDeclare is why a job of an application is not taken whose join token
+// allows none. What is there of it stays as it is.
+var errMayNotDeclare = domain.Errorf(domain.CodeDenied, "the join token of this application may not declare jobs; its handlers are registered. Create the job here, or give the application a token that may")
+
 // merge takes each handler and each job from the newest build that has it;
 // present has the newest last. Refusals tell which handlers' settings for calls
 // could not be taken.
@@ -255,11 +262,15 @@ func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []dom
 				if err != nil {
 					return nil, nil, nil, err
 				}
-				w := &declared{handler: h, job: j, hash: hash, builds: []string{b.Digest}, terms: domain.Declared{
+				older := jobs[j.Name]
+				if b.NoJobs && older != nil && !older.silenced {
+					continue // a build that may declare it has it too
+				}
+				w := &declared{handler: h, job: j, hash: hash, silenced: b.NoJobs, builds: []string{b.Digest}, terms: domain.Declared{
 					By: k.Executor, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
 					Build: b.Digest, Version: b.Version,
 				}}
-				if older := jobs[j.Name]; older != nil && older.hash == hash {
+				if older != nil && older.hash == hash {
 					w.builds = append(w.builds, older.builds...)
 				}
 				jobs[j.Name] = w

@@ -26,6 +26,8 @@ type shop struct {
 	ids  *domain.IDSource
 	left map[string]bool // builds whose grace has passed
 	hide map[string]bool // builds that a node has not heard of yet
+	// silent: what registers may declare no jobs
+	silent bool
 }
 
 // ListBuilds implements store.Catalogue with the grace of left builds over.
@@ -80,7 +82,7 @@ func (s *shop) register(version string, jobs ...*proto.JobDeclaration) (domain.I
 		Instance: domain.Instance{
 			ID: domain.InstanceID(s.ids.Next()), TenantID: s.key.Tenant, Executor: s.key.Executor, BootID: digest, Name: version, Build: "build " + version,
 		},
-		Build: domain.Build{Digest: "build " + version, Version: version, Handlers: []string{"close-day"}, Catalogue: catalogue},
+		Build: domain.Build{Digest: "build " + version, Version: version, Handlers: []string{"close-day"}, Catalogue: catalogue, NoJobs: s.silent},
 	})
 	require.NoError(s.t, err)
 	return i, s.d.Declare(s.t.Context(), s.key.Tenant, s.key.Executor, "build "+version)
@@ -403,6 +405,51 @@ func TestDeclaredCallbacksThatNoHandlerIs(t *testing.T) {
 		}
 		s.gone("a")
 		require.Equal(t, "close-day", s.job("d").Spec.OnFailure)
+	})
+}
+
+// What a quota does not allow is told as all else that is not taken, and the next
+// registration tries again.
+func TestDeclarationsOverTheQuota(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		limit := func(jobs int64) {
+			p := store.SetQuotasParams{Tenant: s.key.Tenant, Max: map[domain.QuotaKind]int64{domain.QuotaJobs: jobs}}
+			require.NoError(t, s.SetQuotas(t.Context(), p))
+		}
+		limit(1)
+		_, notices := s.register("1", daily("a", "1", "code"), daily("b", "2", "code"))
+		require.Len(t, notices, 1)
+		require.Equal(t, []string{"b", "quota_exceeded"}, []string{notices[0].Subject, notices[0].Code})
+		require.Equal(t, notices[0].Message, s.refused()[0].Message)
+		require.NotNil(t, s.job("a"))
+		s.gone("b")
+		limit(2)
+		s.register("1", daily("a", "1", "code"), daily("b", "2", "code"))
+		require.Empty(t, s.refused())
+		require.NotNil(t, s.job("b"))
+	})
+}
+
+// Jobs of builds that may declare none are refused unless another build that may
+// has them; those that are there stay, also when nobody may declare them.
+func TestBuildsThatMayNotDeclare(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.register("1", daily("a", "1", "code", remove("delete")))
+		before := s.job("a")
+		s.silent = true
+		second, notices := s.register("2", daily("a", "2", "code", remove("delete")), daily("b", "2", "code"))
+		require.Len(t, notices, 1)
+		require.Equal(t, []string{"b", "permission_denied"}, []string{notices[0].Subject, notices[0].Code})
+		require.Equal(t, before.Spec.Schedule.Expr, s.job("a").Spec.Schedule.Expr)
+		s.gone("b")
+		s.leave("2", second)
+		require.Empty(t, s.refused())
+
+		_, notices = s.register("3", daily("a", "3", "code", remove("delete")))
+		require.Empty(t, notices, "version 1 is there, and may")
+		s.silent = false
+		s.register("3", daily("a", "3", "code", remove("delete")))
+		require.NotEqual(t, before.Spec.Schedule.Expr, s.job("a").Spec.Schedule.Expr, "one of the build may")
 	})
 }
 

@@ -105,6 +105,7 @@ type API struct {
 	huma     huma.API
 	policies map[string]policy // by "METHOD /path"
 	requests *requestMetrics
+	rates    *rates
 	origins  *http.CrossOriginProtection
 
 	specOnce sync.Once
@@ -153,6 +154,9 @@ func New(deps Deps) (*API, error) {
 		deps: deps, log: deps.Logger.With("component", "api"), policies: map[string]policy{},
 		requests: newRequestMetrics(deps.Metrics), origins: http.NewCrossOriginProtection(),
 	}
+	a.rates = newRates(func(ctx context.Context, tenant domain.TenantID) (int64, error) {
+		return deps.Store.MaxOf(ctx, tenant, domain.QuotaAPICalls)
+	})
 	gin.SetMode(gin.ReleaseMode)
 	a.engine = gin.New()
 	a.engine.RedirectTrailingSlash = false
@@ -177,6 +181,7 @@ func (a *API) routes() {
 	a.registerDenials()
 	a.registerRefusals()
 	a.registerLimits()
+	a.registerQuotas()
 	a.registerJobs()
 	a.registerJobActions()
 	a.registerProposals()

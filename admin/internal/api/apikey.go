@@ -82,7 +82,7 @@ func (a *API) registerAPIKeys() {
 	})
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/api-keys", id: "create-api-key", tag: "access",
-		summary: "Make an API key", status: http.StatusCreated,
+		summary: "Make an API key", status: http.StatusCreated, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *createAPIKeyInput) (*struct{ Body CreatedAPIKey }, error) {
 		var r reader
 		name := r.name("body.name", in.Body.Name, domain.MaxNameLength)

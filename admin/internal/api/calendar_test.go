@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,7 +178,12 @@ func TestCalendarImport(t *testing.T) {
 	require.Contains(t, days, CalendarDay{strconv.Itoa(time.Now().Year()+5) + "-12-25", "Christmas"}, "each year until ten years from now")
 	windows.Version++
 
+	var centuries strings.Builder // which are 2.2 million days
+	for year := range 6000 {
+		fmt.Fprintf(&centuries, "BEGIN:VEVENT\nDTSTART;VALUE=DATE:%04d0101\nDURATION:P365D\nEND:VEVENT\n", 1+year)
+	}
 	for name, body := range map[string]map[string]any{
+		"too many days":  {"ical": events(centuries.String()), "as": "holidays"},
 		"not whole days": {"ical": timed},
 		"no calendar":    {"ical": "hello"},
 		"one of many":    {"ical": events("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20261001", "RECURRENCE-ID;VALUE=DATE:20261001", "END:VEVENT")},

@@ -238,6 +238,11 @@ func (w *ImportCalendar) merge(r *reader, spec *domain.CalendarSpec, events []ic
 		default:
 			holidays.add(e.Dates(), name)
 		}
+		// Not at the end: a file of some kilobytes can name millions of days.
+		if len(holidays.days)+len(makeUps.days) > schedule.MaxCalendarDays {
+			r.fail("body.ical", nil, "line %d: with this event the calendar has more than %d days", e.Line, schedule.MaxCalendarDays)
+			return
+		}
 	}
 	spec.Holidays, spec.MakeUpDays = holidays.days, makeUps.days
 }

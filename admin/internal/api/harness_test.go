@@ -32,6 +32,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 var update = flag.Bool("update", false, "write golden files and docs/openapi.json anew")
@@ -97,7 +98,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	}
 	dir := t.TempDir()
 	logger := slog.New(slog.NewTextHandler(lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	options := gormstore.Options{Driver: "sqlite", DSN: gormtest.SQLiteIn(t, dir), NewID: w.ids.Next, Logger: logger}
+	options := gormstore.Options{Driver: "sqlite", DSN: gormtest.SQLiteIn(t, dir), NewID: w.ids.Next, Logger: logger, FiresPerMinute: timing.FiresPerMinute}
 	st, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })

@@ -67,7 +67,7 @@ func (a *API) registerJobActions() {
 		return a.setJobState(ctx, id, in.ID, domain.JobPaused, note)
 	})
 	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/jobs/{id}/resume", id: "resume-job", tag: "jobs", summary: "Start a job's schedule again",
+		method: http.MethodPost, path: base + "/jobs/{id}/resume", id: "resume-job", tag: "jobs", summary: "Start a job's schedule again", errors: []int{http.StatusConflict},
 		description: "It goes on with the first fire time from now.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
 		return a.setJobState(ctx, id, in.ID, domain.JobEnabled, "")

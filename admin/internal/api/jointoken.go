@@ -10,14 +10,15 @@ import (
 
 // JoinToken lets instances of one executor register.
 type JoinToken struct {
-	ID        string  `json:"id"`
-	Name      string  `json:"name"`
-	Prefix    string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
-	CreatedAt string  `json:"createdAt" format:"date-time"`
-	CreatedBy string  `json:"createdBy"`
-	ExpiresAt *string `json:"expiresAt" format:"date-time" doc:"null = never"`
-	MaxUses   *int    `json:"maxUses" doc:"Processes that may register with it; null = no limit"`
-	Uses      int     `json:"uses"`
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Prefix      string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
+	CreatedAt   string  `json:"createdAt" format:"date-time"`
+	CreatedBy   string  `json:"createdBy"`
+	ExpiresAt   *string `json:"expiresAt" format:"date-time" doc:"null = never"`
+	MaxUses     *int    `json:"maxUses" doc:"Processes that may register with it; null = no limit"`
+	Uses        int     `json:"uses"`
+	DeclareJobs bool    `json:"declareJobs" doc:"Applications that register with it may declare jobs in their code"`
 }
 
 // CreatedJoinToken is the only answer with the secret.
@@ -29,7 +30,7 @@ type CreatedJoinToken struct {
 func joinTokenOf(t domain.JoinToken) JoinToken {
 	out := JoinToken{
 		ID: domain.UserID(t.ID).String(), Name: t.Name, Prefix: t.Prefix, CreatedAt: instant(t.CreatedAt),
-		CreatedBy: t.CreatedBy, ExpiresAt: instantOrNull(t.ExpiresAt), Uses: t.Uses,
+		CreatedBy: t.CreatedBy, ExpiresAt: instantOrNull(t.ExpiresAt), Uses: t.Uses, DeclareJobs: !t.NoJobs,
 	}
 	if t.MaxUses > 0 {
 		out.MaxUses = &t.MaxUses
@@ -40,9 +41,10 @@ func joinTokenOf(t domain.JoinToken) JoinToken {
 type createJoinTokenInput struct {
 	ID   string `path:"id"`
 	Body struct {
-		Name      string  `json:"name,omitempty" maxLength:"128"`
-		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
-		MaxUses   int     `json:"maxUses,omitempty" minimum:"0" maximum:"1000000" doc:"Default 0: no limit"`
+		Name        string  `json:"name,omitempty" maxLength:"128"`
+		ExpiresAt   *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
+		MaxUses     int     `json:"maxUses,omitempty" minimum:"0" maximum:"1000000" doc:"Default 0: no limit"`
+		DeclareJobs *bool   `json:"declareJobs,omitempty" doc:"Default true; with false, handlers are registered, and jobs that the code declares are refused and told"`
 	}
 }
 
@@ -100,7 +102,7 @@ func (a *API) createJoinToken(ctx context.Context, id auth.Identity, in *createJ
 		return nil, err
 	}
 	t, secret, err := a.deps.Auth.CreateJoinToken(ctx, id, auth.JoinTokenParams{
-		Executor: e.ID, Name: name, ExpiresAt: expires, MaxUses: in.Body.MaxUses,
+		Executor: e.ID, Name: name, ExpiresAt: expires, MaxUses: in.Body.MaxUses, NoJobs: in.Body.DeclareJobs != nil && !*in.Body.DeclareJobs,
 	})
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
 		Errors:       op.errorStatuses(p),
 		MaxBodyBytes: maxBody + 1, // huma refuses a body as long as the limit
 		Extensions:   map[string]any{"x-policy": p.name},
-		Middlewares:  huma.Middlewares{a.authorize(p, op.cookies)},
+		Middlewares:  huma.Middlewares{a.authorize(p, op)},
 	}
 	described.Security = []map[string][]string{} // said, or clients take it for forgotten
 	switch {
@@ -185,10 +185,10 @@ func (a *API) notePolicy(p policy, method, path string) {
 
 // authorize is the middleware that applies a policy, before anything of the
 // request's body is read.
-func (a *API) authorize(p policy, cookies bool) func(huma.Context, func(huma.Context)) {
+func (a *API) authorize(p policy, op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humagin.Unwrap(ctx)
-		if cookies {
+		if op.cookies {
 			if err := a.origins.Check(c.Request); err != nil {
 				a.writeProblem(c, a.problem(ctx.Context(), domain.Errorf(domain.CodeDenied, "requests from other sites are refused here")))
 				return
@@ -204,6 +204,13 @@ func (a *API) authorize(p policy, cookies bool) func(huma.Context, func(huma.Con
 		}
 		if err == nil {
 			err = checkQuery(c.Request.URL.RawQuery)
+		}
+		if err != nil {
+			a.writeProblem(c, a.problem(ctx.Context(), err))
+			return
+		}
+		if id.Known() {
+			err = a.rates.take(ctx.Context(), id, op.operates(p))
 		}
 		if err != nil {
 			a.writeProblem(c, a.problem(ctx.Context(), err))

@@ -32,9 +32,10 @@ type Problem struct {
 	Title    string        `json:"title" doc:"The HTTP status in words"`
 	Status   int           `json:"status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
-	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,idempotency_key_reused,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
+	Quota    *QuotaExcess  `json:"quota,omitempty" doc:"With quota_exceeded: which quota, and how far it went"`
 	Current  *Job          `json:"current,omitempty" doc:"With revision_mismatch: the job as it is now"`
 
 	headers http.Header
@@ -82,6 +83,7 @@ var statuses = map[domain.Code]struct {
 	domain.CodeUnknownHandler:   {http.StatusUnprocessableEntity, domain.CodeUnknownHandler},
 	domain.CodeUnfitInput:       {http.StatusUnprocessableEntity, domain.CodeUnfitInput},
 	domain.CodeKeyReused:        {http.StatusUnprocessableEntity, domain.CodeKeyReused},
+	domain.CodeQuotaExceeded:    {http.StatusConflict, domain.CodeQuotaExceeded},
 	domain.CodePolicyRefused:    {http.StatusForbidden, domain.CodePolicyRefused},
 	domain.CodeOwnedByCode:      {http.StatusConflict, domain.CodeOwnedByCode},
 	domain.CodeWaitTimedOut:     {http.StatusAccepted, domain.CodeWaitTimedOut},
@@ -111,6 +113,10 @@ func (a *API) problem(ctx context.Context, err error) *Problem {
 	var de *domain.Error
 	if errors.As(err, &de) {
 		p.Detail = de.Message
+		p.Quota = quotaExcessOf(de.Quota)
+		if de.RetryAfter > 0 {
+			p.headers.Set("Retry-After", strconv.Itoa(int(math.Ceil(de.RetryAfter.Seconds()))))
+		}
 		for _, f := range de.Fields {
 			p.Errors = append(p.Errors, itemOf(f))
 		}

@@ -226,13 +226,20 @@ func (a *Authority) Issue(_ context.Context, who domain.ExecutorIdentity, csr []
 }
 
 // name is the URI in a certificate's subject alternative names:
-// carillon://CLUSTER/tenant/ID/executor/ID/instance/BOOT.
+// carillon://CLUSTER/tenant/ID/executor/ID/instance/BOOT, with the query noJobs
+// for those that may declare none.
 func (a *Authority) name(who domain.ExecutorIdentity) *url.URL {
-	return &url.URL{
+	name := &url.URL{
 		Scheme: "carillon", Host: a.opt.ClusterID,
 		Path: fmt.Sprintf("/tenant/%d/executor/%d/instance/%s", who.Tenant, who.Executor, who.BootID),
 	}
+	if who.NoJobs {
+		name.RawQuery = noJobs
+	}
+	return name
 }
+
+const noJobs = "noJobs"
 
 // Verify says whose certificate it is. CodeBadCertificate: it is not one of
 // ours, or over.
@@ -278,7 +285,7 @@ func (a *Authority) identity(shown *x509.Certificate) (who domain.ExecutorIdenti
 	if who.Executor, err = domain.ParseID[domain.ExecutorID](parts[4]); err != nil {
 		return who, err
 	}
-	who.BootID, who.Serial, who.Until = parts[6], shown.SerialNumber.Text(16), shown.NotAfter
+	who.BootID, who.Serial, who.Until, who.NoJobs = parts[6], shown.SerialNumber.Text(16), shown.NotAfter, name.RawQuery == noJobs
 	return who, nil
 }
 

@@ -168,6 +168,7 @@ type JoinTokenParams struct {
 	Name      string
 	ExpiresAt time.Time // zero = never
 	MaxUses   int       // 0 = no limit
+	NoJobs    bool      // what registers with it may declare no jobs
 }
 
 // CreateJoinToken makes a token with which instances of one executor register,
@@ -180,7 +181,7 @@ func (s *Service) CreateJoinToken(ctx context.Context, by Identity, p JoinTokenP
 	token := domain.JoinToken{
 		ID: s.newID(), TenantID: by.Tenant, Executor: p.Executor, Name: p.Name,
 		Prefix: secret[:len(JoinTokenPrefix)+shownChars], Hash: hashSecret(secret),
-		CreatedBy: by.Actor(), CreatedAt: now(), ExpiresAt: p.ExpiresAt, MaxUses: p.MaxUses,
+		CreatedBy: by.Actor(), CreatedAt: now(), ExpiresAt: p.ExpiresAt, MaxUses: p.MaxUses, NoJobs: p.NoJobs,
 	}
 	if err := s.store.CreateJoinToken(ctx, token); err != nil {
 		return token, "", fmt.Errorf("create join token: %w", err)
@@ -226,7 +227,7 @@ func verdictOn(c *domain.JoinClaim, u store.UsedJoinToken) domain.JoinVerdict {
 		return domain.JoinVerdict{Err: domain.Errorf(domain.CodeDenied,
 			"the join token is for another executor than %q; use that one's name, or make a token for %[1]q", c.Executor)}
 	}
-	return domain.JoinVerdict{Tenant: u.Token.TenantID, Executor: u.Token.Executor}
+	return domain.JoinVerdict{Tenant: u.Token.TenantID, Executor: u.Token.Executor, NoJobs: u.Token.NoJobs}
 }
 
 // now is the creation time of new rows, in the precision of the store.

@@ -121,6 +121,8 @@ type JoinToken struct {
 	MaxUses   int       // registrations of new boots; 0 = no limit
 	Uses      int
 	RevokedAt time.Time
+	// NoJobs: what registers with it may declare no jobs.
+	NoJobs bool
 }
 
 // SigningKey is the public half of a node's token-signing key; every node

@@ -25,6 +25,9 @@ type Build struct {
 	// Catalogue is what it registered, in the form of whoever registers. Lists
 	// leave it out.
 	Catalogue []byte
+	// NoJobs: its instances may declare no jobs, by their join tokens. One that may
+	// is enough for its build: what they declare is the same.
+	NoJobs bool
 	// Applied: its catalogue is in force. Contested: not all of it could be taken.
 	Applied, Contested bool
 	// Instances is how many of its instances are heard. Present: one has not

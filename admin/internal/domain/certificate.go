@@ -9,6 +9,7 @@ type ExecutorIdentity struct {
 	BootID   string
 	Serial   string    // of the certificate, in hexadecimal
 	Until    time.Time // when it ends
+	NoJobs   bool      // as of the join token that it was given for
 }
 
 // JoinClaim is what a process says of itself that shows a join token.
@@ -23,6 +24,7 @@ type JoinClaim struct {
 type JoinVerdict struct {
 	Tenant   TenantID
 	Executor ExecutorID
+	NoJobs   bool // as of the token
 	Err      error
 }
 

@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code tells machines what went wrong. Codes are part of the API and of the
@@ -27,6 +28,8 @@ const (
 	CodeEdited Code = "edited_in_console"
 	// CodeKeyReused: an Idempotency-Key came with another request before.
 	CodeKeyReused Code = "idempotency_key_reused"
+	// CodeQuotaExceeded: the tenant has as much of it as it may have.
+	CodeQuotaExceeded Code = "quota_exceeded"
 	// CodePolicyRefused: the tenant's policy does not allow it, to nobody.
 	CodePolicyRefused   Code = "policy_refused"
 	CodeUnauthenticated Code = "unauthenticated"
@@ -62,7 +65,10 @@ type Error struct {
 	Code    Code
 	Message string // one sentence for people: what, where, what to do
 	Fields  []FieldError
-	cause   error
+	Quota   *QuotaExcess // with CodeQuotaExceeded
+	// RetryAfter is when the same may succeed; 0 = not said.
+	RetryAfter time.Duration
+	cause      error
 }
 
 // FieldError points at one wrong value of a request.

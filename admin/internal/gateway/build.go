@@ -23,7 +23,7 @@ func buildOf(p *peer, r *proto.Register) (domain.Build, error) {
 	sum := sha256.Sum256(catalogue)
 	b := domain.Build{
 		TenantID: p.tenant, Executor: p.executor, Digest: hex.EncodeToString(sum[:16]), Version: r.AppVersion,
-		Generation: r.Generation, Handlers: make([]string, 0, len(r.Handlers)), Catalogue: catalogue,
+		Generation: r.Generation, NoJobs: p.noJobs, Handlers: make([]string, 0, len(r.Handlers)), Catalogue: catalogue,
 	}
 	for _, h := range r.Handlers {
 		b.Handlers = append(b.Handlers, h.Name)

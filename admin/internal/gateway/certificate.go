@@ -58,7 +58,7 @@ func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certifi
 	case !k.proven && g.opt.Certificates != nil && g.opt.Certificates.Required() && p.hello.Purpose != proto.Purpose_PURPOSE_ENROLL:
 		return domain.Errorf(codeUncertified, "this admin wants a certificate: enroll with the join token, and connect with what it gives (newer executor SDKs do)")
 	}
-	p.tenant, p.executor, p.until, p.serial = v.tenant, v.executor, k.who.Until, k.who.Serial
+	p.tenant, p.executor, p.noJobs, p.until, p.serial = v.tenant, v.executor, v.noJobs, k.who.Until, k.who.Serial
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (g *Gateway) enroll(ctx context.Context, p *peer) ([]byte, error) {
 	if g.opt.Certificates == nil {
 		return nil, domain.Errorf(domain.CodeInvalid, "this admin issues no certificates")
 	}
-	return g.opt.Certificates.Issue(ctx, domain.ExecutorIdentity{Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId}, p.hello.Csr)
+	return g.opt.Certificates.Issue(ctx, domain.ExecutorIdentity{Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, NoJobs: p.noJobs}, p.hello.Csr)
 }
 
 var errDenied = errors.New("it was denied by an administrator")

@@ -47,6 +47,7 @@ type knock struct {
 type verdict struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
+	noJobs   bool
 	err      error
 }
 
@@ -74,7 +75,7 @@ func (g *Gateway) judgeKnocks(ctx context.Context, list []knock) ([]verdict, err
 	var of []int // the knock of each claim
 	for i, k := range list {
 		if k.proven {
-			out[i].tenant, out[i].executor = k.who.Tenant, k.who.Executor
+			out[i].tenant, out[i].executor, out[i].noJobs = k.who.Tenant, k.who.Executor, k.who.NoJobs
 		} else {
 			claims, of = append(claims, k.claim), append(of, i)
 		}
@@ -85,7 +86,7 @@ func (g *Gateway) judgeKnocks(ctx context.Context, list []knock) ([]verdict, err
 			return nil, err
 		}
 		for n, v := range verdicts {
-			out[of[n]] = verdict{v.Tenant, v.Executor, v.Err}
+			out[of[n]] = verdict{v.Tenant, v.Executor, v.NoJobs, v.Err}
 		}
 	}
 	return out, g.judgeDenied(ctx, list, out)

@@ -21,6 +21,7 @@ import (
 type peer struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
+	noJobs   bool   // by its token it may declare none
 	name     string // of the executor
 	hello    *proto.ClientHello
 	session  int64

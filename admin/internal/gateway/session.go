@@ -224,6 +224,10 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	if err == nil {
 		err = registration.Err
 	}
+	if domain.Is(err, domain.CodeQuotaExceeded) {
+		s.Name = "" // it has not lived
+		return nil, nil, refuse("limit_reached", err.Error(), quotaRetry.Milliseconds())
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("register instance: %w", err)
 	}
@@ -250,6 +254,10 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	return out, unheldOf(s, p, reg, instance), nil
 }
+
+// quotaRetry is after how long an instance tries again for which its tenant has no
+// room.
+const quotaRetry = 10 * time.Second
 
 // supersedeGrace is how long results from a taken-over journal may take before
 // their attempts are judged without them.

@@ -41,6 +41,7 @@ type Store interface {
 	Executions
 	Midruns
 	Limits
+	Quotas
 	Logs
 	Alerts
 	Ledger

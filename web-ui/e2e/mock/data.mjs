@@ -42,7 +42,7 @@ export const instances = [
   instance(warehouse, 'picker-1', 'online', 4, 1),
   instance(reports, 'report-7f9c', 'silent', 8, 0),
 ]
-export const tokens = [{ id: newId(), executorId: shop.id, name: 'kubernetes', createdAt: iso(now - 20 * DAY), expiresAt: iso(now + 345 * DAY), maxUses: null, uses: 14 }]
+export const tokens = [{ id: newId(), executorId: shop.id, name: 'kubernetes', createdAt: iso(now - 20 * DAY), expiresAt: iso(now + 345 * DAY), maxUses: null, uses: 14, declareJobs: true }]
 
 export const text = (schedule) => {
   switch (schedule.kind) {

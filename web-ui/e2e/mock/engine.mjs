@@ -31,6 +31,12 @@ function cluster() {
   }
 }
 
+const quotaLimits = new Map([['jobs', 20]])
+const QUOTAS = { jobs: 10_000, fires_per_minute: 30_000, executors: 1_000, instances: 20_000, users: 1_000, api_keys: 1_000, api_calls_per_second: 2_000 }
+const quotas = () => Object.entries(QUOTAS).map(([kind, byDefault]) => {
+  const set = quotaLimits.get(kind) ?? -1
+  return { kind, limit: set < 0 ? byDefault : set, used: 17, default: set < 0 }
+})
 const limits = new Map([[d.executors[0].id, 5]])
 const limit = (id, name, kind) => {
   const maxRunning = limits.get(id) ?? 0
@@ -72,6 +78,9 @@ export const routes = ({ Refusal, byId }) => {
   return [
     ['GET', '/cluster', cluster],
     ['POST', '/cluster/confirm-clock', () => ({ confirmedAt: d.iso(now()) })],
+    ['GET', '/quotas', () => all(quotas())],
+    ['GET', '/tenants/:id/quotas', () => all(quotas())],
+    ['PUT', '/tenants/:id/quotas', ({ body }) => { for (const one of body.items) quotaLimits.set(one.kind, one.limit); return all(quotas()) }],
     ['GET', '/limits', () => all([...limits].filter(([, max]) => max > 0).map(([id]) => limit(id, d.executors.find((one) => one.id === id)?.name ?? d.tenants[0].name, d.executors.some((one) => one.id === id) ? 'executor' : 'tenant')))],
     ['PUT', '/executors/:id/limit', ({ params, body }) => { limits.set(params.id, body.maxRunning); return limit(params.id, byId(d.executors, params.id).name, 'executor') }],
     ['PUT', '/tenants/:id/limit', ({ params, body }) => { limits.set(params.id, body.maxRunning); return limit(params.id, byId(d.tenants, params.id).name, 'tenant') }],

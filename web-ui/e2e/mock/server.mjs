@@ -126,7 +126,7 @@ const routes = [
   ['GET', '/executors/:id/instances', ({ params, query }) => page(d.instances.filter((i) => i.executorId === params.id && (i.state !== 'gone' || query.get('includeGone') === 'true')), query)],
   ['GET', '/executors/:id/join-tokens', ({ params, query }) => page(d.tokens.filter((t) => t.executorId === params.id), query)],
   ['POST', '/executors/:id/join-tokens', ({ params, body }) => {
-    const token = { id: d.newId(), executorId: params.id, name: body.name ?? '', createdAt: d.iso(Date.now()), expiresAt: body.expiresAt ?? null, maxUses: body.maxUses ?? null, uses: 0 }
+    const token = { id: d.newId(), executorId: params.id, name: body.name ?? '', createdAt: d.iso(Date.now()), expiresAt: body.expiresAt ?? null, maxUses: body.maxUses ?? null, uses: 0, declareJobs: body.declareJobs ?? true }
     d.tokens.push(token)
     return { ...token, secret: `cjt_${randomBytes(24).toString('base64url')}` }
   }, 201],

@@ -129,6 +129,9 @@ export const api = {
 
   limits: (signal?: AbortSignal) => take(http.GET('/api/v1/limits', { signal })),
   setExecutorLimit: (id: T.Id, maxRunning: number) => take(http.PUT('/api/v1/executors/{id}/limit', { params: at(id), body: { maxRunning } })),
+  quotas: (tenant: T.Id | undefined, signal?: AbortSignal) =>
+    tenant ? take(http.GET('/api/v1/tenants/{id}/quotas', { params: at(tenant), signal })) : take(http.GET('/api/v1/quotas', { signal })),
+  setQuota: (tenant: T.Id, kind: T.Quota['kind'], limit: number) => take(http.PUT('/api/v1/tenants/{id}/quotas', { params: at(tenant), body: { items: [{ kind, limit }] } })),
   setTenantLimit: (id: T.Id, maxRunning: number) => take(http.PUT('/api/v1/tenants/{id}/limit', { params: at(id), body: { maxRunning } })),
 
   runs: (query: RunsQuery, signal?: AbortSignal) => take(http.GET('/api/v1/runs', { params: { query: present(query) }, signal })),

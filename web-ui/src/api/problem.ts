@@ -1,4 +1,4 @@
-import type { Job, Problem, ProblemItem } from './types'
+import type { Job, Problem, ProblemItem, QuotaExcess } from './types'
 
 /** What an error answer may hold; a proxy in between may say less. */
 export type PartialProblem = Partial<Omit<Problem, 'code'>> & { status: number; code: string }
@@ -17,6 +17,9 @@ export class ApiError extends Error {
   /** Only with revision_mismatch: the job as it is now. */
   readonly current: Job | undefined
 
+  /** Only with quota_exceeded: which one, and how far it went. */
+  readonly quota: QuotaExcess | undefined
+
   constructor(problem: PartialProblem, requestId = '') {
     super(problem.detail ?? problem.title ?? problem.code)
     this.name = 'ApiError'
@@ -25,6 +28,7 @@ export class ApiError extends Error {
     this.detail = problem.detail ?? problem.title ?? ''
     this.requestId = problem.instance ?? requestId
     this.items = problem.errors ?? []
+    this.quota = problem.quota
     this.current = problem.current as Job | undefined
   }
 

@@ -97,6 +97,7 @@ export const queries = {
   scriptJobs: (id: Id) => list(['script', id, 'jobs'], (signal) => api.scriptJobs(id, signal), SLOW_MS),
   scriptPolicy: () => list(['script-policy'], (signal) => api.scriptPolicy(signal), SLOW_MS),
 
+  quotas: (tenant?: Id) => list(['quotas', tenant], (signal) => api.quotas(tenant, signal)),
   limits: () => list(['limits'], (signal) => api.limits(signal)),
   refusals: () => list(['cluster', 'refusals'], (signal) => api.refusals(signal)),
   cluster: () => list(['cluster'], (signal) => api.cluster(signal), 2_000),

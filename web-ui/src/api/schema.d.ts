@@ -968,6 +968,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List how much the tenant may have, and has */
+        get: operations["list-quotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs": {
         parameters: {
             query?: never;
@@ -1359,6 +1376,27 @@ export interface paths {
          * @description Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second.
          */
         put: operations["set-tenant-limit"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{id}/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List how much a tenant may have, and has */
+        get: operations["list-tenant-quotas"];
+        /**
+         * Change how much a tenant may have
+         * @description What is there stays, also where it is more: a quota stops growth.
+         */
+        put: operations["set-tenant-quotas"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1927,6 +1965,8 @@ export interface components {
             items: components["schemas"]["JobWrite"][];
         };
         CreateJoinTokenInputBody: {
+            /** @description Default true; with false, handlers are registered, and jobs that the code declares are refused and told */
+            declareJobs?: boolean;
             /**
              * Format: date-time
              * @description Default: never
@@ -1979,6 +2019,8 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
+            /** @description Applications that register with it may declare jobs in their code */
+            declareJobs: boolean;
             /**
              * Format: date-time
              * @description null = never
@@ -2544,6 +2586,8 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             createdBy: string;
+            /** @description Applications that register with it may declare jobs in their code */
+            declareJobs: boolean;
             /**
              * Format: date-time
              * @description null = never
@@ -2795,6 +2839,11 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
+        PageQuota: {
+            items: components["schemas"]["Quota"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
         PageRef: {
             items: components["schemas"]["Ref"][];
             /** @description Give it as cursor to get what follows; null on the last page */
@@ -2869,7 +2918,7 @@ export interface components {
              * @description What is wrong, for machines; never changes its meaning
              * @enum {string}
              */
-            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "policy_refused" | "idempotency_key_reused" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
+            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "policy_refused" | "quota_exceeded" | "idempotency_key_reused" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
             /** @description With revision_mismatch: the job as it is now */
             current?: components["schemas"]["Job"];
             /** @description What is wrong, for people */
@@ -2878,6 +2927,8 @@ export interface components {
             errors?: components["schemas"]["ProblemItem"][];
             /** @description The request id, also in X-Request-Id */
             instance: string;
+            /** @description With quota_exceeded: which quota, and how far it went */
+            quota?: components["schemas"]["QuotaExcess"];
             /** Format: int64 */
             status: number;
             /** @description The HTTP status in words */
@@ -2934,6 +2985,47 @@ export interface components {
             state: "pending" | "declined";
             /** @description Of the application that proposes */
             version: string;
+        };
+        Quota: {
+            /** @description The limit is the default; nothing was set for this tenant */
+            default: boolean;
+            /**
+             * @description fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
+             * @enum {string}
+             */
+            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "api_calls_per_second";
+            /**
+             * Format: int64
+             * @description 0 = no limit
+             */
+            limit: number;
+            /**
+             * Format: int64
+             * @description 0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away
+             */
+            used: number;
+        };
+        QuotaExcess: {
+            /**
+             * Format: int64
+             * @description How many more were needed
+             */
+            asked: number;
+            /** @enum {string} */
+            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "api_calls_per_second";
+            /** Format: int64 */
+            limit: number;
+            /** Format: int64 */
+            used: number;
+        };
+        QuotaWrite: {
+            /** @enum {string} */
+            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "api_calls_per_second";
+            /**
+             * Format: int64
+             * @description 0 = no limit, -1 = the default
+             */
+            limit: number;
         };
         Ref: {
             id: string;
@@ -3593,6 +3685,10 @@ export interface components {
              */
             maxRunning: number;
         };
+        SetQuotasInputBody: {
+            /** @description Kinds that are left out stay as they are */
+            items: components["schemas"]["QuotaWrite"][];
+        };
         Shard: {
             /**
              * Format: int64
@@ -3946,6 +4042,15 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9560,6 +9665,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -10114,6 +10228,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageQuota"];
                 };
             };
             /** @description Unauthorized */
@@ -12675,6 +12863,216 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Limit"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-tenant-quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageQuota"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-tenant-quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetQuotasInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageQuota"];
                 };
             };
             /** @description Bad Request */

@@ -129,6 +129,8 @@ export type BackfillRequest = S['BackfillRequest']
 export type BackfillScope = Backfill['scope']
 
 export type Limit = S['Limit']
+export type Quota = S['Quota']
+export type QuotaExcess = S['QuotaExcess']
 export type Cluster = S['Cluster']
 export type ClusterNode = S['ClusterNode']
 export type ClusterPartition = S['ClusterPartition']

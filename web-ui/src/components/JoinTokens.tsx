@@ -2,7 +2,7 @@
 // program, see the instance arrive.
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Alert, Button, Form, Input, InputNumber, Select } from 'antd'
+import { Alert, Button, Checkbox, Form, Input, InputNumber, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -58,6 +58,7 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
       title: t('tokens.uses'),
       render: (one) => <span className="num">{one.maxUses ? t('tokens.usesOf', { n: one.uses, max: one.maxUses }) : one.uses}</span>,
     },
+    { key: 'declareJobs', title: t('tokens.declareJobs'), render: (one) => (one.declareJobs ? '✓' : <span className="muted">{t('tokens.noJobs')}</span>) },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     { key: 'expires', title: t('field.expires'), render: (one) => <RelativeTime at={one.expiresAt} fallback={t('tokens.forever')} /> },
     {
@@ -108,6 +109,7 @@ interface Fields {
   name?: string
   days: number
   maxUses?: number | null
+  declareJobs: boolean
 }
 
 function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose: () => void }) {
@@ -126,6 +128,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
         name: fields.name?.trim() || undefined,
         expiresAt: expiryIn(fields.days),
         maxUses: fields.maxUses ?? undefined,
+        declareJobs: fields.declareJobs,
       })
       setSecret(token.secret)
     } catch (err) {
@@ -150,7 +153,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   }
   return (
     <Dialog title={t('tokens.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
-      <Form form={form} layout="vertical" initialValues={{ days: 365 }} onFinish={submit}>
+      <Form form={form} layout="vertical" initialValues={{ days: 365, declareJobs: true }} onFinish={submit}>
         <Form.Item name="name" label={t('tokens.name')}>
           <Input maxLength={64} autoComplete="off" />
         </Form.Item>
@@ -159,6 +162,9 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
         </Form.Item>
         <Form.Item name="maxUses" label={t('tokens.maxUses')} extra={t('tokens.maxUsesHelp')}>
           <InputNumber min={1} precision={0} style={{ width: '100%' }} />
+        </Form.Item>
+        <Form.Item name="declareJobs" valuePropName="checked" extra={t('tokens.declareJobsHelp')}>
+          <Checkbox>{t('tokens.declareJobs')}</Checkbox>
         </Form.Item>
       </Form>
     </Dialog>

@@ -71,6 +71,10 @@ export function useErrorText(): (err: unknown) => string {
     (err: unknown) => {
       const tenant = getSession()?.tenant.name ?? ''
       if (!isApiError(err)) return t('errors.unknown')
+      if (err.quota) {
+        const { kind, ...numbers } = err.quota
+        return `${t('quotas.refused', { kind: t(`quotas.kind_${kind}`), ...numbers })} ${t('quotas.ask')}`
+      }
       const key = `errors.${err.code}`
       return i18n.exists(key) ? t(key as 'errors.internal', { tenant }) : t('errors.unknown')
     },
@@ -86,7 +90,7 @@ export function useShowError(): (err: unknown) => void {
   return useCallback(
     (err: unknown) => {
       const api = isApiError(err) ? err : undefined
-      const details = [api?.detail, ...(api?.items.map((item) => item.message) ?? [])].filter(Boolean).join(' · ')
+      const details = [api?.quota ? '' : api?.detail, ...(api?.items.map((item) => item.message) ?? [])].filter(Boolean).join(' · ')
       notification.error({
         title: text(err),
         description: [details, api?.requestId && `${t('errors.requestId')}: ${api.requestId}`].filter(Boolean).join('\n'),

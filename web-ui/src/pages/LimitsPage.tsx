@@ -6,6 +6,7 @@ import { queries } from '../api/queries'
 import { useCan, useSession } from '../components/hooks'
 import { LimitButton, Running, Waiting } from '../components/Limits'
 import { Page } from '../components/Page'
+import { QuotaTable } from '../components/Quotas'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { Blank } from '../components/States'
 import { limitRows, type LimitRow } from '../lib/limits'
@@ -75,6 +76,11 @@ export function LimitsPage() {
           empty={<Blank title={t('limits.title')} help={t('limits.help')} />}
         />
       </div>
+      <h2>{t('quotas.own')}</h2>
+      <p className="muted">
+        {t('quotas.help')} {!platform && t('quotas.platformOnly')}
+      </p>
+      {session && <QuotaTable tenant={session.tenant} platform={platform} />}
     </Page>
   )
 }

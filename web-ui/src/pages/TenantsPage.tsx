@@ -9,6 +9,7 @@ import type { Tenant } from '../api/types'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
+import { QuotasButton } from '../components/Quotas'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
@@ -45,12 +46,16 @@ export function TenantsPage() {
       key: 'actions',
       title: t('field.actions'),
       kind: 'actions',
-      render: (one) =>
-        one.id === current ? null : (
-          <Button size="small" onClick={() => void switchTo(one)} aria-label={`${t('tenants.switchTo')}: ${one.name}`}>
-            {t('tenants.switchTo')}
-          </Button>
-        ),
+      render: (one) => (
+        <span className="row tight">
+          <QuotasButton tenant={one} />
+          {one.id !== current && (
+            <Button size="small" onClick={() => void switchTo(one)} aria-label={`${t('tenants.switchTo')}: ${one.name}`}>
+              {t('tenants.switchTo')}
+            </Button>
+          )}
+        </span>
+      ),
     },
   ]
   return (

@@ -156,6 +156,9 @@ func (s *Store) CreateUser(ctx context.Context, u domain.User, m domain.Membersh
 }
 
 func (t *txn) createUser(u domain.User, m domain.Membership) error {
+	if err := t.grow(m.TenantID, growth{domain.QuotaUsers, 1}); err != nil {
+		return err
+	}
 	if err := t.db.Create(toUserRow(u)).Error; err != nil {
 		return taken(err, "user", u.Username)
 	}
@@ -201,6 +204,13 @@ func (s *Store) ListMemberships(ctx context.Context, user domain.UserID) ([]doma
 
 func (s *Store) SaveMembership(ctx context.Context, m domain.Membership) error {
 	return s.runRepeatable(ctx, "save membership", func(t *txn) error {
+		var there int64
+		if err := t.db.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(m.TenantID), int64(m.UserID)).Count(&there).Error; err != nil {
+			return err
+		}
+		if err := t.grow(m.TenantID, growth{domain.QuotaUsers, 1 - there}); err != nil {
+			return err
+		}
 		return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(toMembershipRow(m)).Error
 	})
 }

@@ -25,6 +25,7 @@ type buildRow struct {
 	Handlers    string `gorm:"column:handlers"`
 	Catalogue   []byte `gorm:"column:catalogue"`
 	Applied     bool   `gorm:"column:applied"`
+	NoJobs      bool   `gorm:"column:no_jobs"`
 	Contested   bool   `gorm:"column:contested"`
 	FirstSeenAt int64  `gorm:"column:first_seen_at"`
 	LastSeenAt  int64  `gorm:"column:last_seen_at"`
@@ -35,7 +36,7 @@ func (buildRow) TableName() string { return "executor_builds" }
 func (r *buildRow) build() domain.Build {
 	b := domain.Build{
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Digest: r.Digest,
-		Version: r.AppVersion, Generation: r.Generation, Applied: r.Applied, Contested: r.Contested,
+		Version: r.AppVersion, Generation: r.Generation, Applied: r.Applied, Contested: r.Contested, NoJobs: r.NoJobs,
 		FirstSeenAt: instant(r.FirstSeenAt), LastSeenAt: instant(r.LastSeenAt),
 	}
 	if json.Unmarshal([]byte(r.Handlers), &b.Handlers) != nil {
@@ -59,11 +60,13 @@ func (t *txn) noteBuild(i *instanceRow, p store.RegisterInstanceParams, now time
 		return t.mergeHandlers(i.TenantID, i.ExecutorID, p.Handlers, now, true)
 	}
 	var known []buildRow
-	err := t.db.Select("digest", "last_seen_at").Where("tenant_id = ? AND executor_id = ? AND digest = ?", i.TenantID, i.ExecutorID, p.Build.Digest).Find(&known).Error
+	err := t.db.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", i.TenantID, i.ExecutorID, p.Build.Digest).Find(&known).Error
 	if err != nil {
 		return err
 	}
-	if len(known) > 0 && known[0].LastSeenAt > millis(now.Add(-store.BuildLastSeen)) {
+	// The first that may declare makes it news again, for whoever reconciles.
+	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
+	if len(known) > 0 && !allowed && known[0].LastSeenAt > millis(now.Add(-store.BuildLastSeen)) {
 		return nil
 	}
 	handlers, err := json.Marshal(p.Build.Handlers)
@@ -72,11 +75,15 @@ func (t *txn) noteBuild(i *instanceRow, p store.RegisterInstanceParams, now time
 	}
 	row := buildRow{
 		TenantID: i.TenantID, ExecutorID: i.ExecutorID, Digest: p.Build.Digest, AppVersion: clip(p.Build.Version, nameSize),
-		Generation: p.Build.Generation, Handlers: string(handlers), Catalogue: p.Build.Catalogue, FirstSeenAt: millis(now), LastSeenAt: millis(now),
+		Generation: p.Build.Generation, Handlers: string(handlers), Catalogue: p.Build.Catalogue, NoJobs: p.Build.NoJobs, FirstSeenAt: millis(now), LastSeenAt: millis(now),
+	}
+	changed := []string{"last_seen_at"}
+	if allowed {
+		changed = append(changed, "no_jobs", "applied")
 	}
 	err = t.db.Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "digest"}},
-		DoUpdates: clause.AssignmentColumns([]string{"last_seen_at"}),
+		DoUpdates: clause.AssignmentColumns(changed),
 	}).Create(&row).Error
 	if err != nil {
 		return err

@@ -42,6 +42,9 @@ func (s *Store) CreateExecutor(ctx context.Context, e domain.Executor) error {
 			}
 			row.CreatedAt = millis(now)
 		}
+		if err := t.grow(e.TenantID, growth{domain.QuotaExecutors, 1}); err != nil {
+			return err
+		}
 		return taken(t.db.Create(&row).Error, "executor", e.Name)
 	})
 }

@@ -36,6 +36,7 @@ type jobRow struct {
 	DeclaredVersion string `gorm:"column:declared_version"`
 	Undeclared      int64  `gorm:"column:undeclared"`
 	Revision        int64  `gorm:"column:revision"`
+	FiresPerMinute  int64  `gorm:"column:fires_per_minute"`
 	CreatedAt       int64  `gorm:"column:created_at;autoCreateTime:false"`
 	UpdatedAt       int64  `gorm:"column:updated_at;autoUpdateTime:false"`
 	CreatedBy       string `gorm:"column:created_by"`
@@ -115,6 +116,9 @@ func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.J
 			}
 			job.ExecutorID = int64(p.Executor)
 		}
+		if err := t.allowFires(&job, t.rate(now, &p.Spec)); err != nil {
+			return err
+		}
 		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
 		job.setDeclared(p.Declared)
 		return t.revise(trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
@@ -145,6 +149,7 @@ func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision
 	job.Revision++
 	job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), r.by
 	job.setSpec(r.spec)
+	job.FiresPerMinute = t.rate(now, r.spec)
 	if err := t.linkCalendars(job, r.spec); err != nil {
 		return err
 	}
@@ -213,6 +218,10 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
 			next = instant(trigger.nextFireAt) // nothing changes but the note
 		case p.State == domain.JobEnabled:
+			job.FiresPerMinute = t.rate(now, spec)
+			if err := t.grow(p.Tenant, growth{domain.QuotaFires, job.FiresPerMinute}); err != nil {
+				return err
+			}
 			if next, err = t.firstFire(&job, spec, p.Next(now, spec)); err != nil {
 				return err
 			}

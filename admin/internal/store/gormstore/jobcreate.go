@@ -59,7 +59,8 @@ func (s *Store) createSome(ctx context.Context, tenant domain.TenantID, jobs []s
 	if err == nil {
 		return
 	}
-	single := domain.Is(err, domain.CodeConflict) || domain.Is(err, domain.CodeInvalid) || domain.Is(err, domain.CodeNotFound)
+	single := domain.Is(err, domain.CodeConflict) || domain.Is(err, domain.CodeInvalid) || domain.Is(err, domain.CodeNotFound) ||
+		domain.Is(err, domain.CodeQuotaExceeded)
 	for i, j := range jobs {
 		switch {
 		case errs[i] != nil:
@@ -107,6 +108,10 @@ func (t *txn) insertJobs(jobs []store.NewJob) error {
 			known[j.Executor] = true
 		}
 		rows[i] = newJobRow(j, now)
+		rows[i].FiresPerMinute = t.rate(now, &j.Spec)
+	}
+	if err := t.allowJobs(rows); err != nil {
+		return err
 	}
 	if err := t.db.Create(&rows).Error; err != nil {
 		return nameTaken(err, jobs[0].Spec.Name)

@@ -86,10 +86,10 @@ func (u *joining) readTokens(ctx context.Context, q querier, d dialect, lock str
 	err = query(ctx, q, func(rows *sql.Rows) error {
 		row, name := &joinTokenRow{}, ""
 		err := rows.Scan(&now, &row.ID, &row.TenantID, &row.ExecutorID, &row.Name, &row.Prefix, &row.Hash, &row.CreatedBy, &row.CreatedAt,
-			&row.ExpiresAt, &row.MaxUses, &row.Uses, &row.RevokedAt, &name)
+			&row.ExpiresAt, &row.MaxUses, &row.Uses, &row.RevokedAt, &row.NoJobs, &name)
 		u.tokens[toHash(row.Hash)], names[row.ID] = row, name
 		return err
-	}, "SELECT "+d.clock()+", j.id, j.tenant_id, j.executor_id, j.name, j.prefix, j.hash, j.created_by, j.created_at, j.expires_at, j.max_uses, j.uses, j.revoked_at,"+
+	}, "SELECT "+d.clock()+", j.id, j.tenant_id, j.executor_id, j.name, j.prefix, j.hash, j.created_by, j.created_at, j.expires_at, j.max_uses, j.uses, j.revoked_at, j.no_jobs,"+
 		" COALESCE((SELECT e.name FROM executors AS e WHERE e.id = j.executor_id AND e.tenant_id = j.tenant_id), '')"+
 		" FROM join_tokens AS j WHERE j.hash IN ("+placeholders(len(hashes))+") ORDER BY j.id"+lock, hashes...)
 	return names, now, err

@@ -106,6 +106,8 @@ type registered struct {
 	before *instanceRow // nil: there was none
 	row    *instanceRow
 	p      *store.RegisterInstanceParams
+	// refused: there is no room for it
+	refused error
 }
 
 func (r *registering) run(t *txn) error {
@@ -117,6 +119,9 @@ func (r *registering) run(t *txn) error {
 	}
 	now, err := t.clock()
 	if err != nil {
+		return err
+	}
+	if err := r.allow(t); err != nil {
 		return err
 	}
 	var fresh []*instanceRow
@@ -141,6 +146,21 @@ func (r *registering) run(t *txn) error {
 		return err
 	}
 	return r.noteBuilds(t, now)
+}
+
+// allow leaves out those for which their tenant has no room.
+func (r *registering) allow(t *txn) (err error) {
+	r.order = slices.DeleteFunc(r.order, func(one *registered) bool {
+		if err != nil || one.before != nil && one.before.GoneAt == 0 {
+			return false
+		}
+		one.refused = t.allowInstance(domain.TenantID(one.row.TenantID))
+		if one.refused != nil && !domain.Is(one.refused, domain.CodeQuotaExceeded) {
+			err = one.refused
+		}
+		return one.refused != nil
+	})
+	return err
 }
 
 // prepare makes the rows of those whose executors exist.
@@ -265,7 +285,10 @@ func (r *registering) answers() ([]store.Registration, error) {
 			continue
 		}
 		p := &r.list[i].Instance
-		r.out[i].Instance = r.rows[bootKey{int64(p.TenantID), int64(p.Executor), p.BootID}].row.instance()
+		one := r.rows[bootKey{int64(p.TenantID), int64(p.Executor), p.BootID}]
+		if r.out[i].Err = one.refused; one.refused == nil {
+			r.out[i].Instance = one.row.instance()
+		}
 	}
 	return r.out, nil
 }

@@ -42,6 +42,9 @@ type Options struct {
 	// NextFire computes when a fixed delay fires after the end of a run. It may
 	// be nil where no job has one.
 	NextFire store.NextFireFunc
+	// FiresPerMinute is the most that a schedule fires in a minute, from now on;
+	// nil: 0 of all of them.
+	FiresPerMinute func(now time.Time, spec *domain.JobSpec) int
 	// Misfire is asked about runs that start later than their misfire threshold;
 	// nil: they start.
 	Misfire store.MisfireFunc
@@ -85,10 +88,13 @@ type Store struct {
 	past        *past
 	due         foundDue
 	asideUntil  *lru.Cache[domain.JobID, time.Time] // triggers that could not be planned (asideTriggers)
+	instances   *lru.Cache[domain.TenantID, instanceCount]
 	nextFireOf  store.NextFireFunc
 	misfire     store.MisfireFunc
-	onRearm     func()
-	observe     func(Transaction)
+	// firesPerMinute is Options.FiresPerMinute, never nil
+	firesPerMinute func(now time.Time, spec *domain.JobSpec) int
+	onRearm        func()
+	observe        func(Transaction)
 
 	newID atomic.Pointer[func() int64]
 }
@@ -116,7 +122,10 @@ func connect(o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &Store{log: o.Logger, nextFireOf: o.NextFire, misfire: o.Misfire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
+	if o.FiresPerMinute == nil {
+		o.FiresPerMinute = func(time.Time, *domain.JobSpec) int { return 0 }
+	}
+	s := &Store{firesPerMinute: o.FiresPerMinute, log: o.Logger, nextFireOf: o.NextFire, misfire: o.Misfire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
 	if o.NewID != nil {
 		s.newID.Store(&o.NewID)
 	}
@@ -163,6 +172,7 @@ func connect(o Options) (*Store, error) {
 	s.specs = newSpecCache(orDefault(o.MaxSpecs, 32768))
 	s.panics = panicsAside()
 	s.asideUntil = newCache[domain.JobID, time.Time](maxAsideTriggers)
+	s.instances = newCache[domain.TenantID, instanceCount](countedTenants)
 	s.flights, s.clock = newFlights(), newEstimate()
 	return s, nil
 }

@@ -81,6 +81,13 @@ func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Dur
 	})
 }
 
+func (a aging) ForgetRates(ctx context.Context, tenant domain.TenantID) error {
+	return a.run(ctx, "forget rates", func(t *txn) error {
+		_, err := t.exec(ctx, "UPDATE jobs SET fires_per_minute = ? WHERE tenant_id = ?", rateUnknown, int64(tenant))
+		return err
+	})
+}
+
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.run(ctx, "forget holders", func(t *txn) error {
 		subject, kind := subjectOf(k)
@@ -90,11 +97,11 @@ func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 }
 
 func sqliteOptions(tb testing.TB) Options {
-	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
+	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute}
 }
 
 func mysqlOptions(tb testing.TB) Options {
-	return Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire}
+	return Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute}
 }
 
 func openStore(tb testing.TB, o Options) *Store {

@@ -73,6 +73,7 @@ type joinTokenRow struct {
 	MaxUses    int64  `gorm:"column:max_uses"`
 	Uses       int64  `gorm:"column:uses"`
 	RevokedAt  int64  `gorm:"column:revoked_at"`
+	NoJobs     bool   `gorm:"column:no_jobs"`
 }
 
 func (joinTokenRow) TableName() string { return "join_tokens" }
@@ -81,7 +82,7 @@ func (r joinTokenRow) token() domain.JoinToken {
 	return domain.JoinToken{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Prefix: r.Prefix,
 		Hash: toHash(r.Hash), CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
-		MaxUses: int(r.MaxUses), Uses: int(r.Uses), RevokedAt: instant(r.RevokedAt),
+		MaxUses: int(r.MaxUses), Uses: int(r.Uses), RevokedAt: instant(r.RevokedAt), NoJobs: r.NoJobs,
 	}
 }
 
@@ -191,6 +192,9 @@ func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 		callable = string(text)
 	}
 	return s.run(ctx, "create API key", func(t *txn) error {
+		if err := t.grow(k.TenantID, growth{domain.QuotaAPIKeys, 1}); err != nil {
+			return err
+		}
 		return t.db.Create(&apiKeyRow{
 			CallExecutors: callable,
 
@@ -255,7 +259,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
 		}
 		return t.db.Create(&joinTokenRow{
 			ID: j.ID, TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Name: j.Name, Prefix: j.Prefix, Hash: j.Hash[:],
-			CreatedBy: j.CreatedBy, CreatedAt: millis(j.CreatedAt), ExpiresAt: millis(j.ExpiresAt), MaxUses: int64(j.MaxUses),
+			CreatedBy: j.CreatedBy, CreatedAt: millis(j.CreatedAt), ExpiresAt: millis(j.ExpiresAt), MaxUses: int64(j.MaxUses), NoJobs: j.NoJobs,
 		}).Error
 	})
 }

@@ -37,6 +37,9 @@ type Store interface {
 	AgeDeleted(ctx context.Context, d time.Duration, id int64) error
 	// RowsOf counts what is stored of a job or a script, without its runs.
 	RowsOf(ctx context.Context, id int64) (int, error)
+	// ForgetRates makes a tenant's jobs as if a node of the previous version had
+	// written them.
+	ForgetRates(ctx context.Context, tenant domain.TenantID) error
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error
@@ -89,7 +92,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
+		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"Quotas", testQuotas}, {"QuotaOfFires", testQuotaOfFires}, {"QuotaOfOthers", testQuotaOfOthers}, {"QuotaOfInstances", testQuotaOfInstances}, {"QuotaRace", testQuotaRace}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},
@@ -113,6 +116,14 @@ var NewID = domain.NewIDSource(1001, time.Now).Next
 
 // NextFire plans fixed delays in stores under test: Every after the end.
 func NextFire(ended time.Time, spec *domain.JobSpec) time.Time { return ended.Add(spec.Schedule.Every) }
+
+// FiresPerMinute rates fixed rates in stores under test; nothing else has a rate.
+func FiresPerMinute(_ time.Time, spec *domain.JobSpec) int {
+	if spec.Schedule.Kind != domain.ScheduleFixedRate {
+		return 0
+	}
+	return int(time.Minute / spec.Schedule.Every)
+}
 
 // allPartitions is what one node owns while it is alone.
 var allPartitions = func() []int {

@@ -87,6 +87,8 @@ type JoinToken struct {
 	MaxUses   *int       `json:"maxUses"`
 	Uses      int        `json:"uses"`
 	Secret    string     `json:"secret"`
+	// DeclareJobs is nil of a server of the previous version: yes.
+	DeclareJobs *bool `json:"declareJobs,omitempty"`
 }
 
 // Executors lists executors whose name contains query.
@@ -141,6 +143,33 @@ func (c *Client) SetTenantLimit(ctx context.Context, tenant string, maxRunning i
 	return d, err
 }
 
+// Quota is how much a tenant may have of a kind, and has.
+type Quota struct {
+	Kind    string `json:"kind"`
+	Limit   int64  `json:"limit"` // 0 = none, -1 = the default
+	Used    int64  `json:"used"`
+	Default bool   `json:"default"`
+}
+
+// Quotas lists those of a tenant; empty = one's own.
+func (c *Client) Quotas(ctx context.Context, tenant string) ([]Doc[Quota], error) {
+	path := "/quotas"
+	if tenant != "" {
+		path = "/tenants/" + url.PathEscape(tenant) + path
+	}
+	var p Page[Quota]
+	_, err := c.do(ctx, request{method: http.MethodGet, path: path}, &p)
+	return p.Items, err
+}
+
+// SetQuota changes one quota of a tenant; only platform administrators may.
+func (c *Client) SetQuota(ctx context.Context, tenant, kind string, limit int64) ([]Doc[Quota], error) {
+	body := map[string]any{"items": []map[string]any{{"kind": kind, "limit": limit}}}
+	var p Page[Quota]
+	_, err := c.do(ctx, request{method: http.MethodPut, path: "/tenants/" + url.PathEscape(tenant) + "/quotas", body: body}, &p)
+	return p.Items, err
+}
+
 // Instances lists an executor's processes.
 func (c *Client) Instances(ctx context.Context, id string, includeGone bool) ([]Doc[Instance], error) {
 	q := url.Values{}
@@ -157,6 +186,8 @@ type TokenRequest struct {
 	Name      string `json:"name,omitempty"`
 	ExpiresAt string `json:"expiresAt,omitempty"` // RFC 3339; empty = never
 	MaxUses   int    `json:"maxUses,omitempty"`   // 0 = no limit
+	// DeclareJobs: applications that register with it may declare jobs; nil = yes.
+	DeclareJobs *bool `json:"declareJobs,omitempty"`
 }
 
 // CreateToken makes a join token; the answer has its secret.

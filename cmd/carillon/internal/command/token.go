@@ -24,6 +24,12 @@ var tokenView = output.View[client.JoinToken]{
 			}
 			return output.Stamp(*t.ExpiresAt)
 		}, Drop: 1},
+		{Title: "DECLARES JOBS", Value: func(t client.JoinToken) string {
+			if t.DeclareJobs != nil && !*t.DeclareJobs {
+				return "no"
+			}
+			return "yes"
+		}, Drop: 1},
 		{Title: "CREATED", Value: func(t client.JoinToken) string { return output.Stamp(t.CreatedAt) }, Drop: 2},
 		{Title: "BY", Value: func(t client.JoinToken) string { return t.CreatedBy }, Drop: 3},
 	},
@@ -39,6 +45,7 @@ func usesCell(t client.JoinToken) string {
 func (a *App) tokenCreate() *cobra.Command {
 	var r client.TokenRequest
 	var expires time.Duration
+	noJobs := false
 	cmd := &cobra.Command{
 		Use: "create EXECUTOR", Short: "Make a join token and print its secret", ValidArgsFunction: a.completeExecutors,
 		Long: `Makes a join token and prints its secret, which cannot be read again, on standard
@@ -57,6 +64,9 @@ output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
 			if err != nil {
 				return err
 			}
+			if noJobs {
+				r.DeclareJobs = new(bool)
+			}
 			if expires > 0 {
 				r.ExpiresAt = output.Stamp(a.now().Add(expires))
 			}
@@ -74,6 +84,7 @@ output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
 	}
 	cmd.Flags().StringVar(&r.Name, "name", "", "what it is for (default: the executor's name)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
+	cmd.Flags().BoolVar(&noJobs, "no-jobs", false, "applications that register with it may declare no jobs in their code")
 	cmd.Flags().IntVar(&r.MaxUses, "max-uses", 0, "processes that may register with it (0 = no limit)")
 	return cmd
 }

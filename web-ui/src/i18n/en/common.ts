@@ -123,6 +123,7 @@ export const common = {
     unfit_input: 'The input does not fit the handler.',
     owned_by_code: 'The job belongs to the code of its application.',
     policy_refused: 'The policy of this tenant does not allow this.',
+    quota_exceeded: 'The tenant has as much of this as it may have.',
     idempotency_key_reused: 'This key came with another request before.',
     body_too_large: 'The request is too large.',
     malformed_json: 'The request is not valid JSON.',

@@ -125,6 +125,7 @@ export const common: typeof en = {
     unfit_input: '输入与处理器的定义不符。',
     owned_by_code: '该任务由应用代码管理。',
     policy_refused: '此租户的策略不允许此操作。',
+    quota_exceeded: '此租户的该项配额已用完。',
     idempotency_key_reused: '该幂等键已用于另一个请求。',
     body_too_large: '请求内容过大。',
     malformed_json: '请求不是有效的 JSON。',

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Quota is how much a tenant may have of a kind, and has.
+type Quota struct {
+	Kind    string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second" doc:"fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key"`
+	Limit   int64  `json:"limit" doc:"0 = no limit"`
+	Used    int64  `json:"used" doc:"0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away"`
+	Default bool   `json:"default" doc:"The limit is the default; nothing was set for this tenant"`
+}
+
+// QuotaExcess is what a quota did not allow.
+type QuotaExcess struct {
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second"`
+	Limit int64  `json:"limit"`
+	Used  int64  `json:"used"`
+	Asked int64  `json:"asked" doc:"How many more were needed"`
+}
+
+func quotaExcessOf(q *domain.QuotaExcess) *QuotaExcess {
+	if q == nil {
+		return nil
+	}
+	return &QuotaExcess{Kind: string(q.Kind), Limit: q.Max, Used: q.Used, Asked: q.Asked}
+}
+
+// QuotaWrite sets one quota.
+type QuotaWrite struct {
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second"`
+	Limit int64  `json:"limit" minimum:"-1" maximum:"100000000" doc:"0 = no limit, -1 = the default"`
+}
+
+type setQuotasInput struct {
+	ID   string `path:"id"`
+	Body struct {
+		Items []QuotaWrite `json:"items" minItems:"1" maxItems:"32" doc:"Kinds that are left out stay as they are"`
+	}
+}
+
+func (a *API) registerQuotas() {
+	register(a, may(domain.PermRead), operation{
+		method: http.MethodGet, path: base + "/quotas", id: "list-quotas", tag: "access",
+		summary: "List how much the tenant may have, and has",
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[Quota], error) {
+		return a.listQuotas(ctx, id.Tenant)
+	})
+	register(a, platformAdmin, operation{
+		method: http.MethodGet, path: base + "/tenants/{id}/quotas", id: "list-tenant-quotas", tag: "platform",
+		summary: "List how much a tenant may have, and has",
+	}, func(ctx context.Context, _ auth.Identity, in *idInput) (*pageOutput[Quota], error) {
+		tid, err := domain.ParseID[domain.TenantID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.listQuotas(ctx, tid)
+	})
+	register(a, platformAdmin, operation{
+		method: http.MethodPut, path: base + "/tenants/{id}/quotas", id: "set-tenant-quotas", tag: "platform",
+		summary: "Change how much a tenant may have", description: "What is there stays, also where it is more: a quota stops growth.",
+	}, a.setQuotas)
+}
+
+func (a *API) listQuotas(ctx context.Context, tenant domain.TenantID) (*pageOutput[Quota], error) {
+	quotas, err := a.deps.Store.ListQuotas(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Quota, 0, len(quotas))
+	for _, q := range quotas {
+		items = append(items, Quota{Kind: string(q.Kind), Limit: q.Max, Used: q.Used, Default: q.Default})
+	}
+	return onePage(items), nil
+}
+
+func (a *API) setQuotas(ctx context.Context, id auth.Identity, in *setQuotasInput) (*pageOutput[Quota], error) {
+	tid, err := domain.ParseID[domain.TenantID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	p := store.SetQuotasParams{Tenant: tid, Max: map[domain.QuotaKind]int64{}, By: id.Actor()}
+	for _, q := range in.Body.Items {
+		p.Max[domain.QuotaKind(q.Kind)] = q.Limit
+	}
+	if err := a.deps.Store.SetQuotas(ctx, p); err != nil {
+		return nil, err
+	}
+	for _, q := range in.Body.Items {
+		a.log.Info("quota set", "tenant_id", tid, "quota", q.Kind, "limit", q.Limit, "by", p.By)
+	}
+	return a.listQuotas(ctx, tid)
+}

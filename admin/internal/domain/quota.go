@@ -1,0 +1,104 @@
+package domain
+
+import (
+	"fmt"
+	"time"
+)
+
+// QuotaKind names what a tenant may have a bounded number of. The names are
+// part of the API and of the database.
+type QuotaKind string
+
+// The kinds of quotas.
+const (
+	// QuotaJobs counts jobs that are not deleted, those for calls included.
+	QuotaJobs QuotaKind = "jobs"
+	// QuotaFires adds up, over all enabled jobs, the most that each schedule
+	// fires in a minute: no minute has more fires than that.
+	QuotaFires QuotaKind = "fires_per_minute"
+	// QuotaExecutors counts executors.
+	QuotaExecutors QuotaKind = "executors"
+	// QuotaInstances counts instances that are not gone. It is held to within
+	// what all nodes register in InstanceCountAge.
+	QuotaInstances QuotaKind = "instances"
+	// QuotaUsers counts members.
+	QuotaUsers QuotaKind = "users"
+	// QuotaAPIKeys counts API keys that are not revoked.
+	QuotaAPIKeys QuotaKind = "api_keys"
+	// QuotaAPICalls bounds the API calls of a tenant that one node answers in a
+	// second; half of it those of one API key. There is no count of it.
+	QuotaAPICalls QuotaKind = "api_calls_per_second"
+)
+
+// QuotaKinds are all kinds, in the order in which they are shown.
+var QuotaKinds = []QuotaKind{QuotaJobs, QuotaFires, QuotaExecutors, QuotaInstances, QuotaUsers, QuotaAPIKeys, QuotaAPICalls}
+
+// DefaultQuota is what a tenant gets for which nothing else was set.
+func DefaultQuota(k QuotaKind) int64 {
+	switch k {
+	case QuotaJobs:
+		return 10_000
+	case QuotaFires:
+		return 30_000 // 500 each second
+	case QuotaExecutors:
+		return 1_000
+	case QuotaInstances:
+		return 20_000
+	case QuotaUsers, QuotaAPIKeys:
+		return 1_000
+	case QuotaAPICalls:
+		return 2_000
+	}
+	return 0
+}
+
+// InstanceCountAge is how old the count of instances may be that a node goes by.
+const InstanceCountAge = 5 * time.Second
+
+// MaxQuota is the greatest that can be set.
+const MaxQuota = 100_000_000
+
+// Quota is how much a tenant may have of a kind, and has. It stops growth only:
+// a tenant that has more, because the quota was lowered, keeps it.
+type Quota struct {
+	Kind QuotaKind
+	Max  int64 // 0 = no limit
+	Used int64
+	// Default: Max was not set for this tenant.
+	Default bool
+}
+
+// Check returns nil if by more fit, or else an Error with CodeQuotaExceeded.
+func (q Quota) Check(by int64) error {
+	if q.Max == 0 || by <= 0 || q.Used+by <= q.Max {
+		return nil
+	}
+	err := Errorf(CodeQuotaExceeded, q.Kind.text()+"; ask a platform administrator for a larger quota", q.Max, q.Used, by)
+	err.Quota = &QuotaExcess{Quota: q, Asked: by}
+	return err
+}
+
+// text has the verbs for what may be had, is there and is asked for.
+func (k QuotaKind) text() string {
+	switch k {
+	case QuotaJobs:
+		return "the tenant may have %d jobs and has %d, this needs %d more: delete jobs that are not needed"
+	case QuotaFires:
+		return "the tenant's enabled schedules may fire %d times in a minute and are planned for %d, this needs %d more: pause jobs, or let them fire less often"
+	case QuotaExecutors:
+		return "the tenant may have %d executors and has %d, this needs %d more: delete executors that are not needed"
+	case QuotaInstances:
+		return "the tenant may have %d instances online and has %d, this needs %d more: stop some of them"
+	case QuotaUsers:
+		return "the tenant may have %d users and has %d, this needs %d more: remove users who have left"
+	case QuotaAPIKeys:
+		return "the tenant may have %d API keys and has %d, this needs %d more: revoke keys that are not used"
+	}
+	return fmt.Sprintf("the tenant may have %%d of %s and has %%d, this needs %%d more", k)
+}
+
+// QuotaExcess is what was refused.
+type QuotaExcess struct {
+	Quota
+	Asked int64
+}

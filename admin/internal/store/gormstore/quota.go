@@ -1,0 +1,295 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+type quotaRow struct {
+	TenantID  int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	Kind      string `gorm:"column:kind;primaryKey"`
+	Capacity  int64  `gorm:"column:capacity"`
+	ChangedAt int64  `gorm:"column:changed_at;autoUpdateTime:false"`
+	ChangedBy string `gorm:"column:changed_by"`
+}
+
+func (quotaRow) TableName() string { return "quotas" }
+
+// growth is what a transaction is about to add.
+type growth struct {
+	kind domain.QuotaKind
+	by   int64
+}
+
+// grow refuses what would be over a quota. It locks the tenant, so that what is
+// counted stays true until the commit: whoever adds to a tenant waits for
+// whoever else does. It comes before locks of anything but triggers.
+func (t *txn) grow(tenant domain.TenantID, list ...growth) error {
+	var quotas map[domain.QuotaKind]domain.Quota
+	for _, g := range list {
+		if g.by <= 0 {
+			continue
+		}
+		if quotas == nil {
+			_, err := t.tenantExists(tenant, t.d.forUpdate())
+			if err == nil {
+				quotas, err = readQuotas(t.ctx, t.q, tenant)
+			}
+			if err != nil {
+				return fmt.Errorf("read quotas: %w", err)
+			}
+		}
+		q := quotas[g.kind]
+		if q.Max == 0 {
+			continue
+		}
+		if g.kind == domain.QuotaFires {
+			if err := t.rateOld(tenant); err != nil {
+				return fmt.Errorf("rate schedules: %w", err)
+			}
+		}
+		var err error
+		if q.Used, err = countQuota(t.ctx, t.q, t.d, tenant, g.kind); err != nil {
+			return fmt.Errorf("count %s: %w", g.kind, err)
+		}
+		if err := q.Check(g.by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *txn) tenantExists(tenant domain.TenantID, lock string) (found bool, err error) {
+	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
+		var id int64
+		found = true
+		return rows.Scan(&id)
+	}, "SELECT id FROM tenants WHERE id = ?"+lock, int64(tenant))
+	return found, err
+}
+
+// allowJobs lets new jobs in, all of one tenant.
+func (t *txn) allowJobs(rows []jobRow) error {
+	fires := int64(0)
+	for i := range rows {
+		if domain.JobState(rows[i].State) == domain.JobEnabled {
+			fires += rows[i].FiresPerMinute
+		}
+	}
+	return t.grow(domain.TenantID(rows[0].TenantID), growth{domain.QuotaJobs, int64(len(rows))}, growth{domain.QuotaFires, fires})
+}
+
+// allowFires lets a job have another schedule.
+func (t *txn) allowFires(job *jobRow, fires int64) error {
+	if domain.JobState(job.State) != domain.JobEnabled {
+		return nil
+	}
+	return t.grow(domain.TenantID(job.TenantID), growth{domain.QuotaFires, fires - max(0, job.FiresPerMinute)})
+}
+
+// rate is the most that a schedule fires in a minute.
+func (t *txn) rate(now time.Time, spec *domain.JobSpec) int64 {
+	return int64(t.s.firesPerMinute(now, spec))
+}
+
+// rateUnknown is the rate of jobs that a node of the previous version wrote.
+const rateUnknown = -1
+
+// rateOnce bounds how many of them are read at a time.
+const rateOnce = 500
+
+// rateOld computes the rates that are missing.
+func (t *txn) rateOld(tenant domain.TenantID) error {
+	for {
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		var keys []revisionKey
+		err = query(t.ctx, t.q, func(rows *sql.Rows) error {
+			var k revisionKey
+			err := rows.Scan(&k.job, &k.revision)
+			keys = append(keys, k)
+			return err
+		}, "SELECT id, revision FROM jobs"+t.d.byIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state = ? AND fires_per_minute = ? LIMIT ?",
+			int64(tenant), int64(domain.JobEnabled), rateUnknown, rateOnce)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		specs, err := t.s.specs.load(t.ctx, t.q, keys)
+		if err != nil {
+			return err
+		}
+		byRate := map[int64][]domain.JobID{}
+		for _, k := range keys {
+			rate := int64(0) // of what cannot be read, and so does not fire
+			if spec := specs[k].spec; spec != nil {
+				rate = t.rate(now, spec)
+			}
+			byRate[rate] = append(byRate[rate], k.job)
+		}
+		for rate, ids := range byRate {
+			_, err := t.exec(t.ctx, "UPDATE jobs SET fires_per_minute = ? WHERE id IN ("+idList(ids)+") AND tenant_id = ? AND fires_per_minute = ?",
+				rate, int64(tenant), rateUnknown)
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readQuotas returns a tenant's quotas without what is used.
+func readQuotas(ctx context.Context, q querier, tenant domain.TenantID) (map[domain.QuotaKind]domain.Quota, error) {
+	out := map[domain.QuotaKind]domain.Quota{}
+	for _, k := range domain.QuotaKinds {
+		out[k] = domain.Quota{Kind: k, Max: domain.DefaultQuota(k), Default: true}
+	}
+	err := query(ctx, q, func(rows *sql.Rows) error {
+		var set domain.Quota
+		err := rows.Scan(&set.Kind, &set.Max)
+		if _, known := out[set.Kind]; known {
+			out[set.Kind] = set
+		}
+		return err
+	}, "SELECT kind, capacity FROM quotas WHERE tenant_id = ?", int64(tenant))
+	return out, err
+}
+
+// countQuota counts what a tenant has.
+func countQuota(ctx context.Context, q querier, d dialect, tenant domain.TenantID, kind domain.QuotaKind) (used int64, err error) {
+	one := func(statement string, args ...any) (int64, error) {
+		err := query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&used) }, statement, args...)
+		return used, err
+	}
+	switch kind {
+	case domain.QuotaJobs:
+		return one("SELECT COUNT(*) FROM jobs"+d.byIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state IN (?, ?)",
+			int64(tenant), int64(domain.JobEnabled), int64(domain.JobPaused))
+	case domain.QuotaFires:
+		return one("SELECT COALESCE(SUM(fires_per_minute), 0) FROM jobs"+d.byIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state = ? AND fires_per_minute > 0",
+			int64(tenant), int64(domain.JobEnabled))
+	case domain.QuotaExecutors:
+		return one("SELECT COUNT(*) FROM executors WHERE tenant_id = ?", int64(tenant))
+	case domain.QuotaInstances:
+		return one("SELECT COUNT(*) FROM instances"+d.byIndex("ix_instances_executor")+" WHERE tenant_id = ? AND gone_at = 0", int64(tenant))
+	case domain.QuotaUsers:
+		return one("SELECT COUNT(*) FROM memberships WHERE tenant_id = ?", int64(tenant))
+	case domain.QuotaAPIKeys:
+		return one("SELECT COUNT(*) FROM api_keys WHERE tenant_id = ? AND revoked_at = 0", int64(tenant))
+	case domain.QuotaAPICalls:
+		return 0, nil // it is a rate
+	}
+	return 0, fmt.Errorf("nothing is known about the quota %q", kind)
+}
+
+// instanceCount is how many instances a tenant may have, and had.
+type instanceCount struct {
+	domain.Quota
+	at time.Time
+}
+
+// countedTenants bounds the counts of instances that are kept.
+const countedTenants = 10_000
+
+// allowInstance lets one more of a tenant in. It goes by a count that may
+// be InstanceCountAge old, to which this node adds what it lets in: a count with
+// each registration would cost the database more than the registration.
+func (t *txn) allowInstance(tenant domain.TenantID) error {
+	c, known := t.s.instances.Get(tenant)
+	if !known || time.Since(c.at) > domain.InstanceCountAge {
+		quotas, err := readQuotas(t.ctx, t.q, tenant)
+		if err != nil {
+			return fmt.Errorf("read quotas: %w", err)
+		}
+		c = instanceCount{quotas[domain.QuotaInstances], time.Now()}
+		if c.Max > 0 {
+			if c.Used, err = countQuota(t.ctx, t.q, t.d, tenant, domain.QuotaInstances); err != nil {
+				return fmt.Errorf("count instances: %w", err)
+			}
+		}
+	}
+	err := c.Check(1)
+	if err == nil {
+		c.Used++
+	}
+	t.s.instances.Add(tenant, c)
+	return err
+}
+
+// MaxOf reads the quotas anew.
+func (s *Store) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.QuotaKind) (limit int64, err error) {
+	err = s.look(ctx, "read quotas", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		quotas, err := readQuotas(ctx, q, tenant)
+		limit = quotas[kind].Max
+		return err
+	})
+	return limit, err
+}
+
+// ListQuotas computes the rates that are missing first.
+func (s *Store) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []domain.Quota, err error) {
+	if err := s.runRepeatable(ctx, "rate schedules", func(t *txn) error { return t.rateOld(tenant) }); err != nil {
+		return nil, err
+	}
+	if _, err := s.FindTenant(ctx, tenant); err != nil {
+		return nil, err
+	}
+	err = s.look(ctx, "list quotas", func(ctx context.Context, q querier, _ *gorm.DB) error {
+		out = nil
+		quotas, err := readQuotas(ctx, q, tenant)
+		if err != nil {
+			return err
+		}
+		for _, k := range domain.QuotaKinds {
+			one := quotas[k]
+			if one.Used, err = countQuota(ctx, q, s.d, tenant, k); err != nil {
+				return err
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// SetQuotas writes each of the kinds for itself: a repetition changes nothing.
+func (s *Store) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
+	defer s.instances.Remove(p.Tenant)
+	return s.runRepeatable(ctx, "set quotas", func(t *txn) error {
+		found, err := t.tenantExists(p.Tenant, t.d.forUpdate())
+		if err != nil {
+			return err
+		}
+		if !found {
+			return notFound("tenant", p.Tenant)
+		}
+		now, err := t.clock()
+		if err != nil {
+			return err
+		}
+		for _, k := range domain.QuotaKinds {
+			limit, named := p.Max[k]
+			if !named {
+				continue
+			}
+			if _, err := t.exec(t.ctx, "DELETE FROM quotas WHERE tenant_id = ? AND kind = ?", int64(p.Tenant), string(k)); err != nil {
+				return err
+			}
+			if limit < 0 {
+				continue
+			}
+			row := quotaRow{TenantID: int64(p.Tenant), Kind: string(k), Capacity: min(limit, domain.MaxQuota), ChangedAt: millis(now), ChangedBy: p.By}
+			if err := t.db.Create(&row).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
