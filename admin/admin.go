@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/inlet"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
@@ -61,8 +63,11 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *endings
 	front      *port // serves from New on
+	inlet      *inlet.Inlet
+	scrapes    *port // nil: /metrics is on the front
 
 	httpListener, executorListener net.Listener
+	metricsListener                net.Listener // nil: none of its own
 	firstLogin                     *Login
 	clusterID, historyPath         string // fixed by openHistory
 
@@ -85,6 +90,14 @@ func (a *Admin) URL() string {
 		scheme = "https"
 	}
 	return scheme + "://" + a.httpListener.Addr().String()
+}
+
+// MetricsURL returns where /metrics is.
+func (a *Admin) MetricsURL() string {
+	if a.metricsListener == nil {
+		return a.URL() + "/metrics"
+	}
+	return "http://" + a.metricsListener.Addr().String() + "/metrics"
 }
 
 // ExecutorAddress returns what executors dial.
@@ -156,8 +169,15 @@ func (a *Admin) listen() error {
 	if a.httpListener, err = net.Listen("tcp", a.config.HTTPAddress); err != nil {
 		return fmt.Errorf("open the port for UI and API: %w", err)
 	}
+	a.inlet = inlet.New(inlet.Options{Max: a.config.HTTPLimits.Connections, PerAddress: a.config.HTTPLimits.PerAddress, Proxies: a.config.TrustedProxies})
+	a.httpListener = a.inlet.Listen(a.httpListener)
 	if a.executorListener, err = net.Listen("tcp", a.config.ExecutorAddress); err != nil {
 		return fmt.Errorf("open the port for executors: %w", err)
+	}
+	if a.config.MetricsAddress != "" {
+		if a.metricsListener, err = net.Listen("tcp", a.config.MetricsAddress); err != nil {
+			return fmt.Errorf("open the port for metrics: %w", err)
+		}
 	}
 	secure, err := loadTLS(a.config.TLSCertFile, a.config.TLSKeyFile)
 	if err != nil {
@@ -171,6 +191,11 @@ func (a *Admin) listen() error {
 	}
 	a.config.BaseURL = strings.TrimRight(a.config.BaseURL, "/")
 	a.front = a.startFront()
+	if a.metricsListener != nil {
+		a.scrapes = &port{}
+		scrapers := inlet.New(inlet.Options{Max: 256, PerAddress: 64})
+		a.scrapes.serve(scrapers.Listen(a.metricsListener), scrapers, "metrics", http.HandlerFunc(notYet))
+	}
 	return nil
 }
 
@@ -323,10 +348,12 @@ func hexID() string {
 // Close releases what New opened. Run does it by itself.
 func (a *Admin) Close() error {
 	var errs []error
-	if a.front != nil {
-		errs = append(errs, a.front.stop())
+	for _, p := range []*port{a.front, a.scrapes} {
+		if p != nil {
+			errs = append(errs, p.stop())
+		}
 	}
-	for _, l := range []net.Listener{a.httpListener, a.executorListener} {
+	for _, l := range []net.Listener{a.httpListener, a.executorListener, a.metricsListener} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)

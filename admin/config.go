@@ -37,6 +37,11 @@ type Config struct {
 	NodeName string
 	// HTTPAddress serves UI and API; default 127.0.0.1:8080.
 	HTTPAddress string
+	// MetricsAddress serves /metrics alone, in the clear; without a host it is
+	// loopback. Empty: /metrics is on HTTPAddress.
+	MetricsAddress string
+	// HTTPLimits bound what browsers and programs can take of this node.
+	HTTPLimits HTTPLimits
 	// ExecutorAddress is where executors connect; default 127.0.0.1:7070.
 	ExecutorAddress string
 	// AdvertiseAddress is what executors are told to dial; default: the
@@ -98,6 +103,17 @@ type Config struct {
 	Version string
 }
 
+// HTTPLimits bound connections to HTTPAddress, and requests that wait or stream;
+// 0 = default.
+type HTTPLimits struct {
+	Connections int // default 4,000
+	// PerAddress is of one IPv4 address or IPv6 network of 64 bits, but not of
+	// loopback and TrustedProxies; default 1,000.
+	PerAddress     int
+	WaitsPerUser   int // of a user or an API key; default 500
+	WaitsPerTenant int // default 2,000
+}
+
 // ExecutorLimits bound connections of executors to one node; 0 = default.
 type ExecutorLimits struct {
 	Sessions          int // default 20,000
@@ -132,6 +148,9 @@ func (c Config) checkExecutors() error {
 	}
 	if l := c.ExecutorLimits; l.Sessions < 0 || l.SessionsPerTenant < 0 || l.PerAddress < 0 {
 		return errors.New("executor limits: must not be negative")
+	}
+	if l := c.HTTPLimits; l.Connections < 0 || l.PerAddress < 0 || l.WaitsPerUser < 0 || l.WaitsPerTenant < 0 {
+		return errors.New("HTTP limits: must not be negative")
 	}
 	return nil
 }
@@ -216,6 +235,11 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
 	setDefault(&c.ExecutorCertificates, CertificatesOff)
 	setDefault(&c.Version, "dev")
+	if host, port, err := net.SplitHostPort(c.MetricsAddress); c.MetricsAddress != "" && err != nil {
+		return c, fmt.Errorf("address for metrics: %w", err)
+	} else if host == "" && c.MetricsAddress != "" {
+		c.MetricsAddress = net.JoinHostPort("127.0.0.1", port)
+	}
 	c.Logs = c.Logs.withDefaults()
 	if c.RunRetention == 0 {
 		c.RunRetention = 90 * 24 * time.Hour

@@ -36,8 +36,9 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Weights:   weightsIn,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Draining:  a.draining.Load, Closing: a.closing.Load,
-		UI: a.config.UI, Metrics: a.metrics.registry, Logger: a.log, Version: a.config.Version,
+		UI: a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
+		Waits:         api.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
 		SecureCookies: api.SecureCookies(a.config.SecureCookies), TrustedProxies: a.config.TrustedProxies,
 	})
 	if err != nil {
@@ -49,6 +50,9 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	}
 	if first.Created && first.Password != "" {
 		a.firstLogin = &Login{Username: first.Username, Password: first.Password}
+	}
+	if a.scrapes != nil {
+		a.scrapes.open(api.MetricsAlone(a.metrics.registry))
 	}
 	a.front.open(front)
 	return nil

@@ -30,7 +30,7 @@ func (a *Admin) exportGauges() {
 	m.seconds("carillon_outbox_lag_seconds", "How long the oldest alert that could be told has waited in the outbox; looked at every few seconds.", func() time.Duration {
 		return time.Duration(a.outboxLag.Load())
 	})
-	m.registry.MustRegister(a.queueReading(), a.gatewayReading(), a.poolReading())
+	m.registry.MustRegister(a.queueReading(), a.gatewayReading(), a.poolReading(), a.inletReading())
 }
 
 // outboxLookEvery is how often the outbox's lag is read.
@@ -95,6 +95,21 @@ func (a *Admin) gatewayReading() *reading {
 		count(bytes, s.Control.Out, "control", "out")
 		count(bytes, s.Logs.In, "logs", "in")
 		count(bytes, s.Logs.Out, "logs", "out")
+	}
+	return r
+}
+
+// inletReading is what becomes of connections to UI and API.
+func (a *Admin) inletReading() *reading {
+	r := &reading{}
+	open := r.desc("carillon_http_connections", "Connections to UI and API.")
+	ended := r.desc("carillon_http_connections_limited_total", "Connections to UI and API that found no room: evicted (one that waited left for them), refused (their address has enough), crowded (let in for probes only).", "result")
+	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
+		c := a.inlet.Counts()
+		emit(open, prometheus.GaugeValue, float64(c.Open))
+		emit(ended, prometheus.CounterValue, float64(c.Evicted), "evicted")
+		emit(ended, prometheus.CounterValue, float64(c.Refused), "refused")
+		emit(ended, prometheus.CounterValue, float64(c.Crowded), "crowded")
 	}
 	return r
 }

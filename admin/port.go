@@ -4,21 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api"
+	"github.com/carillon-sched/carillon/admin/internal/inlet"
 )
 
 // stopRequests is how long requests under way may still take when the node stops.
 const stopRequests = 5 * time.Second
 
-// port is the listener of UI and API while it serves.
+// port is a listener, of UI and API or of metrics alone, while it serves.
 type port struct {
 	server   *http.Server
 	handler  atomic.Pointer[http.Handler] // until open: that of a node that starts
-	reason   atomic.Pointer[string]       // why it does not serve yet
+	reason   *atomic.Pointer[string]      // why the front does not serve yet
 	ended    chan struct{}                // closed when it serves no more
 	err      error                        // of serving; read after ended
 	deadline time.Time                    // when requests are broken off; set by refuse
@@ -26,22 +28,36 @@ type port struct {
 
 // startFront begins to answer probes; UI, API and metrics follow with open.
 func (a *Admin) startFront() *port {
-	p := &port{ended: make(chan struct{})}
-	starting := api.Starting(func() string { return *p.reason.Load() })
-	p.handler.Store(&starting)
+	reason := &atomic.Pointer[string]{}
+	starting := api.Starting(func() string { return *reason.Load() })
+	p := &port{reason: reason}
 	p.starts("it has not reached its database yet")
+	p.serve(a.httpListener, a.inlet, "UI and API", starting)
+	return p
+}
+
+// serve begins to answer with a handler, which open replaces.
+func (p *port) serve(l net.Listener, in *inlet.Inlet, what string, handler http.Handler) {
+	p.ended = make(chan struct{})
+	p.handler.Store(&handler)
 	p.server = &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) }),
 		ReadHeaderTimeout: 5 * time.Second, // and what the API adds
 	}
 	api.ServerTimeouts(p.server)
+	in.Serve(p.server, api.Probes(), api.Crowded)
 	go func() { // ends with stop, which Run and Close call
 		defer close(p.ended)
-		if err := p.server.Serve(a.httpListener); !errors.Is(err, http.ErrServerClosed) {
-			p.err = fmt.Errorf("serve UI and API: %w", err)
+		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			p.err = fmt.Errorf("serve %s: %w", what, err)
 		}
 	}()
-	return p
+}
+
+// notYet answers scrapes of a node that has not reached its database.
+func notYet(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "the node starts", http.StatusServiceUnavailable)
 }
 
 // starts says why the node does not serve yet.

@@ -59,6 +59,8 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 			return errors.New("a part of the service ended")
 		case <-front.ended:
 			return front.err
+		case <-a.scrapesEnded():
+			return a.scrapes.err
 		case <-intakeCtx.Done():
 			return nil
 		}
@@ -69,6 +71,9 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	a.draining.Store(true) // also when a part of the node failed
 	a.closing.Store(true)
 	front.refuse()
+	if a.scrapes != nil {
+		a.scrapes.refuse()
+	}
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	a.gateway.Drain(0)
@@ -84,10 +89,21 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 		err = errors.Join(err, errors.New("queued results were not stored in time; executors send them again"))
 	}
 	err = errors.Join(err, front.stop())
+	if a.scrapes != nil {
+		err = errors.Join(err, a.scrapes.stop())
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// scrapesEnded is closed when a port for metrics serves no more; nil without one.
+func (a *Admin) scrapesEnded() <-chan struct{} {
+	if a.scrapes == nil {
+		return nil
+	}
+	return a.scrapes.ended
 }
 
 // awaitStop turns the end of ctx into the end of work: at once, or after

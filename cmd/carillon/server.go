@@ -73,6 +73,11 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Bool("allow-multi-writer", false, "work with Galera or group replication though it has several writers; give all nodes the same writer endpoint")
 	f.String("node", "", "name of this node (default: host name and port)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
+	f.Int("http-max", 0, "connections to web UI and API (default 4000)")
+	f.Int("http-max-per-address", 0, "of one address, but not of loopback and --trusted-proxies (default 1000)")
+	f.Int("http-waits-per-user", 0, "requests of one user or API key that wait or stream at once (default 500)")
+	f.Int("http-waits-per-tenant", 0, "of one tenant (default 2000)")
+	f.String("metrics-listen", "", "address that serves /metrics alone, without TLS, for example :9100, which is on loopback, or 10.0.0.5:9100 (default: none, /metrics is on --http)")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
 	f.String("advertise", "", "address that executors are told to dial (default: as --executors)")
 	f.String("base-url", "", "beginning of links in mails and webhooks (default: the address of the web UI)")
@@ -133,12 +138,16 @@ func serverConfig(cmd *cobra.Command) (admin.Config, error) {
 	}
 	config := admin.Config{
 		DataDir: k.String("data"), Database: k.String("database"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"),
-		HTTPAddress: k.String("http"), ExecutorAddress: k.String("executors"),
+		HTTPAddress: k.String("http"), MetricsAddress: k.String("metrics-listen"), ExecutorAddress: k.String("executors"),
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
 		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
 		ExecutorCertificates: k.String("executor-certificates"), ExecutorRecycle: k.Duration("executors-recycle"),
 		ExecutorIdleBeats: k.Int("executors-idle-heartbeats"),
+		HTTPLimits: admin.HTTPLimits{
+			Connections: k.Int("http-max"), PerAddress: k.Int("http-max-per-address"),
+			WaitsPerUser: k.Int("http-waits-per-user"), WaitsPerTenant: k.Int("http-waits-per-tenant"),
+		},
 		ExecutorLimits: admin.ExecutorLimits{
 			Sessions: k.Int("executors-max"), SessionsPerTenant: k.Int("executors-max-per-tenant"), PerAddress: k.Int("executors-max-per-address"),
 		},

@@ -7,6 +7,7 @@ const (
 	schedule = "admin/schedule"
 	timing   = "admin/internal/timing"
 	ical     = "admin/internal/ical"
+	inlet    = "admin/internal/inlet"
 	explain  = "admin/internal/explain"
 	fit      = "admin/internal/fit"
 	batch    = "admin/internal/batch"
@@ -70,6 +71,7 @@ func rooms() []Room {
 		{batch, []string{rescue}, whyPure},
 		{rescue, nil, whyPure},
 		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
+		{inlet, nil, "it counts connections and knows nothing of what they ask for"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
@@ -103,7 +105,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calling",
-			alerting, mailChannel, webhookChannel, auth, api, verify, accounts, tracing,
+			alerting, mailChannel, webhookChannel, auth, api, inlet, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{"admin/internal/sim", []string{
 			domain, store, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -85,10 +85,14 @@ type Deps struct {
 	UI http.Handler
 	// Metrics is where request metrics are registered, and what /metrics shows.
 	Metrics *prometheus.Registry
-	Logger  *slog.Logger
-	Version string
+	// MetricsElsewhere: another port shows them, and /metrics is not here.
+	MetricsElsewhere bool
+	Logger           *slog.Logger
+	Version          string
 	// RunRetention is how long ended runs are kept; 0: not known.
 	RunRetention time.Duration
+	// Waits bounds requests that wait or stream.
+	Waits Waits
 	// SecureCookies says when cookies are for TLS only.
 	SecureCookies SecureCookies
 	// TrustedProxies are the networks from which X-Forwarded-For, X-Real-IP and
@@ -105,6 +109,7 @@ type API struct {
 	huma     huma.API
 	policies map[string]policy // by "METHOD /path"
 	requests *requestMetrics
+	waits    *waits
 	rates    *rates
 	origins  *http.CrossOriginProtection
 
@@ -152,7 +157,7 @@ func New(deps Deps) (*API, error) {
 	}
 	a := &API{
 		deps: deps, log: deps.Logger.With("component", "api"), policies: map[string]policy{},
-		requests: newRequestMetrics(deps.Metrics), origins: http.NewCrossOriginProtection(),
+		requests: newRequestMetrics(deps.Metrics), waits: newWaits(deps.Waits), origins: http.NewCrossOriginProtection(),
 	}
 	a.rates = newRates(func(ctx context.Context, tenant domain.TenantID) (int64, error) {
 		return deps.Store.MaxOf(ctx, tenant, domain.QuotaAPICalls)
@@ -165,6 +170,17 @@ func New(deps Deps) (*API, error) {
 	a.huma = humagin.New(a.engine, humaConfig())
 	a.routes()
 	return a, nil
+}
+
+func metricsHandler(r *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
+}
+
+// MetricsAlone is the handler of a port that shows metrics and nothing else.
+func MetricsAlone(r *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metricsHandler(r))
+	return mux
 }
 
 // ServeHTTP implements http.Handler.
@@ -200,7 +216,13 @@ func (a *API) routes() {
 
 	a.plain(public, http.MethodGet, "/healthz", a.healthz)
 	a.plain(public, http.MethodGet, "/readyz", a.readyz)
-	a.plain(public, http.MethodGet, "/metrics", gin.WrapH(promhttp.HandlerFor(a.deps.Metrics, promhttp.HandlerOpts{})))
+	if a.deps.MetricsElsewhere {
+		a.plain(public, http.MethodGet, "/metrics", func(c *gin.Context) {
+			a.writeProblem(c, newProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound, "metrics are on another port of this node (--metrics-listen)"))
+		})
+	} else {
+		a.plain(public, http.MethodGet, "/metrics", gin.WrapH(metricsHandler(a.deps.Metrics)))
+	}
 	a.plain(public, http.MethodGet, "/api/openapi.json", a.openAPI)
 	a.engine.NoRoute(a.noRoute)
 	a.engine.NoMethod(a.noMethod)

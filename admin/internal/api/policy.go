@@ -216,6 +216,14 @@ func (a *API) authorize(p policy, op operation) func(huma.Context, func(huma.Con
 			a.writeProblem(c, a.problem(ctx.Context(), err))
 			return
 		}
+		if id.Known() && op.takesLong(c.Request.URL.Query()) {
+			end, err := a.waits.begin(id)
+			if err != nil {
+				a.writeProblem(c, a.problem(ctx.Context(), err))
+				return
+			}
+			defer end()
+		}
 		requestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
 		next(huma.WithValue(ctx, identityKey{}, id))
 	}

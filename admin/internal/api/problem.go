@@ -32,7 +32,7 @@ type Problem struct {
 	Title    string        `json:"title" doc:"The HTTP status in words"`
 	Status   int           `json:"status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
-	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,too_many_waiting,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
 	Quota    *QuotaExcess  `json:"quota,omitempty" doc:"With quota_exceeded: which quota, and how far it went"`
@@ -88,6 +88,7 @@ var statuses = map[domain.Code]struct {
 	domain.CodeOwnedByCode:      {http.StatusConflict, domain.CodeOwnedByCode},
 	domain.CodeWaitTimedOut:     {http.StatusAccepted, domain.CodeWaitTimedOut},
 	domain.CodeRateLimited:      {http.StatusTooManyRequests, domain.CodeRateLimited},
+	domain.CodeTooManyWaiting:   {http.StatusTooManyRequests, domain.CodeTooManyWaiting},
 	domain.CodeUnavailable:      {http.StatusServiceUnavailable, domain.CodeUnavailable},
 	codeBodyTooLarge:            {http.StatusRequestEntityTooLarge, codeBodyTooLarge},
 	codeMalformedJSON:           {http.StatusBadRequest, codeMalformedJSON},

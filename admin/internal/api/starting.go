@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -16,11 +17,23 @@ func Starting(reason func() string) http.Handler {
 		_, _ = w.Write([]byte(`{"status":"ok"}`)) // whoever asked may have left
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p := newProblem(r.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, "this node starts: "+reason())
-		w.Header().Set("Content-Type", p.ContentType(""))
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(p.Status)
-		_ = json.NewEncoder(w).Encode(p)
+		notNow(w, r, "this node starts: "+reason())
 	})
 	return mux
+}
+
+func notNow(w http.ResponseWriter, r *http.Request, detail string) {
+	p := newProblem(r.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, detail)
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.Header().Set("Retry-After", "1")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // whoever asked may have left
+}
+
+// Probes are the paths that are answered as long as the process answers at all.
+func Probes() map[string]bool { return maps.Clone(probes) }
+
+// Crowded answers what is no probe on connections for which there is no room.
+func Crowded(w http.ResponseWriter, r *http.Request) {
+	notNow(w, r, "all connections of this node are in use; try again in a moment, or another node")
 }

@@ -36,6 +36,8 @@ const (
 	CodeTokenExpired    Code = "token_expired"
 	CodeDenied          Code = "permission_denied"
 	CodeRateLimited     Code = "rate_limited"
+	// CodeTooManyWaiting: too many requests of the caller wait or stream.
+	CodeTooManyWaiting  Code = "too_many_waiting"
 	CodeExecutorOffline Code = "executor_offline"
 	CodeAlreadyFinished Code = "already_finished"
 	CodeWaitTimedOut    Code = "wait_timed_out"

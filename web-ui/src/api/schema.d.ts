@@ -2918,7 +2918,7 @@ export interface components {
              * @description What is wrong, for machines; never changes its meaning
              * @enum {string}
              */
-            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "policy_refused" | "quota_exceeded" | "idempotency_key_reused" | "body_too_large" | "malformed_json" | "rate_limited" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
+            code: "unauthenticated" | "token_expired" | "permission_denied" | "not_found" | "conflict" | "revision_mismatch" | "validation_failed" | "invalid_cron" | "unknown_handler" | "unfit_input" | "owned_by_code" | "policy_refused" | "quota_exceeded" | "idempotency_key_reused" | "body_too_large" | "malformed_json" | "rate_limited" | "too_many_waiting" | "executor_offline" | "wait_timed_out" | "already_finished" | "unavailable" | "internal";
             /** @description With revision_mismatch: the job as it is now */
             current?: components["schemas"]["Job"];
             /** @description What is wrong, for people */

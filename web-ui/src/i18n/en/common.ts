@@ -128,6 +128,7 @@ export const common = {
     body_too_large: 'The request is too large.',
     malformed_json: 'The request is not valid JSON.',
     rate_limited: 'Too many tries. Wait a moment.',
+    too_many_waiting: 'Too many requests wait already. Close other pages, or try again.',
     executor_offline: 'No instance of the executor is online.',
     wait_timed_out: 'The run did not finish in time; it goes on.',
     already_finished: 'The run has finished already.',

@@ -130,6 +130,7 @@ export const common: typeof en = {
     body_too_large: '请求内容过大。',
     malformed_json: '请求不是有效的 JSON。',
     rate_limited: '尝试过于频繁，请稍候。',
+    too_many_waiting: '等待中的请求太多。请关闭其他页面，或稍后再试。',
     executor_offline: '执行器没有在线实例。',
     wait_timed_out: '未在限定时间内结束，仍在继续运行。',
     already_finished: '这次执行已经结束。',

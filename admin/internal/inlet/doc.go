@@ -1,0 +1,11 @@
+// Package inlet answers: which HTTP connections does a node keep, and how long
+// may one of them take to read an answer?
+//
+// A connection waits (it has sent no request, or its last one is answered) or
+// works. When all places are taken, the one that has waited longest leaves, of
+// the address that has the most waiting: it costs its owner a reconnect. Only
+// where nobody waits is a newcomer crowded: it may ask for a probe (/healthz,
+// /readyz, /metrics) and is told to come back for all else. Few are crowded at a
+// time, and the oldest of them leaves first, so that a probe gets its answer
+// however many connections work.
+package inlet
