@@ -47,7 +47,7 @@ func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwordCommand(),
 		a.jobCommand(), a.calendarCommand(), a.scriptCommand(), a.runCommand(), a.executorCommand(), a.limitCommand(), a.quotaCommand(), a.apiKeyCommand(), a.clusterCommand(),
-		a.cronCommand(), a.generateCommand(), a.versionCommand(),
+		a.cronCommand(), a.generateCommand(), a.versionCommand(), a.licensesCommand(),
 	}
 }
 
