@@ -263,10 +263,15 @@ func run1(id, state string) string {
 	}
 	return fmt.Sprintf(`{"id":%q,"jobId":"1","jobName":"close-day","executor":{"id":"5","name":"shop"},"handler":"close-day","cause":"manual",
 		"fireAt":"2026-11-21T04:00:00.000Z","state":%q,"reason":"","message":%q,"error":%q,"attempt":1,"maxAttempts":1,"instance":null,
-		"latenessMs":3,"durationMs":4,"input":null,"output":{"rows":3},"attempts":[]}`, id, state, message, failure)
+		"latenessMs":3,"durationMs":4,"input":null,"output":{"rows":3},"attempts":[],
+		"progress":{"percent":42.5,"message":"page 17","updatedAt":"2026-11-21T04:00:02.000Z"},
+		"steps":[{"name":"charge","output":{"receipt":"r1"},"storedAt":"2026-11-21T04:00:01.000Z"}]}`, id, state, message, failure)
 }
 
 func (s *fakeServer) runRoutes(mux *http.ServeMux) {
+	s.route(mux, "GET /runs", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[],"nextCursor":null}`)
+	})
 	s.route(mux, "GET /runs/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 		id := r.PathValue("id")
 		state, ok := s.runs[id]

@@ -29,9 +29,9 @@ func TestJobList(t *testing.T) {
 	require.Contains(t, lines[1], "0 0 2 * * *")
 	require.NotContains(t, r.stdout, "\x1b", "no colours in a pipe")
 
-	r = term.run("job", "list", "--executor", "shop", "--state", "paused", "-l", "team:pay", "-q", "x", "-n", "7")
+	r = term.run("job", "list", "--executor", "shop", "--state", "paused", "-l", "team=pay", "-q", "x", "-n", "7")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Equal(t, "executorId=5&label=team%3Apay&limit=7&q=x&state=paused", server.lastQuery("GET /jobs"))
+	require.Equal(t, "executorId=5&label=team%3Dpay&limit=7&q=x&state=paused", server.lastQuery("GET /jobs"))
 	require.Equal(t, 0, term.run("job", "list", "--never-fires", "-n", "1").code)
 	require.Equal(t, "limit=1&neverFires=true", server.lastQuery("GET /jobs"))
 }

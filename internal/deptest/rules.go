@@ -10,6 +10,7 @@ const (
 	inlet    = "admin/internal/inlet"
 	explain  = "admin/internal/explain"
 	fit      = "admin/internal/fit"
+	spelling = "internal/spelling"
 	batch    = "admin/internal/batch"
 	rescue   = "admin/internal/rescue"
 	secret   = "admin/internal/secret"
@@ -98,8 +99,9 @@ func rooms() []Room {
 		{auth, []string{domain, store, secret}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
+		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
 		{fit, nil, "it holds values against schemas and knows nothing of either's meaning"},
-		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, fit}, whySide},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, fit, spelling}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
@@ -117,7 +119,7 @@ func rooms() []Room {
 			gateway, verify, lab, "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", benchRoom, "executor-sdk", sdkTracing, "web-ui", schedule, verify, agent}, whyCmd},
+		{"cmd", []string{"admin", benchRoom, "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent}, whyCmd},
 		{agent, []string{"executor-sdk"}, "it is an application of the SDK like any other: it knows no more of the server"},
 
 		{expand, nil, "the second cron: it must not see the first one"},

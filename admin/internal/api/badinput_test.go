@@ -369,3 +369,25 @@ func TestClientThatHasGone(t *testing.T) {
 	require.Equal(t, 499, a.status, "the client has gone: %s", a.body)
 	require.NotContains(t, w.logText(), "level=ERROR", "which is nobody's fault")
 }
+
+// Whoever writes a value that there is not gets told all that there are, and
+// the one that was meant.
+func TestWrongValuesNameTheRightOnes(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	hint := func(a answer, location, said string) {
+		t.Helper()
+		p := a.problem(422, "validation_failed")
+		require.Equal(t, location, p.Errors[0].Location)
+		require.Equal(t, said, p.Errors[0].Hint)
+	}
+	states := w.call("acme/viewer", "GET", "/runs?state=failed,runing", nil)
+	hint(states, "query.state", `did you mean "running"?`)
+	for _, s := range domain.States {
+		require.Contains(t, string(states.body), s.String())
+	}
+	hint(w.call("acme/viewer", "GET", "/runs?cause=shedule", nil), "query.cause", `did you mean "schedule"?`)
+	hint(w.call("acme/viewer", "GET", "/jobs?state=pausd", nil), "query.state", `did you mean "paused"?`)
+	hint(w.call("acme/viewer", "GET", "/jobs?state=xyzzy", nil), "query.state", "")
+	hint(w.call("acme/editor", "POST", "/jobs", jobBody("j", e, with("blocking", "serail"))), "body.blocking", `did you mean "serial"?`)
+}

@@ -24,7 +24,7 @@ type listJobsInput struct {
 	ExecutorID string `query:"executorId"`
 	Handler    string `query:"handler" maxLength:"128"`
 	State      string `query:"state" enum:"enabled,paused"`
-	Label      string `query:"label" maxLength:"256" doc:"key or key:value"`
+	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
 	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
 	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name"`
@@ -127,6 +127,9 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), ID: domain.JobID(at.ID)}
 	}
 	var r reader
+	if key, _, _ := strings.Cut(in.Label, "="); strings.Contains(key, ":") {
+		r.fail("query.label", in.Label, "must be key or key=value; no label has a colon in its key")
+	}
 	p.Executor = optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID)
 	if err := r.err(); err != nil {
 		return nil, err

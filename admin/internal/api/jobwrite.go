@@ -216,8 +216,8 @@ func (r *reader) webhook(location, text string) string {
 func (r *reader) labels(location string, labels map[string]string) map[string]string {
 	for k, v := range labels {
 		switch {
-		case k == "" || len(k) > 63 || strings.ContainsAny(k, ": \t") || hasControl(k):
-			r.fail(location, k, "keys have 1 to 63 bytes and no colon, space or control character")
+		case k == "" || len(k) > 63 || strings.ContainsAny(k, ":= \t") || hasControl(k):
+			r.fail(location, k, "keys have 1 to 63 bytes and no colon, equals sign, space or control character")
 		case len(v) > domain.MaxNameLength || hasControl(v):
 			r.fail(location+"."+k, nil, "values have at most %d bytes and no control characters", domain.MaxNameLength)
 		}

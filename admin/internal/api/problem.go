@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/gin-gonic/gin"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // maxBody bounds a request's body, in bytes.
@@ -218,12 +220,23 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	p := newProblem(ctx, status, domain.CodeInvalid, msg)
 	for _, d := range details {
 		d = misfitOf("body", d)
-		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value)})
+		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value), Hint: enumHint(d)})
 	}
 	if len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
 	}
 	return p
+}
+
+// enumHint asks which of the values that huma lists in its message was meant.
+func enumHint(d *huma.ErrorDetail) string {
+	value, isText := d.Value.(string)
+	before, after, _ := strings.Cut(validation.MsgExpectedOneOf, "%s")
+	list, isEnum := strings.CutPrefix(d.Message, before)
+	if !isText || !isEnum || value == "" || len(value) > maxShown {
+		return ""
+	}
+	return spelling.Hint(value, strings.Split(strings.TrimSuffix(list, after), ", "))
 }
 
 // malformed says where the JSON text is broken.

@@ -204,7 +204,7 @@ func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput)
 		}
 		s, ok := domain.ParseState(name)
 		if !ok {
-			r.fail("query.state", name, "is not a state")
+			r.noneOf("query.state", name, stateNames())
 		}
 		p.States = append(p.States, s)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
 // instantFormat is RFC 3339 with milliseconds; times are put into UTC first.
@@ -39,6 +40,21 @@ func (r *reader) fail(location string, value any, format string, args ...any) {
 	r.fields = append(r.fields, domain.FieldError{
 		Location: location, Message: fmt.Sprintf(format, args...), Value: value, Position: -1,
 	})
+}
+
+// noneOf says which values there are, and which of them may be meant.
+func (r *reader) noneOf(location, value string, values []string) {
+	r.fail(location, value, "%q is none of %s", value, strings.Join(values, ", "))
+	r.fields[len(r.fields)-1].Hint = spelling.Hint(value, values)
+}
+
+// stateNames are the states of runs, live ones first.
+func stateNames() []string {
+	names := make([]string, len(domain.States))
+	for i, s := range domain.States {
+		names[i] = s.String()
+	}
+	return names
 }
 
 // add takes over the fields of a domain error; any other error is returned.

@@ -107,7 +107,7 @@ type ListJobsParams struct {
 	Executor domain.ExecutorID
 	Handler  string
 	State    domain.JobState // 0 = enabled and paused
-	Label    string          // "key" or "key:value"
+	Label    string          // "key" or "key=value"
 	Owner    string          // part of the owner's name or mail
 	// NeverFires leaves only enabled jobs with a schedule that has come to its
 	// end: nothing is planned, and no run is waited for.

@@ -151,7 +151,7 @@ const routes = [
     if (query.get('q')) list = list.filter((j) => j.name.includes(query.get('q')))
     if (query.get('executorId')) list = list.filter((j) => j.executor.id === query.get('executorId'))
     if (query.get('state')) list = list.filter((j) => j.state === query.get('state'))
-    if (label) list = list.filter((j) => j.labels[label.split(':')[0]] === label.split(':')[1])
+    if (label) list = list.filter((j) => j.labels[label.split('=')[0]] === label.split('=')[1])
     const sort = query.get('sort')
     list.sort((a, b) => (sort === 'updatedAt' ? (b.updatedAt < a.updatedAt ? -1 : 1) : sort === 'nextFireAt' ? ((a.nextFireAt ?? '9') < (b.nextFireAt ?? '9') ? -1 : 1) : 0))
     return page(list.map(listed), query)

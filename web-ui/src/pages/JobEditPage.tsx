@@ -49,7 +49,7 @@ export function JobEditPage() {
           </Link>
         </>
       )}
-      sub={({ declared }) => declared && t(declared.locked || declared.ownership === 'code' ? 'jobs.detail.lockedHint' : `jobs.detail.editHint_${declared.ownership}`)}
+      sub={({ declared }) => (declared ? t(declared.locked || declared.ownership === 'code' ? 'jobs.detail.lockedHint' : `jobs.detail.editHint_${declared.ownership}`) : undefined)}
     >
       {(job) => <JobForm key={job.revision} initial={writeOf(job)} stored={job} />}
     </EditPage>

@@ -136,7 +136,7 @@ function JobName({ job }: { job: Job }) {
       </Link>
       <div className="row tight">
         {Object.entries(job.labels).map(([key, value]) => (
-          <Link key={key} to="/jobs" search={{ label: `${key}:${value}` }} className="label-chip" preload={false}>
+          <Link key={key} to="/jobs" search={{ label: `${key}=${value}` }} className="label-chip" preload={false}>
             {key}={value}
           </Link>
         ))}

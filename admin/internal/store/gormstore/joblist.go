@@ -118,7 +118,7 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		g = g.Where("j.handler = ?", p.Handler)
 	}
 	if p.Label != "" {
-		key, value, exact := strings.Cut(p.Label, ":")
+		key, value, exact := strings.Cut(p.Label, "=")
 		text := "\n" + key + "="
 		if exact {
 			text += value + "\n"

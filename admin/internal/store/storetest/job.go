@@ -208,7 +208,7 @@ func testJobLists(t *testing.T, f *fixture) {
 	require.Equal(t, []int{4}, list(store.ListJobsParams{State: domain.JobPaused}))
 	require.Equal(t, []int{3}, list(store.ListJobsParams{Executor: second}))
 	require.Equal(t, []int{1, 3}, list(store.ListJobsParams{Handler: "odd"}))
-	require.Equal(t, []int{1, 3}, list(store.ListJobsParams{Label: "team:pa"}))
+	require.Equal(t, []int{1, 3}, list(store.ListJobsParams{Label: "team=pa"}))
 	require.Len(t, list(store.ListJobsParams{Label: "team"}), 6)
 	require.Empty(t, list(store.ListJobsParams{Label: "tea"}))
 	require.Equal(t, []int{2}, list(store.ListJobsParams{Owner: "owner2@"}))

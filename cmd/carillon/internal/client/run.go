@@ -44,6 +44,22 @@ type Run struct {
 	Input    json.RawMessage `json:"input"`
 	Output   json.RawMessage `json:"output"`
 	Attempts []Attempt       `json:"attempts"`
+	Progress *Progress       `json:"progress"`
+	Steps    []Step          `json:"steps"`
+}
+
+// Progress is how far a handler says that it is.
+type Progress struct {
+	Percent   float64   `json:"percent"`
+	Message   string    `json:"message"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// Step is what a handler has done for good.
+type Step struct {
+	Name     string          `json:"name"`
+	Output   json.RawMessage `json:"output"`
+	StoredAt time.Time       `json:"storedAt"`
 }
 
 // Shard is a slice of a run with shards.
@@ -74,6 +90,15 @@ type Attempt struct {
 
 // StateSucceeded is the one good end.
 const StateSucceeded = "succeeded"
+
+// States are those that a run can be in, live ones first.
+var States = []string{
+	"due", "offered", "running", "cancelling", "retry_wait",
+	"succeeded", "failed", "timed_out", "cancelled", "lost", "missed", "discarded", "excluded",
+}
+
+// Causes are the reasons why a run exists.
+var Causes = []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill"}
 
 // unfinished are the states that a run can still leave.
 var unfinished = map[string]bool{"due": true, "offered": true, "running": true, "cancelling": true, "retry_wait": true}

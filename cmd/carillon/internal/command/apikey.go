@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,9 +60,6 @@ it as CARILLON_API_KEY.`,
 			if expires < 0 {
 				return usagef("--expires must not be negative")
 			}
-			if !slices.Contains(keyRoles, r.Role) {
-				return usagef("--role must be one of %s", strings.Join(keyRoles, ", "))
-			}
 			s, err := a.connect()
 			if err != nil {
 				return err
@@ -83,9 +79,8 @@ it as CARILLON_API_KEY.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&r.Role, "role", "viewer", "what it may do: "+strings.Join(keyRoles, ", "))
+	choiceFlag(cmd, &r.Role, "role", "viewer", keyRoles, "what it may do: "+orList(keyRoles))
 	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
-	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(keyRoles, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringSliceVar(&r.CallExecutors, "call", nil, "executors whose handlers it may call (default: all)")
 	return cmd
 }

@@ -77,7 +77,7 @@ printed, one per line, or none.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.From, "from", "", "first instant, RFC 3339")
 	flags.StringVar(&r.To, "to", "", "end, not included, RFC 3339; not later than now")
-	flags.StringVar(&r.Scope, "scope", "", "missing, unsuccessful or all (default: missing)")
+	choiceFlag(cmd, &r.Scope, "scope", "", []string{"missing", "unsuccessful", "all"}, "missing, unsuccessful or all (default: missing)")
 	flags.IntVar(&r.Concurrency, "concurrency", 0, "runs under way at once (default: 1)")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
 	flags.StringVar(&r.Note, "note", "", "why; shown beside the runs")

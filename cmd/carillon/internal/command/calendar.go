@@ -184,7 +184,7 @@ func (a *App) calendarImport() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "iCalendar file; - is standard input")
-	cmd.Flags().StringVar(&in.As, "as", "", "auto, holidays, make_up_days or blackouts (default: auto)")
+	choiceFlag(cmd, &in.As, "as", "", []string{"auto", "holidays", "make_up_days", "blackouts"}, "auto, holidays, make_up_days or blackouts (default: auto)")
 	cmd.Flags().BoolVar(&in.Replace, "replace", false, "remove what the calendar has of that kind first")
 	return cmd
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/schedule"
 )
 
+var languages = []string{"en", "zh"}
+
 var dialects = []string{"auto", "standard", "seconds", "quartz"}
 
 func (a *App) cronCommand() *cobra.Command {
@@ -29,21 +31,16 @@ type cronFlags struct {
 }
 
 func (f *cronFlags) add(cmd *cobra.Command, n int) {
-	cmd.Flags().StringVar(&f.dialect, "dialect", "auto", "auto, standard (5 fields), seconds (6) or quartz (6 or 7)")
+	choiceFlag(cmd, &f.dialect, "dialect", "auto", dialects, "auto, standard (5 fields), seconds (6) or quartz (6 or 7)")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "IANA time zone")
 	cmd.Flags().StringVar(&f.from, "from", "", "after this instant, RFC 3339 (default: now)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", n, "how many fire times")
-	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialects, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // parse reads the expression as the server does; a mistake in it is shown with
 // a caret below.
 func parseCron(expr, dialect, lang string) (*schedule.Cron, error) {
-	d := schedule.Dialect(dialect)
-	if !d.Valid() {
-		return nil, usagef("--dialect %q is none of %s", dialect, strings.Join(dialects, ", "))
-	}
-	c, err := schedule.Parse(expr, d)
+	c, err := schedule.Parse(expr, schedule.Dialect(dialect))
 	if e, ok := errors.AsType[*schedule.ParseError](err); ok {
 		return nil, errors.New(e.DetailIn(lang))
 	}
@@ -130,9 +127,6 @@ func (a *App) cronExplain() *cobra.Command {
 		Use: "explain EXPRESSION", Short: "Say an expression in words, or show where it is wrong", Args: cobra.ExactArgs(1),
 		Example: "  carillon cron explain '0 */15 9-17 * * MON-FRI'\n  carillon cron explain '0 0 2 ? * 6L' --lang zh -n 3 --tz Asia/Shanghai",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if lang != "en" && lang != "zh" {
-				return usagef("--lang %q is neither en nor zh", lang)
-			}
 			c, err := parseCron(args[0], f.dialect, lang)
 			if err != nil {
 				return err
@@ -144,7 +138,7 @@ func (a *App) cronExplain() *cobra.Command {
 		},
 	}
 	f.add(cmd, 0)
-	cmd.Flags().StringVar(&lang, "lang", a.language(), "en or zh (default: by LANG)")
+	choiceFlag(cmd, &lang, "lang", a.language(), languages, "en or zh (default: by LANG)")
 	return cmd
 }
 
@@ -225,7 +219,7 @@ with # are comments. - is standard input.`,
 			return a.checkCron(in, dialect)
 		},
 	}
-	cmd.Flags().StringVar(&dialect, "dialect", "quartz", "dialect of the expressions")
+	choiceFlag(cmd, &dialect, "dialect", "quartz", dialects, "dialect of the expressions")
 	return cmd
 }
 

@@ -61,13 +61,10 @@ func (a *App) jobExplain() *cobra.Command {
 }
 
 func (a *App) languageFlag(cmd *cobra.Command, lang *string) {
-	cmd.Flags().StringVar(lang, "lang", a.language(), "en or zh (default: by LANG)")
+	choiceFlag(cmd, lang, "lang", a.language(), languages, "en or zh (default: by LANG)")
 }
 
 func (a *App) writeExplanation(s *session, doc client.Doc[client.Explanation], lang string) error {
-	if lang != "en" && lang != "zh" {
-		return usagef("--lang %q is neither en nor zh", lang)
-	}
 	if done, err := output.Machine(s.Printer, doc); done {
 		return err
 	}

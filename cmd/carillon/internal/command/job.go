@@ -122,11 +122,11 @@ func (a *App) jobList() *cobra.Command {
 	flags.StringVarP(&f.Query, "query", "q", "", "part of name or description")
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.Handler, "handler", "", "handler")
-	flags.StringVar(&f.State, "state", "", "enabled or paused")
+	choiceFlag(cmd, &f.State, "state", "", []string{"enabled", "paused"}, "enabled or paused")
 	flags.BoolVar(&f.NeverFires, "never-fires", false, "only enabled jobs whose schedule has no fire left")
-	flags.StringVarP(&f.Label, "label", "l", "", "label as key or key:value")
+	flags.StringVarP(&f.Label, "label", "l", "", "label as key or key=value")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")
-	flags.StringVar(&f.Sort, "sort", "", "name, nextFireAt or updatedAt")
+	choiceFlag(cmd, &f.Sort, "sort", "", []string{"name", "nextFireAt", "updatedAt"}, "name, nextFireAt or updatedAt")
 	flags.IntVarP(&f.Limit, "limit", "n", 0, "at most this many (0 = all)")
 	return cmd
 }

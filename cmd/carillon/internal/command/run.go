@@ -103,8 +103,8 @@ func (a *App) runList() *cobra.Command {
 	flags.StringVar(&job, "job", "", "job by name or id")
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.InstanceID, "instance", "", "instance by id")
-	flags.StringVar(&f.States, "state", "", "states, separated by commas")
-	flags.StringVar(&f.Cause, "cause", "", "schedule, misfire, manual, api, retry, parent or backfill")
+	choicesFlag(cmd, &f.States, "state", client.States, "states, separated by commas: "+strings.Join(client.States, ", "))
+	choiceFlag(cmd, &f.Cause, "cause", "", client.Causes, orList(client.Causes))
 	flags.StringVar(&since, "since", "", "planned in this span before now (24h), or from this RFC 3339 instant")
 	flags.StringVar(&f.To, "until", "", "planned before this RFC 3339 instant")
 	flags.StringVarP(&f.Query, "query", "q", "", "part of the job's name")
@@ -155,15 +155,39 @@ func (a *App) describeRun(s *session, run client.Doc[client.Run]) error {
 		"Cause", strings.TrimSpace(r.Cause+" "+r.RequestedBy), "Note", r.Note,
 		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMS), "Took", output.Millis(r.DurationMS),
 		"Executor", r.Executor.Name, "Instance", instanceCell(r), "Handler", r.Handler,
-		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts), "Part", partCell(r), "Shards", shardsCell(r),
+		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts), "Progress", progressCell(r.Progress), "Part", partCell(r), "Shards", shardsCell(r),
 		"Input", jsonCell(r.Input), "Output", jsonCell(r.Output))
-	if err != nil || len(r.Attempts) < 1 {
-		return err
+	if err == nil {
+		err = tableBelow(a, s, attemptColumns, r.Attempts)
+	}
+	if err == nil {
+		err = tableBelow(a, s, stepColumns, r.Steps)
+	}
+	return err
+}
+
+// tableBelow prints rows after an empty line; nothing when there are none.
+func tableBelow[T any](a *App, s *session, columns []output.Column[T], rows []T) error {
+	if len(rows) == 0 {
+		return nil
 	}
 	if _, err := fmt.Fprintln(a.out); err != nil {
 		return err
 	}
-	return output.Rows(s.Printer, attemptColumns, r.Attempts)
+	return output.Rows(s.Printer, columns, rows)
+}
+
+func progressCell(p *client.Progress) string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%g %% %s", p.Percent, p.Message)) + " (" + output.Stamp(p.UpdatedAt) + ")"
+}
+
+var stepColumns = []output.Column[client.Step]{
+	{Title: "STEP", Value: func(t client.Step) string { return t.Name }},
+	{Title: "STORED", Value: func(t client.Step) string { return output.Stamp(t.StoredAt) }, Drop: 2},
+	{Title: "OUTPUT", Value: func(t client.Step) string { return jsonCell(t.Output) }},
 }
 
 func jsonCell(raw []byte) string {

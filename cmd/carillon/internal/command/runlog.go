@@ -27,7 +27,6 @@ With -o json one JSON object per line, as the API has it.`,
 			if err != nil {
 				return err
 			}
-			q.Level = strings.ToUpper(q.Level)
 			if q.Last < 0 || q.Last > maxLast {
 				return fmt.Errorf("--last %d: must be from 1 to %d", q.Last, maxLast)
 			}
@@ -41,7 +40,7 @@ With -o json one JSON object per line, as the API has it.`,
 	flags.BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
 	flags.IntVar(&q.Last, "last", 0, "only the last so many lines, and what comes after them with --follow (0 = from the beginning)")
 	flags.IntVar(&q.Attempt, "attempt", 0, "only this attempt (0 = all)")
-	flags.StringVar(&q.Level, "level", "", "this level and above: DEBUG, INFO, WARN or ERROR")
+	choiceFlag(cmd, &q.Level, "level", "", []string{"DEBUG", "INFO", "WARN", "ERROR"}, "this level and above: DEBUG, INFO, WARN or ERROR")
 	flags.StringVarP(&q.Text, "query", "q", "", "only lines with this text")
 	return cmd
 }

@@ -111,6 +111,8 @@ func (a *App) scriptShow() *cobra.Command {
 	return cmd
 }
 
+var scriptLanguages = []string{"shell", "python", "node", "php", "powershell"}
+
 // languageOf tells a script's language by its file's name.
 var languageOf = map[string]string{".sh": "shell", ".bash": "shell", ".py": "python", ".js": "node", ".php": "php", ".ps1": "powershell"}
 
@@ -140,7 +142,7 @@ func (a *App) scriptPush() *cobra.Command {
 					language = languageOf[strings.ToLower(filepath.Ext(file))]
 				}
 				if language == "" {
-					return usagef("say which language it is: --language shell, python, node, php or powershell")
+					return usagef("say which language it is: --language %s", orList(scriptLanguages))
 				}
 				found, err = s.CreateScript(cmd.Context(), args[0], language, string(raw), note)
 			}
@@ -152,7 +154,7 @@ func (a *App) scriptPush() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the script; - is standard input")
-	cmd.Flags().StringVar(&language, "language", "", "of a new script: shell, python, node, php or powershell (default: by the file's name)")
+	choiceFlag(cmd, &language, "language", "", scriptLanguages, "of a new script: "+orList(scriptLanguages)+" (default: by the file's name)")
 	cmd.Flags().StringVar(&note, "note", "", "why; kept with the revision")
 	return cmd
 }

@@ -34,6 +34,7 @@ var scriptPolicyView = output.View[client.ScriptPolicy]{
 
 func (a *App) scriptPolicy() *cobra.Command {
 	var languages []string
+	var chosen string
 	var calls bool
 	var note string
 	cmd := &cobra.Command{
@@ -55,8 +56,10 @@ func (a *App) scriptPolicy() *cobra.Command {
 			switch {
 			case !flags.Changed("languages"):
 				languages = p.Value.Languages
-			case len(languages) == 1 && languages[0] == "none":
+			case chosen == "none", chosen == "":
 				languages = []string{}
+			default:
+				languages = strings.Split(chosen, ",")
 			}
 			if !flags.Changed("http") {
 				calls = p.Value.HTTP
@@ -67,7 +70,7 @@ func (a *App) scriptPolicy() *cobra.Command {
 			return output.One(s.Printer, scriptPolicyView, p)
 		},
 	}
-	cmd.Flags().StringSliceVar(&languages, "languages", nil, "languages whose scripts may be written and run, or none")
+	choicesFlag(cmd, &chosen, "languages", append([]string{"none"}, scriptLanguages...), "languages whose scripts may be written and run, separated by commas, or none")
 	cmd.Flags().BoolVar(&calls, "http", false, "whether jobs may make HTTP calls")
 	cmd.Flags().StringVar(&note, "note", "", "why; kept with the policy")
 	return cmd
