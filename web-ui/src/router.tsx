@@ -21,6 +21,13 @@ const login = createRoute({
   },
 })
 
+/** For whoever writes a client: nobody has to be signed in. */
+const docs = createRoute({
+  getParentRoute: () => root,
+  path: '/docs',
+  component: lazyRouteComponent(() => import('./pages/DocsPage'), 'DocsPage'),
+})
+
 const password = createRoute({
   getParentRoute: () => root,
   path: '/password',
@@ -223,6 +230,7 @@ const tenants = createRoute({
 
 const routeTree = root.addChildren([
   login,
+  docs,
   password,
   app.addChildren([
     index,

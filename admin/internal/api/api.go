@@ -223,7 +223,11 @@ func (a *API) routes() {
 	} else {
 		a.plain(public, http.MethodGet, "/metrics", gin.WrapH(metricsHandler(a.deps.Metrics)))
 	}
-	a.plain(public, http.MethodGet, "/api/openapi.json", a.openAPI)
+	a.plain(public, http.MethodGet, documentPath, a.openAPI)
+	// Where people look for it first.
+	a.plain(public, http.MethodGet, "/openapi.json", redirect(documentPath))
+	a.plain(public, http.MethodGet, "/api", redirect(a.referencePath()))
+	a.plain(public, http.MethodGet, "/api/docs", redirect(a.referencePath()))
 	a.engine.NoRoute(a.noRoute)
 	a.engine.NoMethod(a.noMethod)
 }

@@ -11,12 +11,12 @@ import (
 
 // APIKey lets a program act in the tenant.
 type APIKey struct {
-	ID         string  `json:"id"`
-	Name       string  `json:"name"`
+	ID         string  `json:"id" doc:"Id of the key, a decimal string"`
+	Name       string  `json:"name" doc:"What the key is for; shown beside what it does"`
 	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
-	Role       string  `json:"role" enum:"caller,viewer,operator,editor,scripter,admin"`
-	CreatedAt  string  `json:"createdAt" format:"date-time"`
-	CreatedBy  string  `json:"createdBy"`
+	Role       string  `json:"role" enum:"caller,viewer,operator,editor,scripter,admin" doc:"What it may do; caller: only call handlers, and see and cancel its own calls"`
+	CreatedAt  string  `json:"createdAt" format:"date-time" doc:"When it was made"`
+	CreatedBy  string  `json:"createdBy" doc:"The user who made it"`
 	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
 	ExpiresAt  *string `json:"expiresAt" format:"date-time" doc:"null = never"`
 
@@ -44,7 +44,7 @@ func apiKeyOf(k domain.APIKey) APIKey {
 
 type createAPIKeyInput struct {
 	Body struct {
-		Name      string  `json:"name" minLength:"1" maxLength:"128"`
+		Name      string  `json:"name" minLength:"1" maxLength:"128" doc:"What the key is for"`
 		Role      string  `json:"role" enum:"caller,viewer,operator,editor,scripter,admin" doc:"caller: may only call handlers, and see and cancel its own calls"`
 		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
 
@@ -53,12 +53,12 @@ type createAPIKeyInput struct {
 }
 
 type idInput struct {
-	ID string `path:"id"`
+	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 }
 
 type idPageInput struct {
 	ShortPage
-	ID string `path:"id"`
+	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 }
 
 // PageQuery is the input of lists without filters.
@@ -67,6 +67,7 @@ type PageQuery struct{ ShortPage }
 func (a *API) registerAPIKeys() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/api-keys", id: "list-api-keys", tag: "access", summary: "List API keys",
+		description: "Those that are not revoked. Secrets are not shown again.",
 	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[APIKey], error) {
 		keys, err := a.deps.Store.ListAPIKeys(ctx, id.Tenant)
 		if err != nil {
@@ -82,7 +83,8 @@ func (a *API) registerAPIKeys() {
 	})
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/api-keys", id: "create-api-key", tag: "access",
-		summary: "Make an API key", status: http.StatusCreated, errors: []int{http.StatusConflict},
+		summary:     "Make an API key",
+		description: "The answer holds the secret, which is shown only now. A key belongs to the tenant and stays when its maker leaves.", status: http.StatusCreated, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *createAPIKeyInput) (*struct{ Body CreatedAPIKey }, error) {
 		var r reader
 		name := r.name("body.name", in.Body.Name, domain.MaxNameLength)

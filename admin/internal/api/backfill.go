@@ -20,36 +20,36 @@ type BackfillRequest struct {
 	Scope       string `json:"scope,omitempty" enum:"missing,unsuccessful,all" doc:"missing (default): fire times that did not run; unsuccessful: also those whose run did not succeed; all. No fire time is backfilled twice"`
 	Concurrency int    `json:"concurrency,omitempty" minimum:"0" maximum:"100" doc:"How many of its runs may be under way at once; default 1"`
 	DryRun      bool   `json:"dryRun,omitempty" doc:"Say what would be done, and do nothing"`
-	Note        string `json:"note,omitempty" maxLength:"1024"`
+	Note        string `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the backfill and shown beside its runs"`
 }
 
 // Backfill is what became of it.
 type Backfill struct {
 	ID          string  `json:"id,omitempty" doc:"Absent with dryRun"`
-	JobID       string  `json:"jobId"`
+	JobID       string  `json:"jobId" doc:"The job whose fire times are run"`
 	JobRevision int64   `json:"jobRevision" doc:"All its runs use this revision"`
-	State       string  `json:"state" enum:"dry_run,running,done,cancelled"`
-	Scope       string  `json:"scope" enum:"missing,unsuccessful,all"`
-	From        string  `json:"from" format:"date-time"`
-	To          string  `json:"to" format:"date-time"`
-	Concurrency int     `json:"concurrency"`
+	State       string  `json:"state" enum:"dry_run,running,done,cancelled" doc:"dry_run: nothing was written; running: runs are still to be written or to end; done; cancelled: no more are written"`
+	Scope       string  `json:"scope" enum:"missing,unsuccessful,all" doc:"Which fire times: those without a run, also those whose run did not succeed, or all"`
+	From        string  `json:"from" format:"date-time" doc:"First instant of the range"`
+	To          string  `json:"to" format:"date-time" doc:"End of the range, not included"`
+	Concurrency int     `json:"concurrency" doc:"How many of its runs may be under way at once"`
 	Planned     int     `json:"planned" doc:"Fire times in the range"`
 	Created     int     `json:"created" doc:"Runs written so far; with dryRun: that would be written"`
 	Skipped     int     `json:"skipped" doc:"Fire times that did not need one"`
-	Succeeded   int     `json:"succeeded"`
+	Succeeded   int     `json:"succeeded" doc:"Runs that ended well so far"`
 	Failed      int     `json:"failed" doc:"Runs that ended otherwise"`
 	Running     int     `json:"running" doc:"Runs that have not ended"`
 	NextFireAt  *string `json:"nextFireAt" format:"date-time" doc:"Fire times before this one are done with; null at the end"`
 	Fires       []Fire  `json:"fires,omitempty" doc:"With dryRun: the first fire times that would run, at most 100"`
-	Note        string  `json:"note"`
-	Message     string  `json:"message"`
-	CreatedAt   string  `json:"createdAt,omitempty" format:"date-time"`
-	CreatedBy   string  `json:"createdBy"`
-	FinishedAt  *string `json:"finishedAt" format:"date-time"`
+	Note        string  `json:"note" doc:"Why it was asked for; empty: not said"`
+	Message     string  `json:"message" doc:"Why it ended before its time; empty otherwise"`
+	CreatedAt   string  `json:"createdAt,omitempty" format:"date-time" doc:"When it was asked for; absent with dryRun"`
+	CreatedBy   string  `json:"createdBy" doc:"Who asked for it"`
+	FinishedAt  *string `json:"finishedAt" format:"date-time" doc:"When the last of its runs ended, or it was cancelled; null: not yet"`
 }
 
 type backfillInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body BackfillRequest
 }
 
@@ -69,9 +69,11 @@ func (a *API) registerBackfills() {
 	}, a.backfillJob)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs/{id}/backfills", id: "list-backfills", tag: "jobs", summary: "A job's backfills, newest first",
+		description: "With how far each of them is.",
 	}, a.listBackfills)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/backfills/{id}", id: "get-backfill", tag: "jobs", summary: "One backfill",
+		description: "How far it is: runs written, ended and still to come.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
 		bid, err := domain.ParseID[domain.BackfillID](in.ID)
 		if err != nil {
@@ -202,7 +204,7 @@ func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fi
 }
 
 type listBackfillsInput struct {
-	ID string `path:"id"`
+	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 	PageParams
 }
 

@@ -16,59 +16,59 @@ import (
 
 // Calendar is a list of days and windows that keep schedules from firing.
 type Calendar struct {
-	ID      string `json:"id"`
-	Version int64  `json:"version"`
+	ID      string `json:"id" doc:"Id of the calendar, a decimal string"`
+	Version int64  `json:"version" doc:"Number of the newest version, from 1"`
 	CalendarSpec
-	CreatedAt string `json:"createdAt" format:"date-time"`
-	UpdatedAt string `json:"updatedAt" format:"date-time"`
-	CreatedBy string `json:"createdBy"`
-	UpdatedBy string `json:"updatedBy"`
+	CreatedAt string `json:"createdAt" format:"date-time" doc:"When the calendar was made"`
+	UpdatedAt string `json:"updatedAt" format:"date-time" doc:"When the newest version was written"`
+	CreatedBy string `json:"createdBy" doc:"Who made the calendar"`
+	UpdatedBy string `json:"updatedBy" doc:"Who wrote the newest version"`
 }
 
 // CalendarSpec is what a version of a calendar holds.
 type CalendarSpec struct {
-	Name        string        `json:"name" minLength:"1" maxLength:"128"`
-	Description string        `json:"description,omitempty" maxLength:"4096"`
+	Name        string        `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
+	Description string        `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
 	Zone        string        `json:"zone,omitempty" maxLength:"64" doc:"Zone whose days are meant; default: that of the schedule"`
 	Weekend     []string      `json:"weekend,omitempty" maxItems:"7" enum:"MON,TUE,WED,THU,FRI,SAT,SUN" doc:"Weekdays without work; default SAT and SUN"`
-	Holidays    []CalendarDay `json:"holidays,omitempty" maxItems:"5000"`
+	Holidays    []CalendarDay `json:"holidays,omitempty" maxItems:"5000" doc:"Days on which jobs that use it do not fire"`
 	MakeUpDays  []CalendarDay `json:"makeUpDays,omitempty" maxItems:"5000" doc:"Working days although weekend"`
 	Blackouts   []Blackout    `json:"blackouts,omitempty" maxItems:"1000" doc:"Windows in which nothing fires"`
 }
 
 // CalendarDay is a date with what people call it.
 type CalendarDay struct {
-	Date string `json:"date" maxLength:"10" example:"2026-10-01"`
-	Name string `json:"name,omitempty" maxLength:"200"`
+	Date string `json:"date" maxLength:"10" example:"2026-10-01" doc:"The day, YYYY-MM-DD in the calendar's zone"`
+	Name string `json:"name,omitempty" maxLength:"200" doc:"What day it is, for people"`
 }
 
 // Blackout is a window: from ≤ fire < to.
 type Blackout struct {
-	From string `json:"from" format:"date-time"`
-	To   string `json:"to" format:"date-time"`
-	Name string `json:"name,omitempty" maxLength:"200"`
+	From string `json:"from" format:"date-time" doc:"Begin of the window, included"`
+	To   string `json:"to" format:"date-time" doc:"End of the window, not included"`
+	Name string `json:"name,omitempty" maxLength:"200" doc:"What it is for; empty: not said"`
 }
 
 // CalendarVersion is one version of a calendar.
 type CalendarVersion struct {
-	Version   int64        `json:"version"`
-	CreatedAt string       `json:"createdAt" format:"date-time"`
-	CreatedBy string       `json:"createdBy"`
-	Spec      CalendarSpec `json:"spec"`
+	Version   int64        `json:"version" doc:"Number of the version, from 1"`
+	CreatedAt string       `json:"createdAt" format:"date-time" doc:"When it was written"`
+	CreatedBy string       `json:"createdBy" doc:"Who wrote it"`
+	Spec      CalendarSpec `json:"spec" doc:"The contents of the calendar in this version"`
 }
 
 // CalendarSummary is a calendar in lists, without its days.
 type CalendarSummary struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Zone        string `json:"zone"`
-	Version     int64  `json:"version"`
-	Holidays    int    `json:"holidays"`
-	MakeUpDays  int    `json:"makeUpDays"`
-	Blackouts   int    `json:"blackouts"`
-	UpdatedAt   string `json:"updatedAt" format:"date-time"`
-	UpdatedBy   string `json:"updatedBy"`
+	ID          string `json:"id" doc:"Id of the calendar, a decimal string"`
+	Name        string `json:"name" doc:"Its name"`
+	Description string `json:"description" doc:"What it is for, for people"`
+	Zone        string `json:"zone" doc:"IANA name of the zone of its days"`
+	Version     int64  `json:"version" doc:"Number of the newest version, from 1"`
+	Holidays    int    `json:"holidays" doc:"How many holidays it has"`
+	MakeUpDays  int    `json:"makeUpDays" doc:"How many working days on weekends it has"`
+	Blackouts   int    `json:"blackouts" doc:"How many windows without fires it has"`
+	UpdatedAt   string `json:"updatedAt" format:"date-time" doc:"When the newest version was written"`
+	UpdatedBy   string `json:"updatedBy" doc:"Who wrote the newest version"`
 }
 
 var weekdayNames = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
@@ -174,13 +174,13 @@ func (a *API) findCalendar(ctx context.Context, tenant domain.TenantID, text str
 type CalendarChoice struct {
 	ID      string `json:"id,omitempty" doc:"Either this"`
 	Name    string `json:"name,omitempty" doc:"Or this; ignored beside an id"`
-	Version int64  `json:"version,omitempty" readOnly:"true"`
+	Version int64  `json:"version,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
 }
 
 // CalendarRef is a calendar in a schedule.
 type CalendarRef struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
+	ID      string `json:"id" doc:"Id of the calendar, a decimal string"`
+	Name    string `json:"name" doc:"Its name"`
 	Version int64  `json:"version" doc:"The version that this revision is planned with"`
 }
 

@@ -13,13 +13,13 @@ import (
 )
 
 type writeCalendarInput struct {
-	ID      string `path:"id"`
+	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IfMatch string `header:"If-Match" doc:"The version that was edited, in quotes, as in ETag; * for any"`
 	Body    CalendarSpec
 }
 
 type importCalendarInput struct {
-	ID      string `path:"id"`
+	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IfMatch string `header:"If-Match" doc:"The version that was edited, in quotes, as in ETag; * for any"`
 	Body    ImportCalendar
 }
@@ -34,10 +34,12 @@ type ImportCalendar struct {
 func (a *API) registerCalendars() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/calendars", id: "list-calendars", tag: "calendars", summary: "List calendars",
+		description: "By name, without their days and windows.",
 	}, a.listCalendars)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/calendars", id: "create-calendar", tag: "calendars", summary: "Create a calendar",
-		status: http.StatusCreated, errors: []int{http.StatusConflict},
+		description: "Jobs name it in their schedule; none does at first.",
+		status:      http.StatusCreated, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *struct{ Body CalendarSpec }) (*calendarOutput, error) {
 		var r reader
 		spec := in.Body.read(&r)
@@ -55,6 +57,7 @@ func (a *API) registerCalendars() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/calendars/{id}", id: "get-calendar", tag: "calendars", summary: "One calendar",
+		description: "The newest version, whole. The ETag is the version, for update-calendar.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*calendarOutput, error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
 		if err != nil {
@@ -87,7 +90,8 @@ func (a *API) registerCalendars() {
 func (a *API) registerCalendarParts() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/calendars/{id}/versions", id: "list-calendar-versions", tag: "calendars",
-		summary: "A calendar's versions, newest first",
+		summary:     "A calendar's versions, newest first",
+		description: "Each with its whole contents; runs that a calendar excluded name the version that did.",
 	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[CalendarVersion], error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
 		if err != nil {
@@ -107,7 +111,8 @@ func (a *API) registerCalendarParts() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/calendars/{id}/jobs", id: "list-calendar-jobs", tag: "calendars",
-		summary: "The jobs that use a calendar",
+		summary:     "The jobs that use a calendar",
+		description: "By name. Those whose newest revision uses it.",
 	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Ref], error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
 		if err != nil {

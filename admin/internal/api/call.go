@@ -16,30 +16,30 @@ import (
 // CallRequest names a handler to run.
 type CallRequest struct {
 	Executor    string          `json:"executor" minLength:"1" maxLength:"128" doc:"Its name"`
-	Handler     string          `json:"handler" minLength:"1" maxLength:"128"`
+	Handler     string          `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler, as its instances register it"`
 	Input       json.RawMessage `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
 	MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"100" doc:"At most as many as the handler declares; default: as many, or 1 where it declares none"`
 	Timeout     string          `json:"timeout,omitempty" doc:"Of one attempt, at most what the handler declares; default: that, or none"`
 	StartWithin string          `json:"startWithin,omitempty" doc:"How long it may wait for an instance; default 5m"`
-	Note        string          `json:"note,omitempty" maxLength:"1024"`
+	Note        string          `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the run"`
 }
 
 // Call is a run that a program asked for.
 type Call struct {
 	ID        string          `json:"id" doc:"Of the run"`
-	Executor  string          `json:"executor"`
-	Handler   string          `json:"handler"`
-	State     string          `json:"state"`
+	Executor  string          `json:"executor" doc:"Name of the executor"`
+	Handler   string          `json:"handler" doc:"Name of the handler"`
+	State     string          `json:"state" doc:"State of the run; done says whether it is final"`
 	Done      bool            `json:"done" doc:"It has ended; what follows is final"`
-	Reason    string          `json:"reason,omitempty"`
-	ErrorKind string          `json:"errorKind,omitempty"`
-	Error     string          `json:"error,omitempty"`
+	Reason    string          `json:"reason,omitempty" doc:"Code of why it is in this state, when the state alone does not say it"`
+	ErrorKind string          `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
+	Error     string          `json:"error,omitempty" doc:"What went wrong, for people; absent without a failure"`
 	Output    json.RawMessage `json:"output" doc:"What the handler gave; null without"`
-	Attempt   int             `json:"attempt"`
+	Attempt   int             `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
 	// MaxAttempts and Timeout are what counts, of the handler's and the caller's.
 	MaxAttempts int       `json:"maxAttempts" doc:"How often it may be tried"`
 	Timeout     string    `json:"timeout,omitempty" doc:"Of one attempt; absent: none"`
-	Progress    *Progress `json:"progress"`
+	Progress    *Progress `json:"progress" doc:"What the newest attempt told of how far it is; null: nothing"`
 }
 
 type callInput struct {
@@ -50,7 +50,7 @@ type callInput struct {
 }
 
 type callIDInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Wait string `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
 }
 
@@ -71,7 +71,8 @@ func (a *API) registerCalls() {
 	}, a.call)
 	register(a, may(domain.PermCall), operation{
 		method: http.MethodGet, path: base + "/calls/{id}", id: "get-call", tag: "calls", summary: "One's own call",
-		also: map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
+		description: "With wait the answer comes when the run has ended, or the time is over. Others' calls are not found, but by those who may operate runs.",
+		also:        map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
 	}, func(ctx context.Context, id auth.Identity, in *callIDInput) (*callOutput, error) {
 		v, err := a.ownCall(ctx, id, in.ID)
 		if err != nil {
@@ -85,7 +86,8 @@ func (a *API) registerCalls() {
 	})
 	register(a, may(domain.PermCall), operation{
 		method: http.MethodPost, path: base + "/calls/{id}/cancel", id: "cancel-call", tag: "calls", summary: "Stop one's own call",
-		status: http.StatusAccepted, errors: []int{http.StatusConflict},
+		description: "One that has not started ends at once; a running handler is asked to stop.",
+		status:      http.StatusAccepted, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*callOutput, error) {
 		v, err := a.ownCall(ctx, id, in.ID)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 // what it stands on.
 type Cluster struct {
 	Now         string             `json:"now" format:"date-time" doc:"The database's clock, which decides"`
-	Database    ClusterDatabase    `json:"database"`
-	Clock       ClusterClock       `json:"clock"`
-	History     ClusterHistory     `json:"history"`
+	Database    ClusterDatabase    `json:"database" doc:"The database and how it answers"`
+	Clock       ClusterClock       `json:"clock" doc:"Whether the database's clock is believed"`
+	History     ClusterHistory     `json:"history" doc:"Whether the database has kept what it had committed"`
 	ZonesDiffer bool               `json:"zonesDiffer" doc:"Nodes have different rules of time zones: one may plan other fire times than the next"`
 	Nodes       []ClusterNode      `json:"nodes" doc:"By id; those that were heard of in the last minute"`
 	Partitions  []ClusterPartition `json:"partitions" doc:"All 64, by number"`
@@ -24,19 +24,19 @@ type Cluster struct {
 
 // ClusterDatabase is the database as this node sees it.
 type ClusterDatabase struct {
-	Kind      string            `json:"kind" enum:"sqlite,mariadb,mysql"`
-	Version   string            `json:"version"`
-	Role      string            `json:"role" enum:"primary,replica"`
-	ReadOnly  bool              `json:"readOnly"`
+	Kind      string            `json:"kind" enum:"sqlite,mariadb,mysql" doc:"Which product it is"`
+	Version   string            `json:"version" doc:"The version, as the server says it"`
+	Role      string            `json:"role" enum:"primary,replica" doc:"Whether it takes writes, or follows another server"`
+	ReadOnly  bool              `json:"readOnly" doc:"The server refuses writes"`
 	LatencyMs float64           `json:"latencyMs" doc:"One round trip from this node"`
 	Findings  []DatabaseFinding `json:"findings" doc:"What about its setup endangers the promises"`
 }
 
 // DatabaseFinding is something that an operator should change.
 type DatabaseFinding struct {
-	Code    string `json:"code"`
+	Code    string `json:"code" doc:"Stable name of the finding"`
 	Fatal   bool   `json:"fatal" doc:"A node refuses to start with it"`
-	Message string `json:"message"`
+	Message string `json:"message" doc:"What it means and what to do, for people"`
 }
 
 // ClusterClock says whether this node believes the database's clock.
@@ -61,14 +61,14 @@ type AcceptedHistory struct {
 
 // ClusterNode is one admin process.
 type ClusterNode struct {
-	ID              string  `json:"id"`
-	Name            string  `json:"name"`
-	BootID          string  `json:"bootId"`
-	Version         string  `json:"version"`
-	State           string  `json:"state" enum:"live,leaving,silent"`
+	ID              string  `json:"id" doc:"Id of the node in this cluster"`
+	Name            string  `json:"name" doc:"Name of the node, as its settings say"`
+	BootID          string  `json:"bootId" doc:"Id of the process: another one after each start"`
+	Version         string  `json:"version" doc:"Version of the server"`
+	State           string  `json:"state" enum:"live,leaving,silent" doc:"live; leaving: it stops and takes nothing new; silent: it has not been heard of for a while"`
 	Current         bool    `json:"current" doc:"The node that answers"`
 	Connected       bool    `json:"connected" doc:"Its session with the database is open"`
-	StartedAt       string  `json:"startedAt" format:"date-time"`
+	StartedAt       string  `json:"startedAt" format:"date-time" doc:"When the process started"`
 	RenewedAt       *string `json:"renewedAt" format:"date-time" doc:"Its last sign of life"`
 	HeartbeatAgeMs  int64   `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
 	ClockSkewMs     int64   `json:"clockSkewMs" doc:"Its own clock less the database's"`
@@ -76,7 +76,7 @@ type ClusterNode struct {
 	Sessions        int     `json:"sessions" doc:"Executor sessions; 0 of a node that is not heard"`
 	Partitions      int     `json:"partitions" doc:"Leases that it holds"`
 	PlanningLagMs   int64   `json:"planningLagMs" doc:"The greatest of its partitions"`
-	ExecutorAddress string  `json:"executorAddress"`
+	ExecutorAddress string  `json:"executorAddress" doc:"Where executors reach it; empty: it does not say"`
 	// ZoneRules is empty of nodes of the version before.
 	ZoneRules ClusterZones `json:"zoneRules" doc:"The rules of time zones that it plans with"`
 }
@@ -90,11 +90,11 @@ type ClusterZones struct {
 
 // ClusterPartition is one slice of the triggers.
 type ClusterPartition struct {
-	ID            int     `json:"id"`
-	State         string  `json:"state" enum:"held,expired,free"`
+	ID            int     `json:"id" doc:"Number of the partition, from 0 to 63"`
+	State         string  `json:"state" enum:"held,expired,free" doc:"held: a node plans it; expired: the lease is over and nobody has taken it; free: nobody has ever had it, or it was given up"`
 	NodeID        *string `json:"nodeId" doc:"The holder, or the last one"`
-	NodeName      string  `json:"nodeName"`
-	BootID        string  `json:"bootId"`
+	NodeName      string  `json:"nodeName" doc:"Name of that node; empty without one"`
+	BootID        string  `json:"bootId" doc:"Process of that node; empty without one"`
 	Term          string  `json:"term" doc:"Grows with each holder"`
 	Until         *string `json:"until" format:"date-time" doc:"End of the lease, by the database's clock"`
 	NextFireAt    *string `json:"nextFireAt" format:"date-time" doc:"The earliest fire time that is not planned"`
@@ -116,7 +116,8 @@ func (a *API) registerCluster() {
 	a.registerAcceptHistory()
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/cluster", id: "get-cluster", tag: "system",
-		summary: "Nodes, partitions, clock and database of the engine",
+		summary:     "Nodes, partitions, clock and database of the engine",
+		description: "As the node that answers sees it.",
 	}, a.cluster)
 	register(a, platformAdmin, operation{
 		method: http.MethodPost, path: base + "/cluster/confirm-clock", id: "confirm-clock", tag: "system",

@@ -11,13 +11,13 @@ import (
 
 // Denial keeps one process, or one certificate, from connecting.
 type Denial struct {
-	ID        string `json:"id"`
-	Kind      string `json:"kind" enum:"instance,certificate"`
+	ID        string `json:"id" doc:"Id of the denial, a decimal string"`
+	Kind      string `json:"kind" enum:"instance,certificate" doc:"Whether a process or a certificate is kept out"`
 	Subject   string `json:"subject" doc:"The process's boot id, or the certificate's serial number"`
 	Instance  string `json:"instance" doc:"The instance's name, when it was named by its id"`
-	Reason    string `json:"reason"`
-	CreatedAt string `json:"createdAt" format:"date-time"`
-	CreatedBy string `json:"createdBy"`
+	Reason    string `json:"reason" doc:"Why, as whoever denied it said; empty: not said"`
+	CreatedAt string `json:"createdAt" format:"date-time" doc:"When it was denied"`
+	CreatedBy string `json:"createdBy" doc:"Who denied it"`
 }
 
 func denialOf(d domain.Denial) Denial {
@@ -28,23 +28,24 @@ func denialOf(d domain.Denial) Denial {
 }
 
 type createDenialInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body struct {
 		InstanceID string `json:"instanceId,omitempty" doc:"The process to keep out; or give serial"`
 		Serial     string `json:"serial,omitempty" maxLength:"64" doc:"Serial number of the certificate to keep out, in hexadecimal"`
-		Reason     string `json:"reason,omitempty" maxLength:"1000"`
+		Reason     string `json:"reason,omitempty" maxLength:"1000" doc:"Why; for those who read the list"`
 	}
 }
 
 type denialIDInput struct {
-	ID       string `path:"id"`
-	DenialID string `path:"denialId"`
+	ID       string `path:"id" doc:"Id of what the address names, a decimal string"`
+	DenialID string `path:"denialId" doc:"Id of the denial"`
 }
 
 func (a *API) registerDenials() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/executors/{id}/denials", id: "list-denials", tag: "access",
-		summary: "List which processes and certificates of an executor are denied",
+		summary:     "List which processes and certificates of an executor are denied",
+		description: "The newest first.",
 	}, a.listDenials)
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/executors/{id}/denials", id: "create-denial", tag: "access",
@@ -55,7 +56,8 @@ func (a *API) registerDenials() {
 	}, a.createDenial)
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodDelete, path: base + "/executors/{id}/denials/{denialId}", id: "delete-denial", tag: "access",
-		summary: "Allow it again", status: http.StatusNoContent,
+		summary:     "Allow it again",
+		description: "It may register again at once.", status: http.StatusNoContent,
 	}, a.deleteDenial)
 }
 

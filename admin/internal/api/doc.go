@@ -14,6 +14,7 @@
 //     fault is logged and called "internal".
 //   - Requests are bounded: 1 MiB of body, 5 s to send it, pages of at most
 //     200 items, waits of at most 5 minutes.
+//   - What is read is compressed, and not sent again to who has it (ADR 0055).
 //   - Ids are strings, instants RFC 3339 UTC with milliseconds, durations
 //     strings such as "1m30s".
 //

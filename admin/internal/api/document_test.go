@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"mime"
 	"net/http"
 	"net/http/httptest"
@@ -118,6 +120,17 @@ func document(fail func(format string, args ...any)) *described {
 func (d *described) wrong(method, path string, a *seenAnswer) string {
 	if !strings.HasPrefix(path, base+"/") {
 		return "" // pages, probes, metrics, the document itself
+	}
+	if a.Header().Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(&a.body)
+		if err != nil {
+			return err.Error()
+		}
+		plain, err := io.ReadAll(z)
+		if err != nil {
+			return err.Error()
+		}
+		a.body = *bytes.NewBuffer(plain)
 	}
 	mediaType, _, err := mime.ParseMediaType(a.Header().Get("Content-Type"))
 	if err != nil && a.body.Len() > 0 {

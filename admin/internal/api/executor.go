@@ -13,25 +13,25 @@ import (
 
 // Executor is a named group of interchangeable processes.
 type Executor struct {
-	ID              string `json:"id"`
-	Name            string `json:"name"`
-	Description     string `json:"description"`
+	ID              string `json:"id" doc:"Id of the executor, a decimal string"`
+	Name            string `json:"name" doc:"Its name, unique in the tenant"`
+	Description     string `json:"description" doc:"What it is for, for people"`
 	InstancesOnline int    `json:"instancesOnline" doc:"Those that are heard, also while they drain; without silent ones"`
 	InstancesTotal  int    `json:"instancesTotal" doc:"Without those that have gone"`
-	Handlers        int    `json:"handlers"`
-	CreatedAt       string `json:"createdAt" format:"date-time"`
+	Handlers        int    `json:"handlers" doc:"How many handlers its instances have registered"`
+	CreatedAt       string `json:"createdAt" format:"date-time" doc:"When it was made"`
 }
 
 // ExecutorDetail has the catalogue instead of its size.
 type ExecutorDetail struct {
-	ID                  string               `json:"id"`
-	Name                string               `json:"name"`
-	Description         string               `json:"description"`
-	InstancesOnline     int                  `json:"instancesOnline"`
-	InstancesTotal      int                  `json:"instancesTotal"`
-	CreatedAt           string               `json:"createdAt" format:"date-time"`
+	ID                  string               `json:"id" doc:"Id of the executor, a decimal string"`
+	Name                string               `json:"name" doc:"Its name, unique in the tenant"`
+	Description         string               `json:"description" doc:"What it is for, for people"`
+	InstancesOnline     int                  `json:"instancesOnline" doc:"Processes that are connected and take runs"`
+	InstancesTotal      int                  `json:"instancesTotal" doc:"Processes that are not gone"`
+	CreatedAt           string               `json:"createdAt" format:"date-time" doc:"When it was made"`
 	MaxRunning          int                  `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
-	Handlers            []Handler            `json:"handlers"`
+	Handlers            []Handler            `json:"handlers" doc:"What its instances have registered, by name"`
 	RefusedDeclarations []RefusedDeclaration `json:"refusedDeclarations" doc:"Jobs that the application declares in code and that were not taken, by name; the first 200"`
 }
 
@@ -46,24 +46,24 @@ type RefusedDeclaration struct {
 
 // Instance is one process of an executor.
 type Instance struct {
-	ID              string            `json:"id"`
-	Name            string            `json:"name"`
-	Host            string            `json:"host"`
-	PID             int               `json:"pid"`
+	ID              string            `json:"id" doc:"Id of the instance, a decimal string"`
+	Name            string            `json:"name" doc:"Its name, as the application says"`
+	Host            string            `json:"host" doc:"Host that it runs on"`
+	PID             int               `json:"pid" doc:"Its process id"`
 	Version         string            `json:"version" doc:"The application's"`
-	SDKVersion      string            `json:"sdkVersion"`
-	Labels          map[string]string `json:"labels"`
-	Slots           int               `json:"slots"`
-	Running         int               `json:"running"`
-	State           string            `json:"state" enum:"online,draining,silent,gone"`
-	ConnectedAt     string            `json:"connectedAt" format:"date-time"`
-	LastHeartbeatAt string            `json:"lastHeartbeatAt" format:"date-time"`
-	StartedAt       string            `json:"startedAt" format:"date-time"`
-	BootID          string            `json:"bootId"`
-	Handlers        []string          `json:"handlers"`
+	SDKVersion      string            `json:"sdkVersion" doc:"Library and version that it speaks with"`
+	Labels          map[string]string `json:"labels" doc:"What it says of itself, for requireLabels and preferLabels of jobs"`
+	Slots           int               `json:"slots" doc:"How many runs it takes at once, by weight"`
+	Running         int               `json:"running" doc:"Slots that are taken"`
+	State           string            `json:"state" enum:"online,draining,silent,gone" doc:"online; draining: it takes nothing new; silent: no sign of life for a while; gone"`
+	ConnectedAt     string            `json:"connectedAt" format:"date-time" doc:"When its present session began"`
+	LastHeartbeatAt string            `json:"lastHeartbeatAt" format:"date-time" doc:"Its last sign of life"`
+	StartedAt       string            `json:"startedAt" format:"date-time" doc:"When the process started, by its own clock"`
+	BootID          string            `json:"bootId" doc:"Id of the process: another one after each start"`
+	Handlers        []string          `json:"handlers" doc:"Names of the handlers that it has registered"`
 	Build           string            `json:"build" doc:"Digest of what it registered, as in the versions of handlers; empty = not known"`
-	GoneAt          *string           `json:"goneAt" format:"date-time"`
-	GoneReason      string            `json:"goneReason,omitempty"`
+	GoneAt          *string           `json:"goneAt" format:"date-time" doc:"When it left or was given up; null: it is there"`
+	GoneReason      string            `json:"goneReason,omitempty" doc:"Why; absent while it is there"`
 }
 
 func instanceState(i domain.Instance, now time.Time) string {
@@ -103,14 +103,14 @@ type listExecutorsInput struct {
 
 type createExecutorInput struct {
 	Body struct {
-		Name        string `json:"name" minLength:"1" maxLength:"128"`
-		Description string `json:"description,omitempty" maxLength:"4096"`
+		Name        string `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant; applications register with it"`
+		Description string `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
 	}
 }
 
 type listInstancesInput struct {
 	ShortPage
-	ID          string `path:"id"`
+	ID          string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IncludeGone bool   `query:"includeGone" doc:"Also those that have left or died"`
 }
 
@@ -123,6 +123,7 @@ const maxInstances = 1000
 func (a *API) registerExecutors() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/executors", id: "list-executors", tag: "executors", summary: "List executors by name",
+		description: "With how many of their instances are connected.",
 	}, a.listExecutors)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/executors", id: "create-executor", tag: "executors",
@@ -131,6 +132,7 @@ func (a *API) registerExecutors() {
 	}, a.createExecutor)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/executors/{id}", id: "get-executor", tag: "executors", summary: "An executor and its handlers",
+		description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
 	}, a.getExecutor)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/executors/{id}/instances", id: "list-instances", tag: "executors",
@@ -138,6 +140,7 @@ func (a *API) registerExecutors() {
 	}, a.listInstances)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/instances/{id}", id: "get-instance", tag: "executors", summary: "One instance",
+		description: "Also one that has left, as long as it is kept.",
 	}, a.getInstance)
 }
 

@@ -16,7 +16,7 @@ import (
 // Explanation says in words why a run started when it did, or not at all.
 type Explanation struct {
 	Run       *Run               `json:"run" doc:"null: there is no run for this instant"`
-	Summary   Bilingual          `json:"summary"`
+	Summary   Bilingual          `json:"summary" doc:"What happened, in one or two sentences"`
 	Steps     []ExplanationStep  `json:"steps" doc:"What happened, by time"`
 	Instances []InstanceVerdict  `json:"instances" doc:"Those of the executor: at the last offer, or now for a run that waits"`
 	Stamps    *ExplanationStamps `json:"stamps" doc:"null without a run"`
@@ -30,34 +30,35 @@ type Explanation struct {
 type ExplanationStamps struct {
 	PlannedAt  string  `json:"plannedAt" format:"date-time" doc:"The fire time"`
 	ClaimedAt  *string `json:"claimedAt" format:"date-time" doc:"When its row was written"`
-	OfferedAt  *string `json:"offeredAt" format:"date-time"`
-	GrantedAt  *string `json:"grantedAt" format:"date-time"`
+	OfferedAt  *string `json:"offeredAt" format:"date-time" doc:"When it was sent to an instance; null: never"`
+	GrantedAt  *string `json:"grantedAt" format:"date-time" doc:"When it was let start; null: never"`
 	StartedAt  *string `json:"startedAt" format:"date-time" doc:"By the executor's clock"`
-	FinishedAt *string `json:"finishedAt" format:"date-time"`
+	FinishedAt *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
 }
 
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
-	At   string    `json:"at" format:"date-time"`
+	At   string    `json:"at" format:"date-time" doc:"When it happened"`
 	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended"`
-	Text Bilingual `json:"text"`
+	Text Bilingual `json:"text" doc:"The same for people"`
 }
 
 // InstanceVerdict is an instance with why it was chosen or not.
 type InstanceVerdict struct {
-	Instance Ref       `json:"instance"`
-	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room"`
-	Text     Bilingual `json:"text"`
+	Instance Ref       `json:"instance" doc:"The process"`
+	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room" doc:"Why it got the run, or did not"`
+	Text     Bilingual `json:"text" doc:"The same for people, with figures"`
 }
 
 type explainJobInput struct {
-	ID string `path:"id"`
+	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 	At string `query:"at" required:"true" format:"date-time" doc:"The fire time asked about"`
 }
 
 func (a *API) registerExplain() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/runs/{id}/explain", id: "explain-run", tag: "runs", summary: "Why a run did or did not start",
+		description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Explanation }, error) {
 		v, err := a.run(ctx, id, in.ID)
 		if err != nil {
@@ -67,6 +68,7 @@ func (a *API) registerExplain() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs/{id}/explain", id: "explain-fire", tag: "jobs", summary: "Why a job did or did not run at an instant",
+		description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.",
 	}, a.explainFire)
 }
 

@@ -16,15 +16,15 @@ import (
 // Handler is one entry of an executor's catalogue. It stays when no instance
 // is connected.
 type Handler struct {
-	Name            string           `json:"name"`
-	Description     string           `json:"description"`
+	Name            string           `json:"name" doc:"Its name, unique in the executor"`
+	Description     string           `json:"description" doc:"What it does, as the application says"`
 	InputSchema     json.RawMessage  `json:"inputSchema" doc:"JSON schema, or null"`
 	OutputSchema    json.RawMessage  `json:"outputSchema" doc:"JSON schema, or null"`
 	Idempotent      bool             `json:"idempotent" doc:"May be started again when the outcome is unknown"`
 	Weight          int              `json:"weight" doc:"Slots of its instance that a run takes, as the newest build that is present says; all of them where it has fewer"`
-	InstancesOnline int              `json:"instancesOnline"`
-	FirstSeenAt     string           `json:"firstSeenAt" format:"date-time"`
-	LastSeenAt      string           `json:"lastSeenAt" format:"date-time"`
+	InstancesOnline int              `json:"instancesOnline" doc:"Connected instances that have it"`
+	FirstSeenAt     string           `json:"firstSeenAt" format:"date-time" doc:"When an instance registered it first"`
+	LastSeenAt      string           `json:"lastSeenAt" format:"date-time" doc:"When an instance registered it last"`
 	Versions        []HandlerVersion `json:"versions" doc:"Builds of the application that have it, the newest first"`
 }
 
@@ -34,14 +34,14 @@ type HandlerVersion struct {
 	Build           string `json:"build" doc:"Digest of what it registers"`
 	Generation      int64  `json:"generation,omitempty" doc:"As the application says"`
 	InForce         bool   `json:"inForce" doc:"It is present: an instance lives, or left less than a minute ago"`
-	InstancesOnline int    `json:"instancesOnline"`
-	FirstSeenAt     string `json:"firstSeenAt" format:"date-time"`
-	LastSeenAt      string `json:"lastSeenAt" format:"date-time"`
+	InstancesOnline int    `json:"instancesOnline" doc:"Connected instances of this build"`
+	FirstSeenAt     string `json:"firstSeenAt" format:"date-time" doc:"When an instance of it registered first"`
+	LastSeenAt      string `json:"lastSeenAt" format:"date-time" doc:"When an instance of it registered last"`
 }
 
 type listHandlersInput struct {
 	ShortPage
-	ID string `path:"id"`
+	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 }
 
 func (a *API) registerHandlers() {

@@ -12,33 +12,33 @@ import (
 
 // Ref names another object.
 type Ref struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID   string `json:"id" doc:"Its id, a decimal string"`
+	Name string `json:"name" doc:"Its name"`
 }
 
 // Bilingual is a text in both languages of the UI.
 type Bilingual struct {
-	En string `json:"en"`
-	Zh string `json:"zh"`
+	En string `json:"en" doc:"In English"`
+	Zh string `json:"zh" doc:"In Chinese"`
 }
 
 // JobSpec is what a revision of a job holds.
 type JobSpec struct {
-	Name            string            `json:"name"`
-	Description     string            `json:"description"`
-	Labels          map[string]string `json:"labels"`
-	Handler         string            `json:"handler"`
+	Name            string            `json:"name" doc:"Its name, unique in the tenant"`
+	Description     string            `json:"description" doc:"What it is for, for people"`
+	Labels          map[string]string `json:"labels" doc:"What it is grouped and found by"`
+	Handler         string            `json:"handler" doc:"Name of the handler that it runs"`
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON; absent in lists"`
 	Script          *ScriptUse        `json:"script,omitempty" doc:"What an agent runs"`
-	Schedule        Schedule          `json:"schedule"`
-	Misfire         Misfire           `json:"misfire"`
-	Routing         string            `json:"routing" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over"`
+	Schedule        Schedule          `json:"schedule" doc:"When it fires"`
+	Misfire         Misfire           `json:"misfire" doc:"What becomes of fire times that nobody could serve in time"`
+	Routing         string            `json:"routing" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Which instance gets a run"`
 	RoutingKey      string            `json:"routingKey" doc:"With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key"`
 	RequireLabels   string            `json:"requireLabels" doc:"What the labels of an instance have to meet; empty = any"`
 	PreferLabels    string            `json:"preferLabels" doc:"What they should meet: others are used when none of those has room"`
-	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel"`
+	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel" doc:"What a run does when an earlier one of the job is not over: wait in order, give up, replace it, or run beside it"`
 	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
-	Retry           Retry             `json:"retry"`
+	Retry           Retry             `json:"retry" doc:"When an attempt fails"`
 	SendRetry       SendRetry         `json:"sendRetry" doc:"Sends that lead to nothing; they cost no attempt"`
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
 	DispatchTimeout string            `json:"dispatchTimeout" doc:"How long a due run waits for an instance"`
@@ -47,37 +47,37 @@ type JobSpec struct {
 	OnFailure       string            `json:"onFailure" doc:"Handler that runs after a run failed for good; empty: none"`
 	Priority        int               `json:"priority" doc:"-100 to 100; among the tenant's waiting runs each point counts as one second of waiting"`
 	LogLevel        string            `json:"logLevel" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
-	Owner           Owner             `json:"owner"`
-	Alert           Alert             `json:"alert"`
+	Owner           Owner             `json:"owner" doc:"Whom alerts go to"`
+	Alert           Alert             `json:"alert" doc:"When and where alerts go"`
 	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Absent: each fire is one run"`
 }
 
 // Schedule says when a job fires. Only the fields of its kind are present.
 type Schedule struct {
-	Kind         string        `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
-	Expr         string        `json:"expr,omitempty"`
-	Dialect      string        `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz"`
-	Every        string        `json:"every,omitempty"`
+	Kind         string        `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none" doc:"What decides when it fires; none: only who asks"`
+	Expr         string        `json:"expr,omitempty" doc:"The cron expression; absent for other kinds"`
+	Dialect      string        `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"How the expression is read: standard has 5 fields, seconds 6, quartz 6 or 7"`
+	Every        string        `json:"every,omitempty" doc:"Time from one fire to the next; with fixed_delay from the end of a run"`
 	Anchor       *string       `json:"anchor,omitempty" format:"date-time" doc:"Where a fixed rate counts from"`
-	At           *string       `json:"at,omitempty" format:"date-time"`
+	At           *string       `json:"at,omitempty" format:"date-time" doc:"The instant of once"`
 	Instants     []string      `json:"instants,omitempty" doc:"In order"`
-	WindowFrom   string        `json:"windowFrom,omitempty"`
-	WindowTo     string        `json:"windowTo,omitempty"`
+	WindowFrom   string        `json:"windowFrom,omitempty" doc:"With daily_window: first fire of each day"`
+	WindowTo     string        `json:"windowTo,omitempty" doc:"With daily_window: no fire later"`
 	Zone         string        `json:"zone" doc:"IANA name"`
-	StartAt      *string       `json:"startAt,omitempty" format:"date-time"`
-	EndAt        *string       `json:"endAt,omitempty" format:"date-time"`
-	DSTGap       string        `json:"dstGap,omitempty" enum:"run_at_gap_end,skip"`
-	DSTOverlap   string        `json:"dstOverlap,omitempty" enum:"once,both"`
+	StartAt      *string       `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
+	EndAt        *string       `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
+	DSTGap       string        `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"What becomes of a time that the clock jumps over"`
+	DSTOverlap   string        `json:"dstOverlap,omitempty" enum:"once,both" doc:"What becomes of a time that comes twice"`
 	Jitter       string        `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
 	Calendars    []CalendarRef `json:"calendars,omitempty" doc:"They keep it from firing"`
-	CalendarDays string        `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all"`
+	CalendarDays string        `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days its calendars leave"`
 	Text         *Bilingual    `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
 }
 
 // Misfire says what happens to fire times that passed unnoticed.
 type Misfire struct {
-	Policy    string `json:"policy" enum:"skip,once_now,all"`
-	Threshold string `json:"threshold"`
+	Policy    string `json:"policy" enum:"skip,once_now,all" doc:"skip: none of them runs; once_now: one run for all of them; all: each of them runs, within window and maxRuns"`
+	Threshold string `json:"threshold" doc:"How late a fire time still counts as on time"`
 	Window    string `json:"window,omitempty" doc:"For all: older fire times are not made up"`
 	MaxRuns   int    `json:"maxRuns,omitempty" doc:"For all: the newest so many are made up"`
 }
@@ -85,9 +85,9 @@ type Misfire struct {
 // Retry says whether a failed attempt is tried again.
 type Retry struct {
 	MaxAttempts int     `json:"maxAttempts" doc:"Counts the first one too"`
-	Delay       string  `json:"delay"`
+	Delay       string  `json:"delay" doc:"Wait before the second attempt"`
 	Backoff     float64 `json:"backoff" doc:"Multiplies the delay after each attempt"`
-	MaxDelay    string  `json:"maxDelay"`
+	MaxDelay    string  `json:"maxDelay" doc:"Longest wait that backoff leads to"`
 }
 
 // SendRetry says how often and when a run is sent again that no instance took.
@@ -95,43 +95,43 @@ type SendRetry struct {
 	MaxSends int     `json:"maxSends" doc:"Sends that may lead to nothing, over all attempts; 0 = as many as the dispatch timeout allows"`
 	Delay    string  `json:"delay" doc:"Before the next send; 0s = as the instance's answer suggests, at most 2s"`
 	Backoff  float64 `json:"backoff" doc:"Multiplies the delay after each send"`
-	MaxDelay string  `json:"maxDelay"`
+	MaxDelay string  `json:"maxDelay" doc:"Longest wait that backoff leads to"`
 }
 
 // Owner is who gets told.
 type Owner struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
+	Name  string `json:"name" doc:"Name of a person or a team; empty: nobody"`
+	Email string `json:"email" doc:"Address that alerts go to; empty: none"`
 }
 
 // Alert says what is told, and where.
 type Alert struct {
 	OnFailure         bool     `json:"onFailure" doc:"Failed for good, timed out, lost, or never started"`
 	Emails            []string `json:"emails" doc:"Beside the owner's"`
-	WebhookURL        string   `json:"webhookUrl"`
-	WebhookSecretSet  bool     `json:"webhookSecretSet" readOnly:"true"`
+	WebhookURL        string   `json:"webhookUrl" doc:"Address that alerts are posted to; empty: none"`
+	WebhookSecretSet  bool     `json:"webhookSecretSet" readOnly:"true" doc:"A secret is stored, with which the posts are signed; it cannot be read"`
 	IncludeNoExecutor bool     `json:"includeNoExecutor" doc:"Due, and no instance online"`
 }
 
 // Job is a definition with what lists show beside it.
 type Job struct {
-	ID string `json:"id"`
+	ID string `json:"id" doc:"Id of the job, a decimal string"`
 	JobSpec
-	Executor       Ref       `json:"executor"`
-	State          string    `json:"state" enum:"enabled,paused"`
-	PauseNote      string    `json:"pauseNote"`
+	Executor       Ref       `json:"executor" doc:"The executor whose instances run it"`
+	State          string    `json:"state" enum:"enabled,paused" doc:"enabled: its schedule fires; paused: it fires only when asked"`
+	PauseNote      string    `json:"pauseNote" doc:"Why it is paused; empty: not said"`
 	Source         string    `json:"source" enum:"console,code" doc:"Who wrote the newest revision"`
 	Declared       *Declared `json:"declared" doc:"What the code of an application has to do with it; null: nothing"`
-	Revision       int64     `json:"revision"`
-	NextFireAt     *string   `json:"nextFireAt" format:"date-time"`
+	Revision       int64     `json:"revision" doc:"Number of the newest revision, from 1; give it in quotes as If-Match"`
+	NextFireAt     *string   `json:"nextFireAt" format:"date-time" doc:"The next fire time; null: none"`
 	NeverFires     bool      `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
 	AwaitsRun      *string   `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
-	LastRun        *LastRun  `json:"lastRun"`
+	LastRun        *LastRun  `json:"lastRun" doc:"The newest run; null: none yet"`
 	ExecutorOnline int       `json:"executorOnline" doc:"Instances online"`
-	CreatedAt      string    `json:"createdAt" format:"date-time"`
-	UpdatedAt      string    `json:"updatedAt" format:"date-time"`
-	CreatedBy      string    `json:"createdBy"`
-	UpdatedBy      string    `json:"updatedBy"`
+	CreatedAt      string    `json:"createdAt" format:"date-time" doc:"When the job was made"`
+	UpdatedAt      string    `json:"updatedAt" format:"date-time" doc:"When the newest revision was written"`
+	CreatedBy      string    `json:"createdBy" doc:"Who made the job"`
+	UpdatedBy      string    `json:"updatedBy" doc:"Who wrote the newest revision"`
 }
 
 // Declared says who decides about a job that an application declares.
@@ -146,18 +146,18 @@ type Declared struct {
 
 // LastRun is a job's newest run.
 type LastRun struct {
-	ID         string  `json:"id"`
-	State      string  `json:"state"`
-	FireAt     string  `json:"fireAt" format:"date-time"`
-	FinishedAt *string `json:"finishedAt" format:"date-time"`
+	ID         string  `json:"id" doc:"Id of the run, a decimal string"`
+	State      string  `json:"state" doc:"State of the run"`
+	FireAt     string  `json:"fireAt" format:"date-time" doc:"Its fire time"`
+	FinishedAt *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
 }
 
 // Revision is one version of a job's settings.
 type Revision struct {
-	Revision  int64   `json:"revision"`
-	CreatedAt string  `json:"createdAt" format:"date-time"`
-	CreatedBy string  `json:"createdBy"`
-	Spec      JobSpec `json:"spec"`
+	Revision  int64   `json:"revision" doc:"Number of the revision, from 1"`
+	CreatedAt string  `json:"createdAt" format:"date-time" doc:"When it was written"`
+	CreatedBy string  `json:"createdBy" doc:"Who wrote it"`
+	Spec      JobSpec `json:"spec" doc:"The settings of the job in this revision"`
 }
 
 func specOf(s *domain.JobSpec) JobSpec {

@@ -14,7 +14,7 @@ import (
 )
 
 type pauseInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body *struct {
 		Note string `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the job"`
 	} `required:"false"`
@@ -24,13 +24,13 @@ type pauseInput struct {
 type RunRequest struct {
 	Input      json.RawMessage `json:"input,omitempty" doc:"Default: the job's own"`
 	InstanceID string          `json:"instanceId,omitempty" doc:"Prefer this instance for the first attempt"`
-	Note       string          `json:"note,omitempty" maxLength:"1024"`
+	Note       string          `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the run"`
 	At         *string         `json:"at,omitempty" format:"date-time" doc:"Not before this instant"`
 	After      string          `json:"after,omitempty" doc:"Not before this much time has passed, e.g. 30m"`
 }
 
 type runJobInput struct {
-	ID              string      `path:"id"`
+	ID              string      `path:"id" doc:"Id of what the address names, a decimal string"`
 	Wait            string      `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
 	AllowUnfitInput bool        `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
 	IdempotencyKey  string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key with the same body on the same job gives the same run"`

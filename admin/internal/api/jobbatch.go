@@ -19,14 +19,14 @@ type createJobsInput struct {
 
 // JobBatch is what became of many jobs.
 type JobBatch struct {
-	Created int            `json:"created"`
-	Failed  int            `json:"failed"`
+	Created int            `json:"created" doc:"How many jobs were created"`
+	Failed  int            `json:"failed" doc:"How many were refused"`
 	Items   []JobBatchItem `json:"items" doc:"In the order of the request"`
 }
 
 // JobBatchItem is what became of one of them.
 type JobBatchItem struct {
-	Name    string   `json:"name"`
+	Name    string   `json:"name" doc:"Name of the job, as in the request"`
 	Status  int      `json:"status" doc:"201, or the problem's"`
 	ID      string   `json:"id,omitempty" doc:"With 201"`
 	Problem *Problem `json:"problem,omitempty" doc:"Why it was not created; locations are those of the job alone, such as body.schedule.expr"`

@@ -21,13 +21,13 @@ type jobOutput struct {
 type listJobsInput struct {
 	PageParams
 	Q          string `query:"q" maxLength:"128" doc:"Part of name or description"`
-	ExecutorID string `query:"executorId"`
-	Handler    string `query:"handler" maxLength:"128"`
-	State      string `query:"state" enum:"enabled,paused"`
+	ExecutorID string `query:"executorId" doc:"Only jobs of this executor"`
+	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
+	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
 	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
 	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
-	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name"`
+	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name" doc:"By name, the next fire time, or the newest change first"`
 }
 
 type createJobInput struct {
@@ -37,7 +37,7 @@ type createJobInput struct {
 }
 
 type updateJobInput struct {
-	ID                  string `path:"id"`
+	ID                  string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IfMatch             string `header:"If-Match" doc:"The revision that was edited, in quotes, as in ETag; * for any"`
 	AllowUnknownHandler bool   `query:"allowUnknownHandler" doc:"Accept a handler that no instance has registered yet"`
 	AllowUnfitInput     bool   `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
@@ -47,10 +47,12 @@ type updateJobInput struct {
 func (a *API) registerJobs() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs", id: "list-jobs", tag: "jobs", summary: "List jobs",
+		description: "Without their inputs. Deleted ones are not listed.",
 	}, a.listJobs)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/jobs", id: "create-job", tag: "jobs", summary: "Create a job",
-		status: http.StatusCreated, errors: []int{http.StatusConflict, http.StatusNotFound},
+		description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
+		status:      http.StatusCreated, errors: []int{http.StatusConflict, http.StatusNotFound},
 	}, a.createJob)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/jobs/batch", id: "create-jobs", tag: "jobs", summary: "Create many jobs",
@@ -60,6 +62,7 @@ func (a *API) registerJobs() {
 	}, a.createJobs)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs/{id}", id: "get-job", tag: "jobs", summary: "One job",
+		description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
@@ -89,7 +92,8 @@ func (a *API) registerJobs() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/jobs/{id}/revisions", id: "list-revisions", tag: "jobs",
-		summary: "A job's revisions, newest first",
+		summary:     "A job's revisions, newest first",
+		description: "Each with the whole settings of the job then.",
 	}, a.listRevisions)
 }
 

@@ -13,22 +13,22 @@ import (
 // JobWrite is a job as it is created or replaced. What is left out gets its
 // default. Read-only parts of nested objects are accepted and ignored.
 type JobWrite struct {
-	Name            string            `json:"name" minLength:"1" maxLength:"128"`
-	Description     string            `json:"description,omitempty" maxLength:"4096"`
-	Labels          map[string]string `json:"labels,omitempty" maxProperties:"32"`
-	Executor        ExecutorChoice    `json:"executor"`
-	Handler         string            `json:"handler" minLength:"1" maxLength:"128"`
+	Name            string            `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
+	Description     string            `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
+	Labels          map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes"`
+	Executor        ExecutorChoice    `json:"executor" doc:"The executor whose instances run it"`
+	Handler         string            `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler that it runs"`
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
 	Script          *ScriptChoice     `json:"script,omitempty" doc:"What an agent is to run; for handlers script.LANGUAGE, which need it"`
-	Schedule        ScheduleWrite     `json:"schedule"`
-	Misfire         *MisfireWrite     `json:"misfire,omitempty"`
+	Schedule        ScheduleWrite     `json:"schedule" doc:"When it fires"`
+	Misfire         *MisfireWrite     `json:"misfire,omitempty" doc:"What becomes of fire times that nobody could serve in time; default: they are skipped"`
 	Routing         string            `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`
 	RoutingKey      string            `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
 	RequireLabels   string            `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
 	PreferLabels    string            `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
 	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
 	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
-	Retry           *RetryWrite       `json:"retry,omitempty"`
+	Retry           *RetryWrite       `json:"retry,omitempty" doc:"When an attempt fails; default: no further attempt"`
 	SendRetry       *SendRetryWrite   `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
 	Timeout         string            `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
 	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
@@ -37,8 +37,8 @@ type JobWrite struct {
 	OnSuccess       string            `json:"onSuccess,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run succeeded; default: none"`
 	OnFailure       string            `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
 	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
-	Owner           *OwnerWrite       `json:"owner,omitempty"`
-	Alert           *AlertWrite       `json:"alert,omitempty"`
+	Owner           *OwnerWrite       `json:"owner,omitempty" doc:"Whom alerts go to; default: nobody"`
+	Alert           *AlertWrite       `json:"alert,omitempty" doc:"When and where alerts go; default: none are sent"`
 	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
 }
@@ -51,10 +51,10 @@ type ExecutorChoice struct {
 
 // RetryWrite has defaults: one attempt, 10s, factor 1, at most 10m or the delay.
 type RetryWrite struct {
-	MaxAttempts int      `json:"maxAttempts,omitempty" minimum:"1" maximum:"100"`
-	Delay       string   `json:"delay,omitempty"`
-	Backoff     *float64 `json:"backoff,omitempty" minimum:"1" maximum:"100"`
-	MaxDelay    string   `json:"maxDelay,omitempty"`
+	MaxAttempts int      `json:"maxAttempts,omitempty" minimum:"1" maximum:"100" doc:"How often it is tried, the first one included; default 1"`
+	Delay       string   `json:"delay,omitempty" doc:"Wait before the second attempt; default 10s"`
+	Backoff     *float64 `json:"backoff,omitempty" minimum:"1" maximum:"100" doc:"Multiplies the wait after each attempt; default 1"`
+	MaxDelay    string   `json:"maxDelay,omitempty" doc:"Longest wait that backoff leads to; default 10m, or delay where that is longer"`
 }
 
 // SendRetryWrite has defaults: as many sends as the dispatch timeout allows, at
@@ -68,18 +68,18 @@ type SendRetryWrite struct {
 
 // OwnerWrite is who gets told.
 type OwnerWrite struct {
-	Name  string `json:"name,omitempty" maxLength:"128"`
-	Email string `json:"email,omitempty" maxLength:"254"`
+	Name  string `json:"name,omitempty" maxLength:"128" doc:"Name of a person or a team"`
+	Email string `json:"email,omitempty" maxLength:"254" doc:"Address that alerts go to"`
 }
 
 // AlertWrite has defaults: on failure and without executor, to the owner only.
 type AlertWrite struct {
-	OnFailure         *bool    `json:"onFailure,omitempty"`
-	Emails            []string `json:"emails,omitempty" maxItems:"20"`
-	WebhookURL        string   `json:"webhookUrl,omitempty" maxLength:"2048"`
+	OnFailure         *bool    `json:"onFailure,omitempty" doc:"Tell when a run failed for good, timed out, was lost, or never started; default false"`
+	Emails            []string `json:"emails,omitempty" maxItems:"20" doc:"Addresses beside the owner's"`
+	WebhookURL        string   `json:"webhookUrl,omitempty" maxLength:"2048" doc:"Address to post alerts to, http or https; default: none"`
 	WebhookSecret     string   `json:"webhookSecret,omitempty" writeOnly:"true" maxLength:"1024" doc:"Signs the webhook's body; empty keeps the stored one"`
-	WebhookSecretSet  bool     `json:"webhookSecretSet,omitempty" readOnly:"true"`
-	IncludeNoExecutor *bool    `json:"includeNoExecutor,omitempty"`
+	WebhookSecretSet  bool     `json:"webhookSecretSet,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
+	IncludeNoExecutor *bool    `json:"includeNoExecutor,omitempty" doc:"Tell also when a run is due and no instance is online; default false"`
 }
 
 // spec reads a job's settings; what is wrong is collected in r. The webhook's

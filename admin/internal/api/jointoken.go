@@ -10,14 +10,14 @@ import (
 
 // JoinToken lets instances of one executor register.
 type JoinToken struct {
-	ID          string  `json:"id"`
-	Name        string  `json:"name"`
+	ID          string  `json:"id" doc:"Id of the token, a decimal string"`
+	Name        string  `json:"name" doc:"What it is for"`
 	Prefix      string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
-	CreatedAt   string  `json:"createdAt" format:"date-time"`
-	CreatedBy   string  `json:"createdBy"`
+	CreatedAt   string  `json:"createdAt" format:"date-time" doc:"When it was made"`
+	CreatedBy   string  `json:"createdBy" doc:"Who made it"`
 	ExpiresAt   *string `json:"expiresAt" format:"date-time" doc:"null = never"`
 	MaxUses     *int    `json:"maxUses" doc:"Processes that may register with it; null = no limit"`
-	Uses        int     `json:"uses"`
+	Uses        int     `json:"uses" doc:"Processes that have registered with it"`
 	DeclareJobs bool    `json:"declareJobs" doc:"Applications that register with it may declare jobs in their code"`
 }
 
@@ -39,9 +39,9 @@ func joinTokenOf(t domain.JoinToken) JoinToken {
 }
 
 type createJoinTokenInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body struct {
-		Name        string  `json:"name,omitempty" maxLength:"128"`
+		Name        string  `json:"name,omitempty" maxLength:"128" doc:"What it is for; default: the executor's name"`
 		ExpiresAt   *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
 		MaxUses     int     `json:"maxUses,omitempty" minimum:"0" maximum:"1000000" doc:"Default 0: no limit"`
 		DeclareJobs *bool   `json:"declareJobs,omitempty" doc:"Default true; with false, handlers are registered, and jobs that the code declares are refused and told"`
@@ -49,18 +49,20 @@ type createJoinTokenInput struct {
 }
 
 type joinTokenIDInput struct {
-	ID      string `path:"id"`
-	TokenID string `path:"tokenId"`
+	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
+	TokenID string `path:"tokenId" doc:"Id of the join token"`
 }
 
 func (a *API) registerJoinTokens() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/executors/{id}/join-tokens", id: "list-join-tokens", tag: "access",
-		summary: "List an executor's join tokens",
+		summary:     "List an executor's join tokens",
+		description: "Tokens that are not revoked. Secrets are not shown again.",
 	}, a.listJoinTokens)
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/executors/{id}/join-tokens", id: "create-join-token", tag: "access",
-		summary: "Make a join token", status: http.StatusCreated,
+		summary:     "Make a join token",
+		description: "The answer holds the secret, with which a process registers at this executor. It is shown only now.", status: http.StatusCreated,
 	}, a.createJoinToken)
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodDelete, path: base + "/executors/{id}/join-tokens/{tokenId}", id: "revoke-join-token", tag: "access",

@@ -11,7 +11,7 @@ import (
 
 // Limit bounds how many runs may be on instances at once, on all nodes together.
 type Limit struct {
-	Kind       string `json:"kind" enum:"tenant,executor"`
+	Kind       string `json:"kind" enum:"tenant,executor" doc:"What is limited: the whole tenant, or one executor"`
 	Subject    Ref    `json:"subject" doc:"The tenant, or the executor"`
 	MaxRunning int    `json:"maxRunning" doc:"0 = no limit"`
 	Running    int    `json:"running" doc:"Offered, running or cancelling"`
@@ -19,7 +19,7 @@ type Limit struct {
 }
 
 type setLimitInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body struct {
 		MaxRunning int `json:"maxRunning" minimum:"0" maximum:"100000" doc:"0 takes the limit away"`
 	}
@@ -31,7 +31,8 @@ func (a *API) registerLimits() {
 	const what = "Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second."
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/limits", id: "list-limits", tag: "executors",
-		summary: "List the limits of the tenant and of its executors",
+		summary:     "List the limits of the tenant and of its executors",
+		description: "With how many runs go on and wait under each.",
 	}, a.listLimits)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPut, path: base + "/executors/{id}/limit", id: "set-executor-limit", tag: "executors",

@@ -14,17 +14,17 @@ import (
 // LogLine is one line that a handler wrote.
 type LogLine struct {
 	N       int64           `json:"n" doc:"From 1; counts on over the attempts unless one was asked for"`
-	At      string          `json:"at" format:"date-time"`
-	Attempt int             `json:"attempt"`
+	At      string          `json:"at" format:"date-time" doc:"When it was written, by the executor's clock"`
+	Attempt int             `json:"attempt" doc:"Number of the attempt that wrote it"`
 	Level   string          `json:"level" doc:"DEBUG, INFO, WARN, ERROR, or between them such as INFO+2"`
-	Msg     string          `json:"msg"`
+	Msg     string          `json:"msg" doc:"The message"`
 	Attrs   json.RawMessage `json:"attrs,omitempty" doc:"JSON object"`
 	TraceID string          `json:"traceId,omitempty" doc:"Of the span that the line was written in"`
 }
 
 // LogPage is a piece of a run's log.
 type LogPage struct {
-	Lines     []LogLine `json:"lines"`
+	Lines     []LogLine `json:"lines" doc:"The lines, by number"`
 	LastLine  int64     `json:"lastLine" doc:"Number of the last line stored so far; 0 when there is none"`
 	Next      int64     `json:"next" doc:"Give it as after to go on; beyond the last of lines when a filter left some out"`
 	Prev      int64     `json:"prev" doc:"With before: give it as before to go on; 0 when nothing comes before these"`
@@ -33,11 +33,11 @@ type LogPage struct {
 }
 
 type logInput struct {
-	ID      string `path:"id"`
+	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Attempt int    `query:"attempt" minimum:"0" doc:"Only this attempt; default: all"`
 	After   int64  `query:"after" minimum:"0" doc:"Lines with higher numbers"`
 	Before  int64  `query:"before" minimum:"0" doc:"The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end"`
-	Limit   int    `query:"limit" minimum:"1" maximum:"5000" default:"1000"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"5000" default:"1000" doc:"Lines, at most"`
 	Wait    string `query:"wait" doc:"Wait this long for a line, at most 30s; default: answer at once"`
 	Level   string `query:"level" enum:"DEBUG,INFO,WARN,ERROR" doc:"This level and above"`
 	Q       string `query:"q" maxLength:"256" doc:"Part of message, attributes or trace id, in any case"`
@@ -65,7 +65,8 @@ func (a *API) registerLogs() {
 	}, a.readLog)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/runs/{id}/log/download", id: "download-run-log", tag: "runs",
-		summary: "A run's whole log as text", produces: "text/plain",
+		summary:     "A run's whole log as text",
+		description: "Streamed, all attempts one after the other. If it cannot be read to its end, the last line says so.", produces: "text/plain",
 	}, a.downloadLog)
 }
 

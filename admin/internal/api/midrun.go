@@ -10,17 +10,17 @@ import (
 
 // Progress is how far a run is, as its handler says.
 type Progress struct {
-	Percent   float64 `json:"percent" minimum:"0" maximum:"100"`
-	Message   string  `json:"message"`
-	UpdatedAt string  `json:"updatedAt" format:"date-time"`
+	Percent   float64 `json:"percent" minimum:"0" maximum:"100" doc:"How far it is, in percent"`
+	Message   string  `json:"message" doc:"What it does, as the handler says; may be empty"`
+	UpdatedAt string  `json:"updatedAt" format:"date-time" doc:"When the handler said so"`
 }
 
 // Step is a part of the handler that is done, and is not done again by later
 // attempts.
 type Step struct {
-	Name     string          `json:"name"`
-	Output   json.RawMessage `json:"output"`
-	StoredAt string          `json:"storedAt" format:"date-time"`
+	Name     string          `json:"name" doc:"Its name, unique in the run"`
+	Output   json.RawMessage `json:"output" doc:"What it gave; null: nothing"`
+	StoredAt string          `json:"storedAt" format:"date-time" doc:"When it was stored"`
 }
 
 // progressOf returns nil when the run's newest attempt has told nothing.

@@ -42,7 +42,8 @@ func humaConfig() huma.Config {
 			Tags: []*huma.Tag{
 				{Name: "session", Description: "Log in, and who am I"}, {Name: "jobs", Description: "Definitions and schedules"},
 				{Name: "runs", Description: "What ran, runs and will run"}, {Name: "executors", Description: "Applications and their processes"},
-				{Name: "access", Description: "Users, API keys, join tokens"}, {Name: "system", Description: "The tenant and the cluster at a glance"},
+				{Name: "calls", Description: "Handlers, called by programs"}, {Name: "calendars", Description: "Days and windows without fires"},
+				{Name: "scripts", Description: "What agents run"}, {Name: "access", Description: "Users, API keys, join tokens"}, {Name: "system", Description: "The tenant and the cluster at a glance"},
 				{Name: "platform", Description: "All tenants"},
 			},
 		},
@@ -97,6 +98,22 @@ func Document() ([]byte, error) {
 	return a.OpenAPI()
 }
 
+// documentPath is where the document is served.
+const documentPath = "/api/openapi.json"
+
+// referencePath is what people read: the page that is made of the document, or
+// the document itself where there are no pages.
+func (a *API) referencePath() string {
+	if a.deps.UI == nil {
+		return documentPath
+	}
+	return "/docs"
+}
+
+func redirect(to string) gin.HandlerFunc {
+	return func(c *gin.Context) { c.Redirect(http.StatusFound, to) }
+}
+
 func (a *API) openAPI(c *gin.Context) {
 	a.specOnce.Do(func() {
 		var err error
@@ -104,5 +121,6 @@ func (a *API) openAPI(c *gin.Context) {
 			a.log.Error("no OpenAPI document", "err", err)
 		}
 	})
-	c.Data(http.StatusOK, "application/openapi+json", a.spec)
+	c.Header("Content-Type", "application/openapi+json")
+	send(c, http.StatusOK, a.spec)
 }

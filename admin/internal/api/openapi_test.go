@@ -1,7 +1,10 @@
 package api
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,17 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documentPath is where the checked-in document is; the UI's types and other
+// documentFile is where the checked-in document is; the UI's types and other
 // clients are made from it.
-var documentPath = filepath.Join("..", "..", "..", "docs", "openapi.json")
+var documentFile = filepath.Join("..", "..", "..", "docs", "openapi.json")
 
 func TestDocumentIsCheckedIn(t *testing.T) {
 	got, err := Document()
 	require.NoError(t, err)
 	if *update {
-		require.NoError(t, os.WriteFile(documentPath, got, 0o644))
+		require.NoError(t, os.WriteFile(documentFile, got, 0o644))
 	}
-	want, err := os.ReadFile(documentPath)
+	want, err := os.ReadFile(documentFile)
 	require.NoError(t, err)
 	if string(want) != string(got) { // require.Equal would print both documents
 		t.Fatalf("the API changed: run make generate, and look at what it means for clients; %s",
@@ -38,6 +41,20 @@ func TestDocumentIsServed(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), string(a.body))
 	require.Equal(t, "application/openapi+json", a.header.Get("Content-Type"))
+}
+
+func TestTheDocumentIsFoundWherePeopleLook(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]string{"/openapi.json": "/api/openapi.json", "/api": "/api/openapi.json", "/api/docs": "/api/openapi.json"} {
+		a := w.send(httptest.NewRequestWithContext(t.Context(), "GET", path, nil)).is(http.StatusFound)
+		require.Equal(t, want, a.header.Get("Location"), path)
+	}
+	// With pages there is one for people.
+	w = newWorld(t, func(d *Deps) { d.UI = http.NotFoundHandler() })
+	for path, want := range map[string]string{"/openapi.json": "/api/openapi.json", "/api": "/docs", "/api/docs": "/docs"} {
+		a := w.send(httptest.NewRequestWithContext(t.Context(), "GET", path, nil)).is(http.StatusFound)
+		require.Equal(t, want, a.header.Get("Location"), path)
+	}
 }
 
 // operations calls f for every operation of the document.
@@ -83,6 +100,81 @@ func TestEveryRouteHasAPolicy(t *testing.T) {
 	}
 }
 
+// Who makes a client of the document has nothing else to read.
+func TestEverythingIsDescribed(t *testing.T) {
+	raw, err := Document()
+	require.NoError(t, err)
+	type described struct{ Name, Description string }
+	var doc struct {
+		Tags  []described
+		Paths map[string]map[string]struct {
+			OperationID, Description string
+			Tags                     []string
+			Security                 *[]any
+			Parameters               []described
+			Responses                map[string]struct {
+				Description string
+				Headers     map[string]struct{ Description string }
+			}
+		}
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]described
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &doc))
+	var missing []string
+	need := func(ok bool, what string, args ...any) {
+		if !ok {
+			missing = append(missing, fmt.Sprintf(what, args...))
+		}
+	}
+	tags := map[string]bool{}
+	for _, tag := range doc.Tags {
+		tags[tag.Name] = true
+		need(tag.Description != "", "tag %s", tag.Name)
+	}
+	for path, item := range doc.Paths {
+		for _, op := range item {
+			id := op.OperationID
+			need(op.Description != "", "operation %s", id)
+			for _, tag := range op.Tags {
+				need(tags[tag], "tag %s of %s", tag, id)
+			}
+			for _, p := range op.Parameters {
+				need(p.Description != "", "parameter %s of %s", p.Name, id)
+			}
+			need(op.Security != nil, "security of %s", id)
+			statuses := []string{"422", "429", "500", "503"}
+			if op.Security != nil && len(*op.Security) > 0 && id != "logout" && id != "refresh" {
+				statuses = append(statuses, "401", "403")
+			}
+			if strings.Contains(path, "{") {
+				statuses = append(statuses, "404")
+			}
+			for _, status := range statuses {
+				need(op.Responses[status].Description != "", "status %s of %s", status, id)
+			}
+			for status, r := range op.Responses {
+				for name, h := range r.Headers {
+					need(h.Description != "", "header %s of %s %s", name, id, status)
+				}
+			}
+		}
+	}
+	properties := 0
+	for name, schema := range doc.Components.Schemas {
+		for property, p := range schema.Properties {
+			properties++
+			need(p.Description != "", "property %s.%s", name, property)
+		}
+	}
+	require.Greater(t, properties, 850)
+	slices.Sort(missing)
+	require.Empty(t, missing, "not described:\n%s", strings.Join(missing, "\n"))
+}
+
 func TestPublicRoutesAreThese(t *testing.T) {
 	w := newWorld(t)
 	var found []string
@@ -93,7 +185,7 @@ func TestPublicRoutesAreThese(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		"POST /api/v1/auth/login", "POST /api/v1/auth/refresh", "POST /api/v1/auth/logout",
-		"GET /healthz", "GET /readyz", "GET /metrics", "GET /api/openapi.json",
+		"GET /healthz", "GET /readyz", "GET /metrics", "GET /api/openapi.json", "GET /openapi.json", "GET /api", "GET /api/docs",
 	}, found, "a new public route is a decision: add it here with the reason in the commit")
 }
 

@@ -15,19 +15,19 @@ import (
 // next.
 type Overview struct {
 	Runs24h   RunCounts       `json:"runs24h" doc:"Planned in the last 24 hours, by state"`
-	Jobs      JobCounts       `json:"jobs"`
-	Executors ExecutorCounts  `json:"executors"`
+	Jobs      JobCounts       `json:"jobs" doc:"How many jobs there are"`
+	Executors ExecutorCounts  `json:"executors" doc:"How many executors there are, by whether somebody is there"`
 	NextFires []NextFire      `json:"nextFires" doc:"The next 20"`
 	Attention []AttentionItem `json:"attention" doc:"What a person should look at, most urgent first"`
 }
 
 // RunCounts counts runs.
 type RunCounts struct {
-	Succeeded int64 `json:"succeeded"`
-	Failed    int64 `json:"failed"`
-	TimedOut  int64 `json:"timedOut"`
-	Lost      int64 `json:"lost"`
-	Missed    int64 `json:"missed"`
+	Succeeded int64 `json:"succeeded" doc:"The handler ended well"`
+	Failed    int64 `json:"failed" doc:"The handler failed, and no attempt is left"`
+	TimedOut  int64 `json:"timedOut" doc:"The last attempt took longer than the job's timeout"`
+	Lost      int64 `json:"lost" doc:"The outcome is unknown: the instance went silent"`
+	Missed    int64 `json:"missed" doc:"Nobody could serve the fire time in time"`
 	Excluded  int64 `json:"excluded" doc:"Fire times that a calendar excluded, as planned"`
 	Running   int64 `json:"running" doc:"Running or being cancelled"`
 	Due       int64 `json:"due" doc:"Due, offered, or waiting for a retry"`
@@ -35,29 +35,29 @@ type RunCounts struct {
 
 // JobCounts counts jobs.
 type JobCounts struct {
-	Enabled int `json:"enabled"`
-	Paused  int `json:"paused"`
+	Enabled int `json:"enabled" doc:"Whose schedule fires"`
+	Paused  int `json:"paused" doc:"That fire only when asked"`
 }
 
 // ExecutorCounts counts executors by whether an instance is online.
 type ExecutorCounts struct {
-	Online  int `json:"online"`
-	Offline int `json:"offline"`
+	Online  int `json:"online" doc:"With at least one instance that is connected"`
+	Offline int `json:"offline" doc:"Without any"`
 }
 
 // NextFire is a job with its next fire time.
 type NextFire struct {
-	JobID   string `json:"jobId"`
-	JobName string `json:"jobName"`
-	At      string `json:"at" format:"date-time"`
+	JobID   string `json:"jobId" doc:"Id of the job"`
+	JobName string `json:"jobName" doc:"Name of the job"`
+	At      string `json:"at" format:"date-time" doc:"Its next fire time"`
 }
 
 // AttentionItem is something that a person should look at.
 type AttentionItem struct {
-	Kind       string    `json:"kind" enum:"executor_offline,job_failing"`
-	JobID      string    `json:"jobId,omitempty"`
-	ExecutorID string    `json:"executorId,omitempty"`
-	Text       Bilingual `json:"text"`
+	Kind       string    `json:"kind" enum:"executor_offline,job_failing" doc:"What is wrong: executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
+	JobID      string    `json:"jobId,omitempty" doc:"The job; absent when it is about an executor"`
+	ExecutorID string    `json:"executorId,omitempty" doc:"The executor; absent when it is about a job"`
+	Text       Bilingual `json:"text" doc:"The same for people"`
 }
 
 // Bounds of what the overview looks at.
@@ -70,6 +70,7 @@ const (
 func (a *API) registerOverview() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/overview", id: "overview", tag: "system", summary: "The tenant at a glance",
+		description: "Counts of the last 24 hours, what fires next, and what needs attention.",
 	}, a.overview)
 }
 

@@ -40,7 +40,7 @@ func lockedByCode(v store.JobView, executor domain.ExecutorID, spec *domain.JobS
 
 // Change is one setting that differs.
 type Change struct {
-	Field string          `json:"field" example:"schedule.expr"`
+	Field string          `json:"field" example:"schedule.expr" doc:"Path of the setting"`
 	From  json.RawMessage `json:"from" doc:"null: not set"`
 	To    json.RawMessage `json:"to" doc:"null: not set"`
 }

@@ -10,7 +10,7 @@ import (
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items      []T     `json:"items"`
+	Items      []T     `json:"items" doc:"The items of this page, in the order of the list"`
 	NextCursor *string `json:"nextCursor" doc:"Give it as cursor to get what follows; null on the last page"`
 }
 
@@ -24,14 +24,14 @@ func onePage[T any](items []T) *pageOutput[T] {
 // PageParams is what every paged list takes. It is exported because huma passes
 // over embedded fields that are not.
 type PageParams struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Items of a page, at most"`
 	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
 }
 
 // ShortPage is PageParams for lists that are short as a rule: users, keys,
 // instances. Most clients get them whole.
 type ShortPage struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"200"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"Items of a page, at most"`
 	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
 }
 

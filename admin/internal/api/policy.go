@@ -133,6 +133,14 @@ func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
 	documented := map[string]*huma.Operation{
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
 	}[op.method]
+	for _, r := range documented.Responses {
+		for _, h := range r.Headers { // huma describes the schema only
+			h.Description = h.Schema.Description
+		}
+	}
+	if op.held() {
+		describeTags(documented)
+	}
 	for status, meaning := range op.also {
 		same := *documented.Responses[strconv.Itoa(documented.DefaultStatus)]
 		same.Description = meaning
@@ -155,6 +163,28 @@ func (op operation) errorStatuses(p policy) []int {
 		list = append(list, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return list
+}
+
+// held tells whether answers are held back, to be compressed or left out.
+func (op operation) held() bool { return op.method == http.MethodGet && op.produces == "" }
+
+// describeTags says that what has not changed is not sent again. Where ETag is a
+// revision to edit, it says nothing of the rest of the answer.
+func describeTags(op *huma.Operation) {
+	whole := op.Responses["200"]
+	if whole == nil || whole.Headers["ETag"] != nil {
+		return
+	}
+	text := &huma.Schema{Type: huma.TypeString}
+	if whole.Headers == nil {
+		whole.Headers = map[string]*huma.Param{}
+	}
+	whole.Headers["ETag"] = &huma.Param{Description: "Names what the answer says, for If-None-Match", Schema: text}
+	op.Responses["304"] = &huma.Response{Description: "The answer would be the one that If-None-Match names", Headers: map[string]*huma.Param{"ETag": {Description: "As given", Schema: text}}}
+	op.Parameters = append(op.Parameters, &huma.Param{
+		Name: "If-None-Match", In: "header", Schema: text,
+		Description: "ETag of an answer that the client has: 304 without a body if it is still the same",
+	})
 }
 
 // hasBody tells the methods of which bodies are read.
@@ -225,7 +255,12 @@ func (a *API) authorize(p policy, op operation) func(huma.Context, func(huma.Con
 			defer end()
 		}
 		requestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
-		next(huma.WithValue(ctx, identityKey{}, id))
+		ctx = huma.WithValue(ctx, identityKey{}, id)
+		if op.held() {
+			held(c, func() { next(ctx) })
+			return
+		}
+		next(ctx)
 	}
 }
 

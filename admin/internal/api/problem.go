@@ -32,7 +32,7 @@ const (
 type Problem struct {
 	Type     string        `json:"type" doc:"urn:carillon:problem: and the code"`
 	Title    string        `json:"title" doc:"The HTTP status in words"`
-	Status   int           `json:"status"`
+	Status   int           `json:"status" doc:"The HTTP status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
 	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,too_many_waiting,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
@@ -45,8 +45,8 @@ type Problem struct {
 
 // ProblemItem points at one wrong value.
 type ProblemItem struct {
-	Location string `json:"location" example:"body.schedule.expr"`
-	Message  string `json:"message"`
+	Location string `json:"location" example:"body.schedule.expr" doc:"Where it is: body., query., path. or header. and the path of the value"`
+	Message  string `json:"message" doc:"What is wrong with it, for people"`
 	Value    any    `json:"value,omitempty" doc:"The value, if it is short and no secret"`
 	Position *int   `json:"position,omitempty" doc:"Byte offset of the fault inside a cron expression or the JSON text"`
 	Length   *int   `json:"length,omitempty" doc:"Bytes to mark from position"`

@@ -11,27 +11,27 @@ import (
 
 // Proposal is what the code of an application wants a job to become.
 type Proposal struct {
-	ID         string   `json:"id"`
+	ID         string   `json:"id" doc:"Id of the proposal, a decimal string"`
 	Name       string   `json:"name" doc:"Of the job"`
-	Executor   Ref      `json:"executor"`
+	Executor   Ref      `json:"executor" doc:"The executor whose code proposes it"`
 	Job        *Ref     `json:"job" doc:"null: there is none yet, accepting makes it"`
-	State      string   `json:"state" enum:"pending,declined"`
+	State      string   `json:"state" enum:"pending,declined" doc:"pending: somebody has to decide; declined: it was left as it is"`
 	Hash       string   `json:"hash" doc:"Of what is proposed; give it back with the decision"`
 	Version    string   `json:"version" doc:"Of the application that proposes"`
-	ProposedAt string   `json:"proposedAt" format:"date-time"`
-	DecidedAt  *string  `json:"decidedAt" format:"date-time"`
-	DecidedBy  string   `json:"decidedBy"`
-	Proposed   JobSpec  `json:"proposed"`
+	ProposedAt string   `json:"proposedAt" format:"date-time" doc:"When an instance proposed it"`
+	DecidedAt  *string  `json:"decidedAt" format:"date-time" doc:"When it was decided; null: not yet"`
+	DecidedBy  string   `json:"decidedBy" doc:"Who decided; empty: nobody yet"`
+	Proposed   JobSpec  `json:"proposed" doc:"The settings that the code proposes"`
 	Changes    []Change `json:"changes" doc:"What differs from the job as it is; empty for a new one"`
 }
 
 type listProposalsInput struct {
 	PageParams
-	ExecutorID string `query:"executorId"`
+	ExecutorID string `query:"executorId" doc:"Only what this executor's code proposes"`
 }
 
 type decideProposalInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body *struct {
 		Hash string `json:"hash,omitempty" maxLength:"128" doc:"What was looked at; another proposal is not decided then. Default: whatever there is"`
 	} `required:"false"`
@@ -44,6 +44,7 @@ func (a *API) registerProposals() {
 	}, a.listProposals)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/job-proposals/{id}", id: "get-proposal", tag: "jobs", summary: "One proposal and what it changes",
+		description: "Each setting that would change, as it is and as proposed.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Proposal }, error) {
 		v, err := a.proposal(ctx, id, in.ID)
 		if err != nil {

@@ -19,9 +19,9 @@ type Quota struct {
 
 // QuotaExcess is what a quota did not allow.
 type QuotaExcess struct {
-	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second"`
-	Limit int64  `json:"limit"`
-	Used  int64  `json:"used"`
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second" doc:"What there may be only so many of"`
+	Limit int64  `json:"limit" doc:"How many there may be"`
+	Used  int64  `json:"used" doc:"How many there are"`
 	Asked int64  `json:"asked" doc:"How many more were needed"`
 }
 
@@ -34,12 +34,12 @@ func quotaExcessOf(q *domain.QuotaExcess) *QuotaExcess {
 
 // QuotaWrite sets one quota.
 type QuotaWrite struct {
-	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second"`
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second" doc:"What there may be only so many of"`
 	Limit int64  `json:"limit" minimum:"-1" maximum:"100000000" doc:"0 = no limit, -1 = the default"`
 }
 
 type setQuotasInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body struct {
 		Items []QuotaWrite `json:"items" minItems:"1" maxItems:"32" doc:"Kinds that are left out stay as they are"`
 	}
@@ -48,13 +48,15 @@ type setQuotasInput struct {
 func (a *API) registerQuotas() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/quotas", id: "list-quotas", tag: "access",
-		summary: "List how much the tenant may have, and has",
+		summary:     "List how much the tenant may have, and has",
+		description: "One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[Quota], error) {
 		return a.listQuotas(ctx, id.Tenant)
 	})
 	register(a, platformAdmin, operation{
 		method: http.MethodGet, path: base + "/tenants/{id}/quotas", id: "list-tenant-quotas", tag: "platform",
-		summary: "List how much a tenant may have, and has",
+		summary:     "List how much a tenant may have, and has",
+		description: "As list-quotas, of any tenant.",
 	}, func(ctx context.Context, _ auth.Identity, in *idInput) (*pageOutput[Quota], error) {
 		tid, err := domain.ParseID[domain.TenantID](in.ID)
 		if err != nil {

@@ -25,9 +25,9 @@ type Refusal struct {
 	Executor string `json:"executor" doc:"The executor that it said it belongs to; empty also for several, when an address uses too many names"`
 	Instance string `json:"instance" doc:"The name that it gave, if any"`
 	Node     string `json:"node" doc:"The node that turned it away last"`
-	Times    int    `json:"times"`
+	Times    int    `json:"times" doc:"How often since it was first seen"`
 	FirstAt  string `json:"firstAt" format:"date-time" doc:"By the node's own clock, as lastAt"`
-	LastAt   string `json:"lastAt" format:"date-time"`
+	LastAt   string `json:"lastAt" format:"date-time" doc:"When it was turned away last"`
 }
 
 func (a *API) registerRefusals() {

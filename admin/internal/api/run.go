@@ -15,30 +15,30 @@ import (
 
 // Run is one planned run (an execution) with its current attempt.
 type Run struct {
-	ID          string  `json:"id"`
-	JobID       string  `json:"jobId"`
-	JobName     string  `json:"jobName"`
-	JobRevision int64   `json:"jobRevision"`
-	Executor    Ref     `json:"executor"`
-	Handler     string  `json:"handler"`
-	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill"`
+	ID          string  `json:"id" doc:"Id of the run, a decimal string"`
+	JobID       string  `json:"jobId" doc:"Id of its job"`
+	JobName     string  `json:"jobName" doc:"Name of its job"`
+	JobRevision int64   `json:"jobRevision" doc:"Revision of the job that it runs with"`
+	Executor    Ref     `json:"executor" doc:"The executor whose instances run it"`
+	Handler     string  `json:"handler" doc:"Name of the handler"`
+	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill" doc:"Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill"`
 	FireAt      string  `json:"fireAt" format:"date-time" doc:"The instant planned"`
-	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded,excluded"`
+	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded,excluded" doc:"State of the run"`
 	Reason      string  `json:"reason" doc:"Why it is there, for machines; may be empty"`
 	Message     string  `json:"message" doc:"The same for people"`
 	Attempt     int     `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
-	MaxAttempts int     `json:"maxAttempts"`
+	MaxAttempts int     `json:"maxAttempts" doc:"How many attempts it has, the first one included"`
 	Timeout     string  `json:"timeout,omitempty" doc:"What its caller allows one attempt to take; absent: what the job does"`
 	Fence       int64   `json:"fence" doc:"How often it was sent to an instance"`
 	FailedSends int     `json:"failedSends" doc:"Sends that led to nothing, over all attempts"`
-	Instance    *Ref    `json:"instance"`
-	Note        string  `json:"note"`
-	RequestedBy string  `json:"requestedBy"`
+	Instance    *Ref    `json:"instance" doc:"The process that has it, or had it last; null: none yet"`
+	Note        string  `json:"note" doc:"Why it was asked for; empty: not said"`
+	RequestedBy string  `json:"requestedBy" doc:"Who asked for it; empty: the schedule"`
 	ClaimedAt   *string `json:"claimedAt" format:"date-time" doc:"When it was planned"`
-	OfferedAt   *string `json:"offeredAt" format:"date-time"`
-	GrantedAt   *string `json:"grantedAt" format:"date-time"`
+	OfferedAt   *string `json:"offeredAt" format:"date-time" doc:"When the current attempt was sent; null: not yet"`
+	GrantedAt   *string `json:"grantedAt" format:"date-time" doc:"When it was let start; null: not yet"`
 	StartedAt   *string `json:"startedAt" format:"date-time" doc:"By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once"`
-	FinishedAt  *string `json:"finishedAt" format:"date-time"`
+	FinishedAt  *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
 	Lingers     bool    `json:"lingers,omitempty" doc:"It has ended, but its handler still runs and keeps the slot"`
 	ReturnedAt  *string `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`
 	NotBefore   *string `json:"notBefore" format:"date-time" doc:"No attempt before"`
@@ -52,8 +52,8 @@ type Run struct {
 	Stage       string  `json:"stage,omitempty" enum:"before,ready,shards,after" doc:"Where a run with shards stands"`
 	Shards      int     `json:"shards,omitempty" doc:"How many shards the run has; see its parts"`
 	TraceID     string  `json:"traceId,omitempty" doc:"The W3C trace that it belongs to, 32 hex digits; empty when nobody records it"`
-	ErrorKind   string  `json:"errorKind,omitempty"`
-	Error       string  `json:"error,omitempty"`
+	ErrorKind   string  `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
+	Error       string  `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
 	Code        string  `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
 }
 
@@ -61,7 +61,7 @@ type Run struct {
 type RunDetail struct {
 	Run
 	Input    json.RawMessage `json:"input" doc:"What the handler got"`
-	Output   json.RawMessage `json:"output"`
+	Output   json.RawMessage `json:"output" doc:"What the handler gave; null: nothing"`
 	Attempts []Attempt       `json:"attempts" doc:"By number; the current one last"`
 	Progress *Progress       `json:"progress" doc:"What the newest attempt told of how far it is; null: nothing"`
 	Steps    []Step          `json:"steps" doc:"What attempts have done for good, in the order it was stored"`
@@ -70,18 +70,18 @@ type RunDetail struct {
 
 // Attempt is one try on one instance.
 type Attempt struct {
-	Number     int     `json:"number"`
-	Fence      int64   `json:"fence"`
-	Instance   *Ref    `json:"instance"`
-	State      string  `json:"state"`
-	OfferedAt  *string `json:"offeredAt" format:"date-time"`
-	GrantedAt  *string `json:"grantedAt" format:"date-time"`
-	StartedAt  *string `json:"startedAt" format:"date-time"`
-	FinishedAt *string `json:"finishedAt" format:"date-time"`
-	ErrorKind  string  `json:"errorKind,omitempty"`
-	Error      string  `json:"error,omitempty"`
-	Stack      string  `json:"stack,omitempty"`
-	Message    string  `json:"message,omitempty"`
+	Number     int     `json:"number" doc:"From 1; retries add one"`
+	Fence      int64   `json:"fence" doc:"Number that grows with each send; reports with an older one change nothing"`
+	Instance   *Ref    `json:"instance" doc:"The process that it was sent to; null: none yet"`
+	State      string  `json:"state" doc:"State of the run that this attempt was in, or ended in"`
+	OfferedAt  *string `json:"offeredAt" format:"date-time" doc:"When it was sent; null: not yet"`
+	GrantedAt  *string `json:"grantedAt" format:"date-time" doc:"When it was let start; null: never"`
+	StartedAt  *string `json:"startedAt" format:"date-time" doc:"When its handler was called, by the executor's clock; null: never, or not known"`
+	FinishedAt *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
+	ErrorKind  string  `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
+	Error      string  `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
+	Stack      string  `json:"stack,omitempty" doc:"Stack of a handler that panicked; absent otherwise"`
+	Message    string  `json:"message,omitempty" doc:"Code of the reason why the engine ended it; absent: the handler ended by itself"`
 }
 
 func runOf(v store.ExecutionView) Run {
@@ -139,25 +139,25 @@ func instanceRef(id domain.InstanceID, name string) *Ref {
 
 type listRunsInput struct {
 	PageParams
-	JobID      string `query:"jobId"`
-	ExecutorID string `query:"executorId"`
-	InstanceID string `query:"instanceId"`
+	JobID      string `query:"jobId" doc:"Only runs of this job"`
+	ExecutorID string `query:"executorId" doc:"Only runs of this executor"`
+	InstanceID string `query:"instanceId" doc:"Only runs that this instance has or had last"`
 	State      string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
-	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill"`
+	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill" doc:"Only runs that exist for this reason"`
 	From       string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
 	To         string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
 	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`
 }
 
 type cancelRunInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body *struct {
 		Reason string `json:"reason,omitempty" maxLength:"1024" doc:"Why; the handler sees it"`
 	} `required:"false"`
 }
 
 type retryRunInput struct {
-	ID              string `path:"id"`
+	ID              string `path:"id" doc:"Id of what the address names, a decimal string"`
 	AllowUnfitInput bool   `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
 	Body            *struct {
 		Input      json.RawMessage `json:"input,omitempty" doc:"Default: the run's own"`
@@ -168,9 +168,11 @@ type retryRunInput struct {
 func (a *API) registerRuns() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/runs", id: "list-runs", tag: "runs", summary: "List runs, newest first",
+		description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
 	}, a.listRuns)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/runs/{id}", id: "get-run", tag: "runs", summary: "One run with its attempts",
+		description: "With input, output, progress, steps and the settings that it runs with.",
 	}, a.getRun)
 	register(a, may(domain.PermOperate), operation{
 		method: http.MethodPost, path: base + "/runs/{id}/cancel", id: "cancel-run", tag: "runs", summary: "Stop a run",

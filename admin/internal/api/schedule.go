@@ -12,7 +12,7 @@ import (
 
 // Fire is one fire time.
 type Fire struct {
-	At       string `json:"at" format:"date-time"`
+	At       string `json:"at" format:"date-time" doc:"The fire time, in UTC"`
 	Zoned    string `json:"zoned" doc:"The same instant with the offset of the schedule's zone"`
 	RunAt    string `json:"runAt,omitempty" format:"date-time" doc:"When the run starts, where jitter puts it off"`
 	Note     string `json:"note,omitempty" enum:"dst_gap,dst_overlap" doc:"A clock change moved it, or it falls into an hour that comes twice"`
@@ -23,8 +23,8 @@ type Fire struct {
 
 // Exclusion is what of a calendar keeps a fire time from running.
 type Exclusion struct {
-	Calendar CalendarRef `json:"calendar"`
-	Kind     string      `json:"kind" enum:"holiday,weekend,blackout"`
+	Calendar CalendarRef `json:"calendar" doc:"The calendar that excludes it"`
+	Kind     string      `json:"kind" enum:"holiday,weekend,blackout" doc:"What of the calendar does"`
 	Date     string      `json:"date,omitempty" doc:"Of a holiday or weekend, in the calendar's zone"`
 	Until    string      `json:"until,omitempty" format:"date-time" doc:"End of a blackout"`
 	Name     string      `json:"name,omitempty" doc:"What the calendar calls the day or the window"`
@@ -32,34 +32,34 @@ type Exclusion struct {
 
 // NextFires are the fire times to come.
 type NextFires struct {
-	Fires      []Fire `json:"fires"`
+	Fires      []Fire `json:"fires" doc:"The fire times, in order"`
 	NeverFires bool   `json:"neverFires" doc:"There is no fire to come"`
 }
 
 // Preview also says the schedule in words.
 type Preview struct {
-	Fires      []Fire    `json:"fires"`
-	NeverFires bool      `json:"neverFires"`
-	Text       Bilingual `json:"text"`
+	Fires      []Fire    `json:"fires" doc:"The next fire times"`
+	NeverFires bool      `json:"neverFires" doc:"It has no fire time from now on"`
+	Text       Bilingual `json:"text" doc:"The schedule in words"`
 	Warnings   []Warning `json:"warnings" doc:"What its author probably does not mean"`
 }
 
 // Warning is something odd in a valid cron expression.
 type Warning struct {
-	Code string    `json:"code" enum:"never_fires,either_day,day_numbers,ignored_step,ignored_days,uneven_step,short_months"`
-	Text Bilingual `json:"text"`
+	Code string    `json:"code" enum:"never_fires,either_day,day_numbers,ignored_step,ignored_days,uneven_step,short_months" doc:"Stable name of the warning"`
+	Text Bilingual `json:"text" doc:"The same for people"`
 }
 
 type nextFiresInput struct {
-	ID   string `path:"id"`
-	N    int    `query:"n" minimum:"1" maximum:"100" default:"10"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
+	N    int    `query:"n" minimum:"1" maximum:"100" default:"10" doc:"How many fire times to compute"`
 	From string `query:"from" format:"date-time" doc:"Default: now"`
 }
 
 type previewInput struct {
 	Body struct {
-		Schedule ScheduleWrite `json:"schedule"`
-		N        int           `json:"n,omitempty" minimum:"1" maximum:"100" default:"10"`
+		Schedule ScheduleWrite `json:"schedule" doc:"The schedule to try"`
+		N        int           `json:"n,omitempty" minimum:"1" maximum:"100" default:"10" doc:"How many fire times to compute"`
 		From     *string       `json:"from,omitempty" format:"date-time" doc:"Default: now"`
 	}
 }

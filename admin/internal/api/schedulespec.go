@@ -11,7 +11,7 @@ import (
 
 // ScheduleWrite is a schedule as it is given.
 type ScheduleWrite struct {
-	Kind         string           `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none"`
+	Kind         string           `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none" doc:"What decides when it fires; none: only who asks"`
 	Expr         string           `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
 	Dialect      string           `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
 	Every        string           `json:"every,omitempty" doc:"For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms"`
@@ -29,12 +29,12 @@ type ScheduleWrite struct {
 	Jitter       string           `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
 	Calendars    []CalendarChoice `json:"calendars,omitempty" maxItems:"8" doc:"Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason"`
 	CalendarDays string           `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)"`
-	Text         *Bilingual       `json:"text,omitempty" readOnly:"true"`
+	Text         *Bilingual       `json:"text,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
 }
 
 // MisfireWrite has defaults: skip, 5s; for all 1h and 100 runs.
 type MisfireWrite struct {
-	Policy    string `json:"policy,omitempty" enum:"skip,once_now,all"`
+	Policy    string `json:"policy,omitempty" enum:"skip,once_now,all" doc:"skip: none of them runs; once_now: one run for all of them; all: each of them runs, within window and maxRuns; default skip"`
 	Threshold string `json:"threshold,omitempty" doc:"How late a fire time still counts as on time; default 5s"`
 	Window    string `json:"window,omitempty" doc:"For all: older fire times are not made up; default 1h"`
 	MaxRuns   int    `json:"maxRuns,omitempty" minimum:"0" maximum:"10000" doc:"For all: the newest so many are made up; default 100"`

@@ -12,35 +12,35 @@ import (
 
 // Script is what agents run.
 type Script struct {
-	ID          string  `json:"id"`
-	Name        string  `json:"name"`
-	Language    string  `json:"language" enum:"shell,python,node,php,powershell"`
-	Description string  `json:"description"`
+	ID          string  `json:"id" doc:"Id of the script, a decimal string"`
+	Name        string  `json:"name" doc:"Its name, unique in the tenant"`
+	Language    string  `json:"language" enum:"shell,python,node,php,powershell" doc:"What agents run it with"`
+	Description string  `json:"description" doc:"What it does, for people"`
 	Revision    int64   `json:"revision" doc:"The newest"`
-	CreatedAt   string  `json:"createdAt" format:"date-time"`
-	UpdatedAt   string  `json:"updatedAt" format:"date-time"`
-	CreatedBy   string  `json:"createdBy"`
-	UpdatedBy   string  `json:"updatedBy"`
+	CreatedAt   string  `json:"createdAt" format:"date-time" doc:"When the script was made"`
+	UpdatedAt   string  `json:"updatedAt" format:"date-time" doc:"When the newest revision was written"`
+	CreatedBy   string  `json:"createdBy" doc:"Who made the script"`
+	UpdatedBy   string  `json:"updatedBy" doc:"Who wrote the newest revision"`
 	Content     *string `json:"content,omitempty" doc:"Of the newest revision; absent in lists"`
 	SHA256      string  `json:"sha256,omitempty" doc:"Of content, in hexadecimal; absent in lists"`
 }
 
 // ScriptRevision is one content of a script. It never changes.
 type ScriptRevision struct {
-	Revision  int64   `json:"revision"`
+	Revision  int64   `json:"revision" doc:"Number of the revision, from 1"`
 	SHA256    string  `json:"sha256" doc:"In hexadecimal"`
 	Signature string  `json:"signature" doc:"Ed25519 by the key of GET /script-key, base64"`
 	Note      string  `json:"note" doc:"Why it was written"`
-	CreatedAt string  `json:"createdAt" format:"date-time"`
-	CreatedBy string  `json:"createdBy"`
+	CreatedAt string  `json:"createdAt" format:"date-time" doc:"When it was written"`
+	CreatedBy string  `json:"createdBy" doc:"Who wrote it"`
 	Content   *string `json:"content,omitempty" doc:"Absent in lists"`
 }
 
 // ScriptCreate is a script with its first revision.
 type ScriptCreate struct {
-	Name        string `json:"name" minLength:"1" maxLength:"128"`
-	Language    string `json:"language" enum:"shell,python,node,php,powershell"`
-	Description string `json:"description,omitempty" maxLength:"4096"`
+	Name        string `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
+	Language    string `json:"language" enum:"shell,python,node,php,powershell" doc:"What agents are to run it with"`
+	Description string `json:"description,omitempty" maxLength:"4096" doc:"What it does, for people"`
 	Content     string `json:"content" minLength:"1" doc:"At most 64 KiB"`
 	Note        string `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
 }
@@ -54,13 +54,13 @@ type ScriptWrite struct {
 
 // ScriptRestore names the revision whose content becomes the newest again.
 type ScriptRestore struct {
-	Revision int64  `json:"revision" minimum:"1"`
-	Note     string `json:"note,omitempty" maxLength:"1024"`
+	Revision int64  `json:"revision" minimum:"1" doc:"The revision whose content becomes the newest one"`
+	Note     string `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
 }
 
 // ScriptUse is the script that a job runs.
 type ScriptUse struct {
-	ID       string   `json:"id"`
+	ID       string   `json:"id" doc:"Id of the script"`
 	Revision *int64   `json:"revision" doc:"null: whichever is the newest when a run starts"`
 	Args     []string `json:"args" doc:"May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like"`
 }

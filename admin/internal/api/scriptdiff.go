@@ -7,17 +7,17 @@ import (
 
 // ScriptDiff is what changed between two revisions.
 type ScriptDiff struct {
-	From    int64      `json:"from"`
-	To      int64      `json:"to"`
-	Added   int        `json:"added"`
-	Removed int        `json:"removed"`
+	From    int64      `json:"from" doc:"Number of the older side's revision"`
+	To      int64      `json:"to" doc:"Number of the newer side's revision"`
+	Added   int        `json:"added" doc:"Lines that only the newer side has"`
+	Removed int        `json:"removed" doc:"Lines that only the older side has"`
 	Lines   []DiffLine `json:"lines" doc:"All lines of both, in order"`
 }
 
 // DiffLine is one line of either revision, or of both.
 type DiffLine struct {
-	Op   string `json:"op" enum:"same,added,removed"`
-	Text string `json:"text"`
+	Op   string `json:"op" enum:"same,added,removed" doc:"Which side has it: both, only the newer, or only the older"`
+	Text string `json:"text" doc:"The line, without its end"`
 }
 
 func diffOf(from, to int64, a, b string) ScriptDiff {

@@ -17,30 +17,31 @@ type scriptOutput struct {
 }
 
 type writeScriptInput struct {
-	ID      string `path:"id"`
+	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IfMatch string `header:"If-Match" doc:"The revision that was edited, in quotes, as in ETag; * for any"`
 	Body    ScriptWrite
 }
 
 type restoreScriptInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body ScriptRestore
 }
 
 type scriptRevisionInput struct {
-	ID       string `path:"id"`
-	Revision int64  `path:"revision" minimum:"1"`
+	ID       string `path:"id" doc:"Id of what the address names, a decimal string"`
+	Revision int64  `path:"revision" minimum:"1" doc:"Number of the revision, from 1"`
 }
 
 type scriptDiffInput struct {
-	ID   string `path:"id"`
-	From int64  `query:"from" required:"true" minimum:"1"`
-	To   int64  `query:"to" required:"true" minimum:"1"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
+	From int64  `query:"from" required:"true" minimum:"1" doc:"Number of the older side's revision"`
+	To   int64  `query:"to" required:"true" minimum:"1" doc:"Number of the newer side's revision"`
 }
 
 func (a *API) registerScripts() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/scripts", id: "list-scripts", tag: "scripts", summary: "List scripts",
+		description: "By name, without their contents.",
 	}, a.listScripts)
 	register(a, may(domain.PermScript), operation{
 		method: http.MethodPost, path: base + "/scripts", id: "create-script", tag: "scripts", summary: "Create a script",
@@ -48,6 +49,7 @@ func (a *API) registerScripts() {
 	}, a.createScript)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/scripts/{id}", id: "get-script", tag: "scripts", summary: "One script, with its newest content",
+		description: "The ETag is the revision, for update-script.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*scriptOutput, error) {
 		s, err := a.script(ctx, id, in.ID)
 		if err != nil {
@@ -81,7 +83,8 @@ func (a *API) registerScripts() {
 func (a *API) registerScriptParts() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/scripts/{id}/revisions", id: "list-script-revisions", tag: "scripts",
-		summary: "A script's revisions, newest first",
+		summary:     "A script's revisions, newest first",
+		description: "Without their contents.",
 	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[ScriptRevision], error) {
 		s, err := a.script(ctx, id, in.ID)
 		if err != nil {
@@ -99,7 +102,8 @@ func (a *API) registerScriptParts() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/scripts/{id}/revisions/{revision}", id: "get-script-revision", tag: "scripts",
-		summary: "One revision of a script, with its content",
+		summary:     "One revision of a script, with its content",
+		description: "As it was written; revisions never change.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptRevisionInput) (*struct{ Body ScriptRevision }, error) {
 		r, err := a.scriptRevision(ctx, id, in.ID, in.Revision)
 		if err != nil {
@@ -109,6 +113,7 @@ func (a *API) registerScriptParts() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/scripts/{id}/diff", id: "diff-script", tag: "scripts", summary: "What changed between two revisions",
+		description: "Line by line: those of both, only of the newer, and only of the older.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptDiffInput) (*struct{ Body ScriptDiff }, error) {
 		from, err := a.scriptRevision(ctx, id, in.ID, in.From)
 		if err != nil {
@@ -126,6 +131,7 @@ func (a *API) registerScriptParts() {
 	}, a.restoreScript)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/scripts/{id}/jobs", id: "list-script-jobs", tag: "scripts", summary: "The jobs that use a script",
+		description: "By name. Those whose newest revision names the script.",
 	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Ref], error) {
 		s, err := a.script(ctx, id, in.ID)
 		if err != nil {

@@ -16,15 +16,15 @@ type ScriptPolicy struct {
 	Revision  int64    `json:"revision" doc:"0: nobody has decided yet"`
 	Languages []string `json:"languages" enum:"shell,python,node,php,powershell" doc:"Scripts that may be written and run"`
 	HTTP      bool     `json:"http" doc:"Whether jobs may make HTTP calls through agents"`
-	Note      string   `json:"note"`
-	CreatedAt *string  `json:"createdAt" format:"date-time"`
-	CreatedBy string   `json:"createdBy"`
+	Note      string   `json:"note" doc:"Why, as whoever set it said; empty: not said"`
+	CreatedAt *string  `json:"createdAt" format:"date-time" doc:"When it was set; null: nobody has decided yet"`
+	CreatedBy string   `json:"createdBy" doc:"Who set it; empty: nobody yet"`
 }
 
 // ScriptPolicyWrite replaces a policy.
 type ScriptPolicyWrite struct {
-	Languages []string `json:"languages,omitempty" maxItems:"5" enum:"shell,python,node,php,powershell"`
-	HTTP      bool     `json:"http,omitempty"`
+	Languages []string `json:"languages,omitempty" maxItems:"5" enum:"shell,python,node,php,powershell" doc:"Languages whose scripts may be written and run; default: none"`
+	HTTP      bool     `json:"http,omitempty" doc:"Whether jobs may make HTTP calls through agents; default false"`
 	Note      string   `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the policy"`
 }
 
@@ -43,14 +43,16 @@ func scriptPolicyOf(p domain.ScriptPolicy) ScriptPolicy {
 func (a *API) registerScriptPolicy() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/script-policy", id: "get-script-policy", tag: "scripts",
-		summary: "What agents may do for the tenant",
+		summary:     "What agents may do for the tenant",
+		description: "The newest decision; without one nothing is allowed.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body ScriptPolicy }, error) {
 		p, err := a.deps.Store.FindScriptPolicy(ctx, id.Tenant)
 		return &struct{ Body ScriptPolicy }{scriptPolicyOf(p)}, err
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/script-policy/history", id: "list-script-policies", tag: "scripts",
-		summary: "Who allowed what when, newest first",
+		summary:     "Who allowed what when, newest first",
+		description: "Each decision with who took it and why.",
 	}, func(ctx context.Context, id auth.Identity, in *struct{ ShortPage }) (*pageOutput[ScriptPolicy], error) {
 		rows, err := a.deps.Store.ListScriptPolicies(ctx, id.Tenant, maxRevisions)
 		if err != nil {

@@ -11,50 +11,50 @@ import (
 
 // SessionUser is the person (or key) behind the credentials.
 type SessionUser struct {
-	ID                 string `json:"id"`
-	Username           string `json:"username"`
+	ID                 string `json:"id" doc:"Id of the user, or of the API key"`
+	Username           string `json:"username" doc:"Name of the user, or key: and the name of the key"`
 	Role               string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"In the session's tenant"`
-	PlatformAdmin      bool   `json:"platformAdmin"`
+	PlatformAdmin      bool   `json:"platformAdmin" doc:"May manage all tenants"`
 	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
 }
 
 // TenantRef names a tenant.
 type TenantRef struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID   string `json:"id" doc:"Id of the tenant, a decimal string"`
+	Name string `json:"name" doc:"Its name"`
 }
 
 // Login is a session's begin or renewal.
 type Login struct {
 	AccessToken string      `json:"accessToken" doc:"For Authorization: Bearer; keep it in memory only"`
-	ExpiresAt   string      `json:"expiresAt" format:"date-time"`
-	User        SessionUser `json:"user"`
-	Tenant      TenantRef   `json:"tenant"`
+	ExpiresAt   string      `json:"expiresAt" format:"date-time" doc:"When the access token ends; refresh before"`
+	User        SessionUser `json:"user" doc:"Who is logged in"`
+	Tenant      TenantRef   `json:"tenant" doc:"The tenant that the session is in"`
 }
 
 // Me is who asks.
 type Me struct {
-	User        SessionUser      `json:"user"`
-	Tenant      TenantRef        `json:"tenant"`
+	User        SessionUser      `json:"user" doc:"The user, or the API key"`
+	Tenant      TenantRef        `json:"tenant" doc:"The tenant of the session, or of the key"`
 	Tenants     []TenantWithRole `json:"tenants" doc:"Where the user may switch to"`
 	Permissions []string         `json:"permissions" doc:"read, operate, edit, admin"`
-	Kind        string           `json:"kind" enum:"user,api_key"`
+	Kind        string           `json:"kind" enum:"user,api_key" doc:"Whether a user or an API key asks"`
 }
 
 // TenantWithRole is a membership.
 type TenantWithRole struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Role string `json:"role" enum:"viewer,operator,editor,scripter,admin"`
+	ID   string `json:"id" doc:"Id of the tenant, a decimal string"`
+	Name string `json:"name" doc:"Its name"`
+	Role string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do there"`
 }
 
 type loginOutput struct {
-	SetCookie string `header:"Set-Cookie"`
+	SetCookie string `header:"Set-Cookie" doc:"The refresh cookie"`
 	Body      Login
 }
 
 type cookieOutput struct {
-	SetCookie string `header:"Set-Cookie"`
+	SetCookie string `header:"Set-Cookie" doc:"The refresh cookie"`
 }
 
 // refreshCookie holds the refresh token. Scripts cannot read it, other sites
@@ -65,7 +65,7 @@ const (
 )
 
 type refreshInput struct {
-	Token string `cookie:"carillon_refresh" maxLength:"128"`
+	Token string `cookie:"carillon_refresh" maxLength:"128" doc:"The refresh token that login or the last refresh has set"`
 }
 
 func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
@@ -102,15 +102,15 @@ func sessionUser(id auth.Identity) SessionUser {
 
 type loginInput struct {
 	Body struct {
-		Username string `json:"username" minLength:"1" maxLength:"190"`
-		Password string `json:"password" minLength:"1" maxLength:"1024"`
+		Username string `json:"username" minLength:"1" maxLength:"190" doc:"Name of the user"`
+		Password string `json:"password" minLength:"1" maxLength:"1024" doc:"The password"`
 		Tenant   string `json:"tenant,omitempty" maxLength:"190" doc:"Name or id; default: the user's first"`
 	}
 }
 
 type passwordInput struct {
 	Body struct {
-		Current string `json:"current" minLength:"1" maxLength:"1024"`
+		Current string `json:"current" minLength:"1" maxLength:"1024" doc:"The password as it is"`
 		New     string `json:"new" maxLength:"1024" doc:"At least 12 characters, not the user name"`
 	}
 }
@@ -150,7 +150,8 @@ func (a *API) registerSession() {
 	})
 	register(a, public, operation{
 		method: http.MethodPost, path: base + "/auth/logout", id: "logout", tag: "session",
-		summary: "End the session of the refresh cookie", status: http.StatusNoContent, cookies: true,
+		summary:     "End the session of the refresh cookie",
+		description: "All sessions of the cookie's family end, and the cookie is taken back. Without a cookie there is nothing to do, and the answer is the same.", status: http.StatusNoContent, cookies: true,
 	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*cookieOutput, error) {
 		if err := a.deps.Auth.Logout(ctx, in.Token, requestOf(ctx).ip); err != nil {
 			return nil, err
@@ -171,7 +172,8 @@ func (a *API) registerSession() {
 	})
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodPost, path: base + "/auth/tenant", id: "switch-tenant", tag: "session",
-		summary: "Begin a session in another tenant of the user", cookies: true,
+		summary:     "Begin a session in another tenant of the user",
+		description: "Sets the refresh cookie of the new session; the one before goes on until it is used no more.", cookies: true,
 	}, func(ctx context.Context, id auth.Identity, in *switchInput) (*loginOutput, error) {
 		s, err := a.deps.Auth.SwitchTenant(ctx, id, in.Body.Tenant)
 		if err != nil {
@@ -181,6 +183,7 @@ func (a *API) registerSession() {
 	})
 	register(a, signedIn, operation{
 		method: http.MethodGet, path: base + "/me", id: "me", tag: "session", summary: "Who asks, and what is allowed",
+		description: "The user or API key, the tenant, and the rights that the role gives there.",
 	}, a.me)
 }
 

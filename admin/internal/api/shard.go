@@ -78,7 +78,7 @@ func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor d
 // Shard is a slice of a fire.
 type Shard struct {
 	Index int `json:"index" doc:"From 0"`
-	Total int `json:"total"`
+	Total int `json:"total" doc:"How many shards the run has"`
 }
 
 // familyOf fills in what a run is in its family.
@@ -105,8 +105,8 @@ type RunParts struct {
 }
 
 type listPartsInput struct {
-	ID    string `path:"id"`
-	Limit int    `query:"limit" minimum:"1" maximum:"1002" default:"200"`
+	ID    string `path:"id" doc:"Id of what the address names, a decimal string"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1002" default:"200" doc:"Parts, at most"`
 }
 
 func (a *API) registerParts() {

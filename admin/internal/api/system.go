@@ -17,51 +17,53 @@ import (
 
 // Delivery is one telling of an alert to one target.
 type Delivery struct {
-	ID          string  `json:"id"`
-	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,test,executor_flapping"`
-	JobID       *string `json:"jobId"`
-	RunID       *string `json:"runId"`
-	Channel     string  `json:"channel" enum:"email,webhook"`
-	Target      string  `json:"target"`
-	State       string  `json:"state" enum:"pending,delivered,failed"`
-	Attempts    int     `json:"attempts"`
-	LastError   string  `json:"lastError"`
-	CreatedAt   string  `json:"createdAt" format:"date-time"`
-	DeliveredAt *string `json:"deliveredAt" format:"date-time"`
+	ID          string  `json:"id" doc:"Id of the delivery, a decimal string"`
+	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,test,executor_flapping" doc:"What it tells"`
+	JobID       *string `json:"jobId" doc:"The job that it is about; null: none"`
+	RunID       *string `json:"runId" doc:"The run that it is about; null: none"`
+	Channel     string  `json:"channel" enum:"email,webhook" doc:"By which means"`
+	Target      string  `json:"target" doc:"Address that it goes to"`
+	State       string  `json:"state" enum:"pending,delivered,failed" doc:"State of the delivery"`
+	Attempts    int     `json:"attempts" doc:"How often it was tried"`
+	LastError   string  `json:"lastError" doc:"Why the last try failed; empty: it did not"`
+	CreatedAt   string  `json:"createdAt" format:"date-time" doc:"When the event happened"`
+	DeliveredAt *string `json:"deliveredAt" format:"date-time" doc:"When it was delivered; null: not yet"`
 }
 
 // Node is one admin process.
 type Node struct {
-	ID              string `json:"id"`
-	Name            string `json:"name"`
-	BootID          string `json:"bootId"`
-	Version         string `json:"version"`
-	StartedAt       string `json:"startedAt" format:"date-time"`
-	LastHeartbeatAt string `json:"lastHeartbeatAt" format:"date-time"`
+	ID              string `json:"id" doc:"Id of the node in this cluster"`
+	Name            string `json:"name" doc:"Name of the node, as its settings say"`
+	BootID          string `json:"bootId" doc:"Id of the process: another one after each start"`
+	Version         string `json:"version" doc:"Version of the server"`
+	StartedAt       string `json:"startedAt" format:"date-time" doc:"When the process started"`
+	LastHeartbeatAt string `json:"lastHeartbeatAt" format:"date-time" doc:"Its last sign of life"`
 	Sessions        int    `json:"sessions" doc:"Executor sessions"`
 	Current         bool   `json:"current" doc:"The node that answers"`
 }
 
 // Version is what runs here.
 type Version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
+	Version string `json:"version" doc:"Version of the server, as its build says; empty: not known"`
+	Commit  string `json:"commit,omitempty" doc:"Commit that it was built from; absent: not known"`
 	// ExecutorAddresses are those of the live nodes.
 	ExecutorAddresses []string `json:"executorAddresses" doc:"Where executors connect, host:port, this node's first"`
 }
 
 type listDeliveriesInput struct {
 	PageParams
-	JobID string `query:"jobId"`
-	State string `query:"state" enum:"pending,delivered,failed"`
+	JobID string `query:"jobId" doc:"Only deliveries about this job"`
+	State string `query:"state" enum:"pending,delivered,failed" doc:"Only deliveries in this state"`
 }
 
 func (a *API) registerSystem() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/deliveries", id: "list-deliveries", tag: "system", summary: "The log of alert deliveries, newest first",
+		description: "One for each alert and address. Mail and webhooks are tried again until they are delivered or given up.",
 	}, a.listDeliveries)
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/nodes", id: "list-nodes", tag: "system", summary: "The live admin nodes",
+		description: "Those that have been heard of lately; get-cluster says more.",
 	}, func(_ context.Context, _ auth.Identity, in *PageQuery) (*pageOutput[Node], error) {
 		items := []Node{}
 		for _, n := range a.deps.Nodes() {
@@ -75,6 +77,7 @@ func (a *API) registerSystem() {
 	version := Version{Version: a.deps.Version, Commit: commit()}
 	register(a, signedIn, operation{
 		method: http.MethodGet, path: base + "/version", id: "version", tag: "system", summary: "The server's version",
+		description: "Of the node that answers.",
 	}, func(context.Context, auth.Identity, *struct{}) (*struct{ Body Version }, error) {
 		answer := version
 		answer.ExecutorAddresses = a.executorAddresses()

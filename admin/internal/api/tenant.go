@@ -11,9 +11,9 @@ import (
 
 // Tenant is an isolation boundary.
 type Tenant struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	CreatedAt string `json:"createdAt" format:"date-time"`
+	ID        string `json:"id" doc:"Id of the tenant, a decimal string"`
+	Name      string `json:"name" doc:"Its name, unique on the platform"`
+	CreatedAt string `json:"createdAt" format:"date-time" doc:"When it was made"`
 }
 
 func tenantOf(t domain.Tenant) Tenant {
@@ -32,6 +32,7 @@ var tenantName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}[a-z0-9]$|^[a-z]$`)
 func (a *API) registerTenants() {
 	register(a, platformAdmin, operation{
 		method: http.MethodGet, path: base + "/tenants", id: "list-tenants", tag: "platform", summary: "List all tenants",
+		description: "All of the platform, for its administrators.",
 	}, func(ctx context.Context, _ auth.Identity, in *PageQuery) (*pageOutput[Tenant], error) {
 		tenants, err := a.deps.Store.ListTenants(ctx)
 		if err != nil {
@@ -45,7 +46,8 @@ func (a *API) registerTenants() {
 	})
 	register(a, platformAdmin, operation{
 		method: http.MethodPost, path: base + "/tenants", id: "create-tenant", tag: "platform",
-		summary: "Make a tenant", status: http.StatusCreated, errors: []int{http.StatusConflict},
+		summary:     "Make a tenant",
+		description: "It is empty at first.", status: http.StatusCreated, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, _ auth.Identity, in *createTenantInput) (*struct{ Body Tenant }, error) {
 		if !tenantName.MatchString(in.Body.Name) {
 			return nil, domain.Invalid("body.name", "must be lower-case letters, digits and hyphens, beginning with a letter")

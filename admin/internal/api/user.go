@@ -13,11 +13,11 @@ import (
 
 // User is a member of the tenant.
 type User struct {
-	ID        string `json:"id"`
-	Username  string `json:"username"`
-	Role      string `json:"role" enum:"viewer,operator,editor,scripter,admin"`
-	Disabled  bool   `json:"disabled"`
-	CreatedAt string `json:"createdAt" format:"date-time"`
+	ID        string `json:"id" doc:"Id of the user, a decimal string"`
+	Username  string `json:"username" doc:"Name to log in with"`
+	Role      string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
+	Disabled  bool   `json:"disabled" doc:"The account is locked"`
+	CreatedAt string `json:"createdAt" format:"date-time" doc:"When the user was made"`
 }
 
 // UserWithPassword also has a password that was generated.
@@ -37,17 +37,17 @@ type userOutput struct{ Body UserWithPassword }
 
 type createUserInput struct {
 	Body struct {
-		Username string `json:"username" minLength:"1" maxLength:"64"`
-		Role     string `json:"role" enum:"viewer,operator,editor,scripter,admin"`
+		Username string `json:"username" minLength:"1" maxLength:"64" doc:"Name to log in with, unique on the platform"`
+		Role     string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
 		Password string `json:"password,omitempty" maxLength:"1024" doc:"Default: a random one, to be changed at the first login"`
 	}
 }
 
 type updateUserInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body struct {
-		Role     string  `json:"role,omitempty" enum:"viewer,operator,editor,scripter,admin"`
-		Disabled *bool   `json:"disabled,omitempty"`
+		Role     string  `json:"role,omitempty" enum:"viewer,operator,editor,scripter,admin" doc:"New role in this tenant; default: as it is"`
+		Disabled *bool   `json:"disabled,omitempty" doc:"true locks the account and ends its sessions, false unlocks it; default: as it is"`
 		Password *string `json:"password,omitempty" maxLength:"1024" doc:"Empty: a random one. Ends all sessions of the user"`
 	}
 }
@@ -57,6 +57,7 @@ var userName = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,63}$`)
 func (a *API) registerUsers() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/users", id: "list-users", tag: "access", summary: "List the tenant's users",
+		description: "By name, those of the caller's tenant.",
 	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[User], error) {
 		members, err := a.deps.Store.ListMembers(ctx, id.Tenant)
 		if err != nil {

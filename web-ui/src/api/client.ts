@@ -7,7 +7,8 @@ import { reportReachable, reportServerDate } from '../lib/connection'
 import { losesNumbers, parseJson, writeJson } from '../lib/json'
 import { ApiError, isApiError, problemOf } from './problem'
 import type { paths } from './schema'
-import { ensureSession, getSession, isExpiring, refreshSession, setSession } from './session'
+import { ensureSession, getSession, isExpiring, refreshSession, setSession, subscribeSession } from './session'
+import { askIfChanged, forgetAnswers, noteCost, wholeAnswer } from './transfer'
 
 /** Paths which are called without a token and never renew one. */
 const ANONYMOUS = /\/auth\/(login|refresh)$/
@@ -34,12 +35,27 @@ export async function take<T>(answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer
   const body = exact.get(response)
   if (!response.ok) throw problemOf(response, body ? parseJson(body) : error)
-  return (body ? parseJson(body) : data) as T
+  const read = (body ? parseJson(body) : data) as T
+  noteCost(read, response)
+  return read
 }
 
 /** Leaves out what is not set, so that it does not become an empty filter. */
 export function present<T extends object>(query: T): T {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')) as T
+}
+
+// Another user or tenant, or nobody: what the one before could see goes.
+let reader = ''
+subscribeSession(() => {
+  const now = whoReads()
+  if (now !== reader) forgetAnswers()
+  reader = now
+})
+
+function whoReads(): string {
+  const session = getSession()
+  return session ? `${session.user.id}/${session.tenant.id} ` : ''
 }
 
 async function transport(request: Request): Promise<Response> {
@@ -77,7 +93,8 @@ async function renew() {
 
 async function once(request: Request): Promise<Response> {
   try {
-    const res = await fetch(request)
+    const who = whoReads()
+    const res = await wholeAnswer(request, who, await fetch(askIfChanged(request, who)))
     reportReachable(true)
     reportServerDate(res.headers.get('Date'))
     await keepExact(res)

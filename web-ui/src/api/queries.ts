@@ -1,9 +1,11 @@
-// What the pages read, as cached queries. Lists poll every few seconds and
+// What the pages read, as cached queries. Lists poll every few seconds, less
+// often the larger they are and the longer they stay the same (transfer.ts), and
 // rest while the tab is hidden (refetchInterval does so by default); a run is
 // polled faster until it has finished.
-import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
+import { hashKey, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, type DeliveriesQuery, type ExecutorsQuery, type InstancesQuery, type JobsQuery, type RunsQuery } from './endpoints'
 import { ApiError } from './problem'
+import { notePoll, paceOf } from './transfer'
 import type { Id, RunState } from './types'
 import { FINAL_STATES } from '../lib/search'
 
@@ -29,8 +31,12 @@ export function isFinal(state: RunState): boolean {
 const list = <T>(key: readonly unknown[], load: (signal: AbortSignal) => Promise<T>, everyMs = LIST_MS) =>
   queryOptions({
     queryKey: key,
-    queryFn: ({ signal }) => load(signal),
-    refetchInterval: everyMs,
+    queryFn: async ({ signal }) => {
+      const data = await load(signal)
+      notePoll(hashKey(key), data)
+      return data
+    },
+    refetchInterval: () => paceOf(hashKey(key), everyMs),
     placeholderData: keepPreviousData,
   })
 

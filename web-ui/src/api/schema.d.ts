@@ -11,10 +11,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List API keys */
+        /**
+         * List API keys
+         * @description Those that are not revoked. Secrets are not shown again.
+         */
         get: operations["list-api-keys"];
         put?: never;
-        /** Make an API key */
+        /**
+         * Make an API key
+         * @description The answer holds the secret, which is shown only now. A key belongs to the tenant and stays when its maker leaves.
+         */
         post: operations["create-api-key"];
         delete?: never;
         options?: never;
@@ -71,7 +77,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the session of the refresh cookie */
+        /**
+         * End the session of the refresh cookie
+         * @description All sessions of the cookie's family end, and the cookie is taken back. Without a cookie there is nothing to do, and the answer is the same.
+         */
         post: operations["logout"];
         delete?: never;
         options?: never;
@@ -128,7 +137,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a session in another tenant of the user */
+        /**
+         * Begin a session in another tenant of the user
+         * @description Sets the refresh cookie of the new session; the one before goes on until it is used no more.
+         */
         post: operations["switch-tenant"];
         delete?: never;
         options?: never;
@@ -143,7 +155,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One backfill */
+        /**
+         * One backfill
+         * @description How far it is: runs written, ended and still to come.
+         */
         get: operations["get-backfill"];
         put?: never;
         post?: never;
@@ -180,10 +195,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List calendars */
+        /**
+         * List calendars
+         * @description By name, without their days and windows.
+         */
         get: operations["list-calendars"];
         put?: never;
-        /** Create a calendar */
+        /**
+         * Create a calendar
+         * @description Jobs name it in their schedule; none does at first.
+         */
         post: operations["create-calendar"];
         delete?: never;
         options?: never;
@@ -198,7 +219,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One calendar */
+        /**
+         * One calendar
+         * @description The newest version, whole. The ETag is the version, for update-calendar.
+         */
         get: operations["get-calendar"];
         /**
          * Replace a calendar's contents
@@ -243,7 +267,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The jobs that use a calendar */
+        /**
+         * The jobs that use a calendar
+         * @description By name. Those whose newest revision uses it.
+         */
         get: operations["list-calendar-jobs"];
         put?: never;
         post?: never;
@@ -260,7 +287,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A calendar's versions, newest first */
+        /**
+         * A calendar's versions, newest first
+         * @description Each with its whole contents; runs that a calendar excluded name the version that did.
+         */
         get: operations["list-calendar-versions"];
         put?: never;
         post?: never;
@@ -297,7 +327,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One's own call */
+        /**
+         * One's own call
+         * @description With wait the answer comes when the run has ended, or the time is over. Others' calls are not found, but by those who may operate runs.
+         */
         get: operations["get-call"];
         put?: never;
         post?: never;
@@ -316,7 +349,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop one's own call */
+        /**
+         * Stop one's own call
+         * @description One that has not started ends at once; a running handler is asked to stop.
+         */
         post: operations["cancel-call"];
         delete?: never;
         options?: never;
@@ -331,7 +367,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Nodes, partitions, clock and database of the engine */
+        /**
+         * Nodes, partitions, clock and database of the engine
+         * @description As the node that answers sees it.
+         */
         get: operations["get-cluster"];
         put?: never;
         post?: never;
@@ -408,7 +447,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The log of alert deliveries, newest first */
+        /**
+         * The log of alert deliveries, newest first
+         * @description One for each alert and address. Mail and webhooks are tried again until they are delivered or given up.
+         */
         get: operations["list-deliveries"];
         put?: never;
         post?: never;
@@ -425,7 +467,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List executors by name */
+        /**
+         * List executors by name
+         * @description With how many of their instances are connected.
+         */
         get: operations["list-executors"];
         put?: never;
         /**
@@ -446,7 +491,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** An executor and its handlers */
+        /**
+         * An executor and its handlers
+         * @description With handlers, their schemas and builds, and the jobs declared in code that were refused.
+         */
         get: operations["get-executor"];
         put?: never;
         post?: never;
@@ -463,7 +511,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List which processes and certificates of an executor are denied */
+        /**
+         * List which processes and certificates of an executor are denied
+         * @description The newest first.
+         */
         get: operations["list-denials"];
         put?: never;
         /**
@@ -487,7 +538,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Allow it again */
+        /**
+         * Allow it again
+         * @description It may register again at once.
+         */
         delete: operations["delete-denial"];
         options?: never;
         head?: never;
@@ -541,10 +595,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List an executor's join tokens */
+        /**
+         * List an executor's join tokens
+         * @description Tokens that are not revoked. Secrets are not shown again.
+         */
         get: operations["list-join-tokens"];
         put?: never;
-        /** Make a join token */
+        /**
+         * Make a join token
+         * @description The answer holds the secret, with which a process registers at this executor. It is shown only now.
+         */
         post: operations["create-join-token"];
         delete?: never;
         options?: never;
@@ -599,7 +659,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One instance */
+        /**
+         * One instance
+         * @description Also one that has left, as long as it is kept.
+         */
         get: operations["get-instance"];
         put?: never;
         post?: never;
@@ -636,7 +699,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One proposal and what it changes */
+        /**
+         * One proposal and what it changes
+         * @description Each setting that would change, as it is and as proposed.
+         */
         get: operations["get-proposal"];
         put?: never;
         post?: never;
@@ -693,10 +759,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List jobs */
+        /**
+         * List jobs
+         * @description Without their inputs. Deleted ones are not listed.
+         */
         get: operations["list-jobs"];
         put?: never;
-        /** Create a job */
+        /**
+         * Create a job
+         * @description With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.
+         */
         post: operations["create-job"];
         delete?: never;
         options?: never;
@@ -731,7 +803,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One job */
+        /**
+         * One job
+         * @description The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.
+         */
         get: operations["get-job"];
         /**
          * Replace a job's settings
@@ -776,7 +851,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A job's backfills, newest first */
+        /**
+         * A job's backfills, newest first
+         * @description With how far each of them is.
+         */
         get: operations["list-backfills"];
         put?: never;
         post?: never;
@@ -793,7 +871,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Why a job did or did not run at an instant */
+        /**
+         * Why a job did or did not run at an instant
+         * @description Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.
+         */
         get: operations["explain-fire"];
         put?: never;
         post?: never;
@@ -870,7 +951,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A job's revisions, newest first */
+        /**
+         * A job's revisions, newest first
+         * @description Each with the whole settings of the job then.
+         */
         get: operations["list-revisions"];
         put?: never;
         post?: never;
@@ -907,7 +991,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the limits of the tenant and of its executors */
+        /**
+         * List the limits of the tenant and of its executors
+         * @description With how many runs go on and wait under each.
+         */
         get: operations["list-limits"];
         put?: never;
         post?: never;
@@ -924,7 +1011,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who asks, and what is allowed */
+        /**
+         * Who asks, and what is allowed
+         * @description The user or API key, the tenant, and the rights that the role gives there.
+         */
         get: operations["me"];
         put?: never;
         post?: never;
@@ -941,7 +1031,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The live admin nodes */
+        /**
+         * The live admin nodes
+         * @description Those that have been heard of lately; get-cluster says more.
+         */
         get: operations["list-nodes"];
         put?: never;
         post?: never;
@@ -958,7 +1051,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant at a glance */
+        /**
+         * The tenant at a glance
+         * @description Counts of the last 24 hours, what fires next, and what needs attention.
+         */
         get: operations["overview"];
         put?: never;
         post?: never;
@@ -975,7 +1071,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List how much the tenant may have, and has */
+        /**
+         * List how much the tenant may have, and has
+         * @description One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.
+         */
         get: operations["list-quotas"];
         put?: never;
         post?: never;
@@ -992,7 +1091,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List runs, newest first */
+        /**
+         * List runs, newest first
+         * @description Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.
+         */
         get: operations["list-runs"];
         put?: never;
         post?: never;
@@ -1009,7 +1111,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One run with its attempts */
+        /**
+         * One run with its attempts
+         * @description With input, output, progress, steps and the settings that it runs with.
+         */
         get: operations["get-run"];
         put?: never;
         post?: never;
@@ -1046,7 +1151,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Why a run did or did not start */
+        /**
+         * Why a run did or did not start
+         * @description Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.
+         */
         get: operations["explain-run"];
         put?: never;
         post?: never;
@@ -1083,7 +1191,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run's whole log as text */
+        /**
+         * A run's whole log as text
+         * @description Streamed, all attempts one after the other. If it cannot be read to its end, the last line says so.
+         */
         get: operations["download-run-log"];
         put?: never;
         post?: never;
@@ -1180,7 +1291,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What agents may do for the tenant */
+        /**
+         * What agents may do for the tenant
+         * @description The newest decision; without one nothing is allowed.
+         */
         get: operations["get-script-policy"];
         /**
          * Say what agents may do for the tenant
@@ -1201,7 +1315,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who allowed what when, newest first */
+        /**
+         * Who allowed what when, newest first
+         * @description Each decision with who took it and why.
+         */
         get: operations["list-script-policies"];
         put?: never;
         post?: never;
@@ -1218,7 +1335,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List scripts */
+        /**
+         * List scripts
+         * @description By name, without their contents.
+         */
         get: operations["list-scripts"];
         put?: never;
         /**
@@ -1239,7 +1359,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One script, with its newest content */
+        /**
+         * One script, with its newest content
+         * @description The ETag is the revision, for update-script.
+         */
         get: operations["get-script"];
         /**
          * Write a new revision of a script
@@ -1264,7 +1387,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What changed between two revisions */
+        /**
+         * What changed between two revisions
+         * @description Line by line: those of both, only of the newer, and only of the older.
+         */
         get: operations["diff-script"];
         put?: never;
         post?: never;
@@ -1281,7 +1407,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The jobs that use a script */
+        /**
+         * The jobs that use a script
+         * @description By name. Those whose newest revision names the script.
+         */
         get: operations["list-script-jobs"];
         put?: never;
         post?: never;
@@ -1318,7 +1447,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A script's revisions, newest first */
+        /**
+         * A script's revisions, newest first
+         * @description Without their contents.
+         */
         get: operations["list-script-revisions"];
         put?: never;
         post?: never;
@@ -1335,7 +1467,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One revision of a script, with its content */
+        /**
+         * One revision of a script, with its content
+         * @description As it was written; revisions never change.
+         */
         get: operations["get-script-revision"];
         put?: never;
         post?: never;
@@ -1352,10 +1487,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List all tenants */
+        /**
+         * List all tenants
+         * @description All of the platform, for its administrators.
+         */
         get: operations["list-tenants"];
         put?: never;
-        /** Make a tenant */
+        /**
+         * Make a tenant
+         * @description It is empty at first.
+         */
         post: operations["create-tenant"];
         delete?: never;
         options?: never;
@@ -1390,7 +1531,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List how much a tenant may have, and has */
+        /**
+         * List how much a tenant may have, and has
+         * @description As list-quotas, of any tenant.
+         */
         get: operations["list-tenant-quotas"];
         /**
          * Change how much a tenant may have
@@ -1411,7 +1555,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the tenant's users */
+        /**
+         * List the tenant's users
+         * @description By name, those of the caller's tenant.
+         */
         get: operations["list-users"];
         put?: never;
         /**
@@ -1456,7 +1603,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The server's version */
+        /**
+         * The server's version
+         * @description Of the node that answers.
+         */
         get: operations["version"];
         put?: never;
         post?: never;
@@ -1473,24 +1623,33 @@ export interface components {
         APIKey: {
             /** @description The executors whose handlers it may call; empty = all */
             callExecutors: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description The user who made it */
             createdBy: string;
             /**
              * Format: date-time
              * @description null = never
              */
             expiresAt: string | null;
+            /** @description Id of the key, a decimal string */
             id: string;
             /**
              * Format: date-time
              * @description A few seconds behind
              */
             lastUsedAt: string | null;
+            /** @description What the key is for; shown beside what it does */
             name: string;
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
-            /** @enum {string} */
+            /**
+             * @description What it may do; caller: only call handlers, and see and cancel its own calls
+             * @enum {string}
+             */
             role: "caller" | "viewer" | "operator" | "editor" | "scripter" | "admin";
         };
         AcceptedHistory: {
@@ -1504,81 +1663,134 @@ export interface components {
             includeNoExecutor: boolean;
             /** @description Failed for good, timed out, lost, or never started */
             onFailure: boolean;
+            /** @description A secret is stored, with which the posts are signed; it cannot be read */
             readonly webhookSecretSet: boolean;
+            /** @description Address that alerts are posted to; empty: none */
             webhookUrl: string;
         };
         AlertWrite: {
+            /** @description Addresses beside the owner's */
             emails?: string[];
+            /** @description Tell also when a run is due and no instance is online; default false */
             includeNoExecutor?: boolean;
+            /** @description Tell when a run failed for good, timed out, was lost, or never started; default false */
             onFailure?: boolean;
             /** @description Signs the webhook's body; empty keeps the stored one */
             webhookSecret?: string;
+            /** @description Written by the server; taken back so that what was read can be written */
             readonly webhookSecretSet?: boolean;
+            /** @description Address to post alerts to, http or https; default: none */
             webhookUrl?: string;
         };
         Attempt: {
+            /** @description What the handler said of its failure; absent without one */
             error?: string;
+            /** @description Class of the failure, as the executor tells it; absent without one */
             errorKind?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number that grows with each send; reports with an older one change nothing
+             */
             fence: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet
+             */
             finishedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was let start; null: never
+             */
             grantedAt: string | null;
+            /** @description The process that it was sent to; null: none yet */
             instance: components["schemas"]["Ref"] | null;
+            /** @description Code of the reason why the engine ended it; absent: the handler ended by itself */
             message?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description From 1; retries add one
+             */
             number: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was sent; null: not yet
+             */
             offeredAt: string | null;
+            /** @description Stack of a handler that panicked; absent otherwise */
             stack?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When its handler was called, by the executor's clock; null: never, or not known
+             */
             startedAt: string | null;
+            /** @description State of the run that this attempt was in, or ended in */
             state: string;
         };
         AttentionItem: {
+            /** @description The executor; absent when it is about a job */
             executorId?: string;
+            /** @description The job; absent when it is about an executor */
             jobId?: string;
-            /** @enum {string} */
+            /**
+             * @description What is wrong: executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
+             * @enum {string}
+             */
             kind: "executor_offline" | "job_failing";
+            /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };
         Backfill: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many of its runs may be under way at once
+             */
             concurrency: number;
             /**
              * Format: int64
              * @description Runs written so far; with dryRun: that would be written
              */
             created: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was asked for; absent with dryRun
+             */
             createdAt?: string;
+            /** @description Who asked for it */
             createdBy: string;
             /**
              * Format: int64
              * @description Runs that ended otherwise
              */
             failed: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the last of its runs ended, or it was cancelled; null: not yet
+             */
             finishedAt: string | null;
             /** @description With dryRun: the first fire times that would run, at most 100 */
             fires?: components["schemas"]["Fire"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description First instant of the range
+             */
             from: string;
             /** @description Absent with dryRun */
             id?: string;
+            /** @description The job whose fire times are run */
             jobId: string;
             /**
              * Format: int64
              * @description All its runs use this revision
              */
             jobRevision: number;
+            /** @description Why it ended before its time; empty otherwise */
             message: string;
             /**
              * Format: date-time
              * @description Fire times before this one are done with; null at the end
              */
             nextFireAt: string | null;
+            /** @description Why it was asked for; empty: not said */
             note: string;
             /**
              * Format: int64
@@ -1590,18 +1802,30 @@ export interface components {
              * @description Runs that have not ended
              */
             running: number;
-            /** @enum {string} */
+            /**
+             * @description Which fire times: those without a run, also those whose run did not succeed, or all
+             * @enum {string}
+             */
             scope: "missing" | "unsuccessful" | "all";
             /**
              * Format: int64
              * @description Fire times that did not need one
              */
             skipped: number;
-            /** @enum {string} */
+            /**
+             * @description dry_run: nothing was written; running: runs are still to be written or to end; done; cancelled: no more are written
+             * @enum {string}
+             */
             state: "dry_run" | "running" | "done" | "cancelled";
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Runs that ended well so far
+             */
             succeeded: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description End of the range, not included
+             */
             to: string;
         };
         BackfillRequest: {
@@ -1617,6 +1841,7 @@ export interface components {
              * @description First instant of the range
              */
             from: string;
+            /** @description Why; kept with the backfill and shown beside its runs */
             note?: string;
             /**
              * @description missing (default): fire times that did not run; unsuccessful: also those whose run did not succeed; all. No fire time is backfilled twice
@@ -1630,32 +1855,56 @@ export interface components {
             to: string;
         };
         Bilingual: {
+            /** @description In English */
             en: string;
+            /** @description In Chinese */
             zh: string;
         };
         Blackout: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Begin of the window, included
+             */
             from: string;
+            /** @description What it is for; empty: not said */
             name?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description End of the window, not included
+             */
             to: string;
         };
         Calendar: {
             /** @description Windows in which nothing fires */
             blackouts?: components["schemas"]["Blackout"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the calendar was made
+             */
             createdAt: string;
+            /** @description Who made the calendar */
             createdBy: string;
+            /** @description What it is for, for people */
             description?: string;
+            /** @description Days on which jobs that use it do not fire */
             holidays?: components["schemas"]["CalendarDay"][];
+            /** @description Id of the calendar, a decimal string */
             id: string;
             /** @description Working days although weekend */
             makeUpDays?: components["schemas"]["CalendarDay"][];
+            /** @description Its name, unique in the tenant */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest version was written
+             */
             updatedAt: string;
+            /** @description Who wrote the newest version */
             updatedBy: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the newest version, from 1
+             */
             version: number;
             /** @description Weekdays without work; default SAT and SUN */
             weekend?: ("MON" | "TUE" | "WED" | "THU" | "FRI" | "SAT" | "SUN")[];
@@ -1667,16 +1916,25 @@ export interface components {
             id?: string;
             /** @description Or this; ignored beside an id */
             name?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Written by the server; taken back so that what was read can be written
+             */
             readonly version?: number;
         };
         CalendarDay: {
-            /** @example 2026-10-01 */
+            /**
+             * @description The day, YYYY-MM-DD in the calendar's zone
+             * @example 2026-10-01
+             */
             date: string;
+            /** @description What day it is, for people */
             name?: string;
         };
         CalendarRef: {
+            /** @description Id of the calendar, a decimal string */
             id: string;
+            /** @description Its name */
             name: string;
             /**
              * Format: int64
@@ -1687,10 +1945,13 @@ export interface components {
         CalendarSpec: {
             /** @description Windows in which nothing fires */
             blackouts?: components["schemas"]["Blackout"][];
+            /** @description What it is for, for people */
             description?: string;
+            /** @description Days on which jobs that use it do not fire */
             holidays?: components["schemas"]["CalendarDay"][];
             /** @description Working days although weekend */
             makeUpDays?: components["schemas"]["CalendarDay"][];
+            /** @description Its name, unique in the tenant */
             name: string;
             /** @description Weekdays without work; default SAT and SUN */
             weekend?: ("MON" | "TUE" | "WED" | "THU" | "FRI" | "SAT" | "SUN")[];
@@ -1698,38 +1959,73 @@ export interface components {
             zone?: string;
         };
         CalendarSummary: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many windows without fires it has
+             */
             blackouts: number;
+            /** @description What it is for, for people */
             description: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many holidays it has
+             */
             holidays: number;
+            /** @description Id of the calendar, a decimal string */
             id: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many working days on weekends it has
+             */
             makeUpDays: number;
+            /** @description Its name */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest version was written
+             */
             updatedAt: string;
+            /** @description Who wrote the newest version */
             updatedBy: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the newest version, from 1
+             */
             version: number;
+            /** @description IANA name of the zone of its days */
             zone: string;
         };
         CalendarVersion: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was written
+             */
             createdAt: string;
+            /** @description Who wrote it */
             createdBy: string;
+            /** @description The contents of the calendar in this version */
             spec: components["schemas"]["CalendarSpec"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the version, from 1
+             */
             version: number;
         };
         Call: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the current attempt; 0 before the first
+             */
             attempt: number;
             /** @description It has ended; what follows is final */
             done: boolean;
+            /** @description What went wrong, for people; absent without a failure */
             error?: string;
+            /** @description Class of the failure, as the executor tells it; absent without one */
             errorKind?: string;
+            /** @description Name of the executor */
             executor: string;
+            /** @description Name of the handler */
             handler: string;
             /** @description Of the run */
             id: string;
@@ -1740,8 +2036,11 @@ export interface components {
             maxAttempts: number;
             /** @description What the handler gave; null without */
             output: unknown;
+            /** @description What the newest attempt told of how far it is; null: nothing */
             progress: components["schemas"]["Progress"] | null;
+            /** @description Code of why it is in this state, when the state alone does not say it */
             reason?: string;
+            /** @description State of the run; done says whether it is final */
             state: string;
             /** @description Of one attempt; absent: none */
             timeout?: string;
@@ -1749,6 +2048,7 @@ export interface components {
         CallRequest: {
             /** @description Its name */
             executor: string;
+            /** @description Name of the handler, as its instances register it */
             handler: string;
             /** @description Any JSON up to 256 KiB */
             input?: unknown;
@@ -1757,6 +2057,7 @@ export interface components {
              * @description At most as many as the handler declares; default: as many, or 1 where it declares none
              */
             maxAttempts?: number;
+            /** @description Why; shown beside the run */
             note?: string;
             /** @description How long it may wait for an instance; default 5m */
             startWithin?: string;
@@ -1768,7 +2069,10 @@ export interface components {
             reason?: string;
         };
         Change: {
-            /** @example schedule.expr */
+            /**
+             * @description Path of the setting
+             * @example schedule.expr
+             */
             field: string;
             /** @description null: not set */
             from: unknown;
@@ -1776,8 +2080,11 @@ export interface components {
             to: unknown;
         };
         Cluster: {
+            /** @description Whether the database's clock is believed */
             clock: components["schemas"]["ClusterClock"];
+            /** @description The database and how it answers */
             database: components["schemas"]["ClusterDatabase"];
+            /** @description Whether the database has kept what it had committed */
             history: components["schemas"]["ClusterHistory"];
             /** @description By id; those that were heard of in the last minute */
             nodes: components["schemas"]["ClusterNode"][];
@@ -1808,16 +2115,24 @@ export interface components {
         ClusterDatabase: {
             /** @description What about its setup endangers the promises */
             findings: components["schemas"]["DatabaseFinding"][];
-            /** @enum {string} */
+            /**
+             * @description Which product it is
+             * @enum {string}
+             */
             kind: "sqlite" | "mariadb" | "mysql";
             /**
              * Format: double
              * @description One round trip from this node
              */
             latencyMs: number;
+            /** @description The server refuses writes */
             readOnly: boolean;
-            /** @enum {string} */
+            /**
+             * @description Whether it takes writes, or follows another server
+             * @enum {string}
+             */
             role: "primary" | "replica";
+            /** @description The version, as the server says it */
             version: string;
         };
         ClusterHistory: {
@@ -1834,6 +2149,7 @@ export interface components {
             reason: string;
         };
         ClusterNode: {
+            /** @description Id of the process: another one after each start */
             bootId: string;
             /** @description It does not believe the database's clock */
             clockHeld: boolean;
@@ -1846,13 +2162,16 @@ export interface components {
             connected: boolean;
             /** @description The node that answers */
             current: boolean;
+            /** @description Where executors reach it; empty: it does not say */
             executorAddress: string;
             /**
              * Format: int64
              * @description Since its last sign of life
              */
             heartbeatAgeMs: number;
+            /** @description Id of the node in this cluster */
             id: string;
+            /** @description Name of the node, as its settings say */
             name: string;
             /**
              * Format: int64
@@ -1874,22 +2193,33 @@ export interface components {
              * @description Executor sessions; 0 of a node that is not heard
              */
             sessions: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the process started
+             */
             startedAt: string;
-            /** @enum {string} */
+            /**
+             * @description live; leaving: it stops and takes nothing new; silent: it has not been heard of for a while
+             * @enum {string}
+             */
             state: "live" | "leaving" | "silent";
+            /** @description Version of the server */
             version: string;
             /** @description The rules of time zones that it plans with */
             zoneRules: components["schemas"]["ClusterZones"];
         };
         ClusterPartition: {
+            /** @description Process of that node; empty without one */
             bootId: string;
             /**
              * Format: int64
              * @description How long ago that was
              */
             dueLagMs: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the partition, from 0 to 63
+             */
             id: number;
             /**
              * Format: date-time
@@ -1898,6 +2228,7 @@ export interface components {
             nextFireAt: string | null;
             /** @description The holder, or the last one */
             nodeId: string | null;
+            /** @description Name of that node; empty without one */
             nodeName: string;
             /**
              * Format: date-time
@@ -1909,7 +2240,10 @@ export interface components {
              * @description How long ago that was; 0 while planning is ahead
              */
             planningLagMs: number;
-            /** @enum {string} */
+            /**
+             * @description held: a node plans it; expired: the lease is over and nobody has taken it; free: nobody has ever had it, or it was given up
+             * @enum {string}
+             */
             state: "held" | "expired" | "free";
             /** @description Grows with each holder */
             term: string;
@@ -1942,6 +2276,7 @@ export interface components {
              * @description Default: never
              */
             expiresAt?: string;
+            /** @description What the key is for */
             name: string;
             /**
              * @description caller: may only call handlers, and see and cancel its own calls
@@ -1952,12 +2287,15 @@ export interface components {
         CreateDenialInputBody: {
             /** @description The process to keep out; or give serial */
             instanceId?: string;
+            /** @description Why; for those who read the list */
             reason?: string;
             /** @description Serial number of the certificate to keep out, in hexadecimal */
             serial?: string;
         };
         CreateExecutorInputBody: {
+            /** @description What it is for, for people */
             description?: string;
+            /** @description Its name, unique in the tenant; applications register with it */
             name: string;
         };
         CreateJobsInputBody: {
@@ -1977,6 +2315,7 @@ export interface components {
              * @description Default 0: no limit
              */
             maxUses?: number;
+            /** @description What it is for; default: the executor's name */
             name?: string;
         };
         CreateTenantInputBody: {
@@ -1986,38 +2325,55 @@ export interface components {
         CreateUserInputBody: {
             /** @description Default: a random one, to be changed at the first login */
             password?: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do in this tenant
+             * @enum {string}
+             */
             role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description Name to log in with, unique on the platform */
             username: string;
         };
         CreatedAPIKey: {
             /** @description The executors whose handlers it may call; empty = all */
             callExecutors: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description The user who made it */
             createdBy: string;
             /**
              * Format: date-time
              * @description null = never
              */
             expiresAt: string | null;
+            /** @description Id of the key, a decimal string */
             id: string;
             /**
              * Format: date-time
              * @description A few seconds behind
              */
             lastUsedAt: string | null;
+            /** @description What the key is for; shown beside what it does */
             name: string;
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
-            /** @enum {string} */
+            /**
+             * @description What it may do; caller: only call handlers, and see and cancel its own calls
+             * @enum {string}
+             */
             role: "caller" | "viewer" | "operator" | "editor" | "scripter" | "admin";
             /** @description Shown once; it cannot be read again */
             secret: string;
         };
         CreatedJoinToken: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description Who made it */
             createdBy: string;
             /** @description Applications that register with it may declare jobs in their code */
             declareJobs: boolean;
@@ -2026,24 +2382,31 @@ export interface components {
              * @description null = never
              */
             expiresAt: string | null;
+            /** @description Id of the token, a decimal string */
             id: string;
             /**
              * Format: int64
              * @description Processes that may register with it; null = no limit
              */
             maxUses: number | null;
+            /** @description What it is for */
             name: string;
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
             /** @description Shown once; it cannot be read again */
             secret: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Processes that have registered with it
+             */
             uses: number;
         };
         DatabaseFinding: {
+            /** @description Stable name of the finding */
             code: string;
             /** @description A node refuses to start with it */
             fatal: boolean;
+            /** @description What it means and what to do, for people */
             message: string;
         };
         DecideProposalInputBody: {
@@ -2071,47 +2434,87 @@ export interface components {
             version: string;
         };
         Delivery: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How often it was tried
+             */
             attempts: number;
-            /** @enum {string} */
+            /**
+             * @description By which means
+             * @enum {string}
+             */
             channel: "email" | "webhook";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the event happened
+             */
             createdAt: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was delivered; null: not yet
+             */
             deliveredAt: string | null;
+            /** @description Id of the delivery, a decimal string */
             id: string;
+            /** @description The job that it is about; null: none */
             jobId: string | null;
-            /** @enum {string} */
+            /**
+             * @description What it tells
+             * @enum {string}
+             */
             kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "test" | "executor_flapping";
+            /** @description Why the last try failed; empty: it did not */
             lastError: string;
+            /** @description The run that it is about; null: none */
             runId: string | null;
-            /** @enum {string} */
+            /**
+             * @description State of the delivery
+             * @enum {string}
+             */
             state: "pending" | "delivered" | "failed";
+            /** @description Address that it goes to */
             target: string;
         };
         Denial: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was denied
+             */
             createdAt: string;
+            /** @description Who denied it */
             createdBy: string;
+            /** @description Id of the denial, a decimal string */
             id: string;
             /** @description The instance's name, when it was named by its id */
             instance: string;
-            /** @enum {string} */
+            /**
+             * @description Whether a process or a certificate is kept out
+             * @enum {string}
+             */
             kind: "instance" | "certificate";
+            /** @description Why, as whoever denied it said; empty: not said */
             reason: string;
             /** @description The process's boot id, or the certificate's serial number */
             subject: string;
         };
         DiffLine: {
-            /** @enum {string} */
+            /**
+             * @description Which side has it: both, only the newer, or only the older
+             * @enum {string}
+             */
             op: "same" | "added" | "removed";
+            /** @description The line, without its end */
             text: string;
         };
         Exclusion: {
+            /** @description The calendar that excludes it */
             calendar: components["schemas"]["CalendarRef"];
             /** @description Of a holiday or weekend, in the calendar's zone */
             date?: string;
-            /** @enum {string} */
+            /**
+             * @description What of the calendar does
+             * @enum {string}
+             */
             kind: "holiday" | "weekend" | "blackout";
             /** @description What the calendar calls the day or the window */
             name?: string;
@@ -2122,11 +2525,19 @@ export interface components {
             until?: string;
         };
         Executor: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description What it is for, for people */
             description: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many handlers its instances have registered
+             */
             handlers: number;
+            /** @description Id of the executor, a decimal string */
             id: string;
             /**
              * Format: int64
@@ -2138,6 +2549,7 @@ export interface components {
              * @description Without those that have gone
              */
             instancesTotal: number;
+            /** @description Its name, unique in the tenant */
             name: string;
         };
         ExecutorChoice: {
@@ -2147,26 +2559,45 @@ export interface components {
             name?: string;
         };
         ExecutorCounts: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Without any
+             */
             offline: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description With at least one instance that is connected
+             */
             online: number;
         };
         ExecutorDetail: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description What it is for, for people */
             description: string;
+            /** @description What its instances have registered, by name */
             handlers: components["schemas"]["Handler"][];
+            /** @description Id of the executor, a decimal string */
             id: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Processes that are connected and take runs
+             */
             instancesOnline: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Processes that are not gone
+             */
             instancesTotal: number;
             /**
              * Format: int64
              * @description Runs that may go on at once; 0 = no limit
              */
             maxRunning: number;
+            /** @description Its name, unique in the tenant */
             name: string;
             /** @description Jobs that the application declares in code and that were not taken, by name; the first 200 */
             refusedDeclarations: components["schemas"]["RefusedDeclaration"][];
@@ -2192,6 +2623,7 @@ export interface components {
             stamps: components["schemas"]["ExplanationStamps"] | null;
             /** @description What happened, by time */
             steps: components["schemas"]["ExplanationStep"][];
+            /** @description What happened, in one or two sentences */
             summary: components["schemas"]["Bilingual"];
         };
         ExplanationStamps: {
@@ -2200,11 +2632,20 @@ export interface components {
              * @description When its row was written
              */
             claimedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet
+             */
             finishedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was let start; null: never
+             */
             grantedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was sent to an instance; null: never
+             */
             offeredAt: string | null;
             /**
              * Format: date-time
@@ -2218,14 +2659,21 @@ export interface components {
             startedAt: string | null;
         };
         ExplanationStep: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened
+             */
             at: string;
             /** @description planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended */
             code: string;
+            /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };
         Fire: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The fire time, in UTC
+             */
             at: string;
             /** @description Why a calendar keeps it from running; absent: it runs */
             excluded?: string;
@@ -2245,17 +2693,28 @@ export interface components {
             zoned: string;
         };
         Handler: {
+            /** @description What it does, as the application says */
             description: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When an instance registered it first
+             */
             firstSeenAt: string;
             /** @description May be started again when the outcome is unknown */
             idempotent: boolean;
             /** @description JSON schema, or null */
             inputSchema: unknown;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Connected instances that have it
+             */
             instancesOnline: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When an instance registered it last
+             */
             lastSeenAt: string;
+            /** @description Its name, unique in the executor */
             name: string;
             /** @description JSON schema, or null */
             outputSchema: unknown;
@@ -2270,7 +2729,10 @@ export interface components {
         HandlerVersion: {
             /** @description Digest of what it registers */
             build: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When an instance of it registered first
+             */
             firstSeenAt: string;
             /**
              * Format: int64
@@ -2279,9 +2741,15 @@ export interface components {
             generation?: number;
             /** @description It is present: an instance lives, or left less than a minute ago */
             inForce: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Connected instances of this build
+             */
             instancesOnline: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When an instance of it registered last
+             */
             lastSeenAt: string;
             /** @description The application's; may be empty */
             version: string;
@@ -2298,81 +2766,137 @@ export interface components {
             replace?: boolean;
         };
         Instance: {
+            /** @description Id of the process: another one after each start */
             bootId: string;
             /** @description Digest of what it registered, as in the versions of handlers; empty = not known */
             build: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When its present session began
+             */
             connectedAt: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it left or was given up; null: it is there
+             */
             goneAt: string | null;
+            /** @description Why; absent while it is there */
             goneReason?: string;
+            /** @description Names of the handlers that it has registered */
             handlers: string[];
+            /** @description Host that it runs on */
             host: string;
+            /** @description Id of the instance, a decimal string */
             id: string;
+            /** @description What it says of itself, for requireLabels and preferLabels of jobs */
             labels: {
                 [key: string]: string;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Its last sign of life
+             */
             lastHeartbeatAt: string;
+            /** @description Its name, as the application says */
             name: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Its process id
+             */
             pid: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Slots that are taken
+             */
             running: number;
+            /** @description Library and version that it speaks with */
             sdkVersion: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many runs it takes at once, by weight
+             */
             slots: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the process started, by its own clock
+             */
             startedAt: string;
-            /** @enum {string} */
+            /**
+             * @description online; draining: it takes nothing new; silent: no sign of life for a while; gone
+             * @enum {string}
+             */
             state: "online" | "draining" | "silent" | "gone";
             /** @description The application's */
             version: string;
         };
         InstanceVerdict: {
+            /** @description The process */
             instance: components["schemas"]["Ref"];
+            /** @description The same for people, with figures */
             text: components["schemas"]["Bilingual"];
-            /** @enum {string} */
+            /**
+             * @description Why it got the run, or did not
+             * @enum {string}
+             */
             verdict: "chosen" | "refused" | "not_chosen" | "no_handler" | "label_mismatch" | "not_connected" | "silent" | "draining" | "refusing" | "full" | "has_room";
         };
         Job: {
+            /** @description When and where alerts go */
             alert: components["schemas"]["Alert"];
             /** @description fixed_delay: the next fire is planned when this run has ended */
             awaitsRun?: string;
-            /** @enum {string} */
+            /**
+             * @description What a run does when an earlier one of the job is not over: wait in order, give up, replace it, or run beside it
+             * @enum {string}
+             */
             blocking: "serial" | "discard_later" | "cover_early" | "parallel";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job was made
+             */
             createdAt: string;
+            /** @description Who made the job */
             createdBy: string;
             /** @description What the code of an application has to do with it; null: nothing */
             declared: components["schemas"]["Declared"] | null;
+            /** @description What it is for, for people */
             description: string;
             /** @description How long a due run waits for an instance */
             dispatchTimeout: string;
+            /** @description The executor whose instances run it */
             executor: components["schemas"]["Ref"];
             /**
              * Format: int64
              * @description Instances online
              */
             executorOnline: number;
+            /** @description Name of the handler that it runs */
             handler: string;
+            /** @description Id of the job, a decimal string */
             id: string;
             /** @description Any JSON; absent in lists */
             input?: unknown;
+            /** @description What it is grouped and found by */
             labels: {
                 [key: string]: string;
             };
+            /** @description The newest run; null: none yet */
             lastRun: components["schemas"]["LastRun"] | null;
             /**
              * @description Lowest level that is captured into the logs of runs; default: as the executor says
              * @enum {string}
              */
             logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /** @description What becomes of fire times that nobody could serve in time */
             misfire: components["schemas"]["Misfire"];
+            /** @description Its name, unique in the tenant */
             name: string;
             /** @description Enabled with a schedule that has no fire left */
             neverFires: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The next fire time; null: none
+             */
             nextFireAt: string | null;
             /** @description Handler that runs after a run failed for good; empty: none */
             onFailure: string;
@@ -2383,12 +2907,14 @@ export interface components {
             onLost: "auto" | "fail" | "retry";
             /** @description Handler that runs after a run succeeded; empty: none */
             onSuccess: string;
+            /** @description Whom alerts go to */
             owner: components["schemas"]["Owner"];
             /**
              * Format: int64
              * @description Runs at once with blocking parallel; 0 = no limit
              */
             parallelism: number;
+            /** @description Why it is paused; empty: not said */
             pauseNote: string;
             /** @description What they should meet: others are used when none of those has room */
             preferLabels: string;
@@ -2399,13 +2925,21 @@ export interface components {
             priority: number;
             /** @description What the labels of an instance have to meet; empty = any */
             requireLabels: string;
+            /** @description When an attempt fails */
             retry: components["schemas"]["Retry"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the newest revision, from 1; give it in quotes as If-Match
+             */
             revision: number;
-            /** @enum {string} */
+            /**
+             * @description Which instance gets a run
+             * @enum {string}
+             */
             routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
             /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
             routingKey: string;
+            /** @description When it fires */
             schedule: components["schemas"]["Schedule"];
             /** @description What an agent runs */
             script?: components["schemas"]["ScriptUse"];
@@ -2418,18 +2952,31 @@ export interface components {
              * @enum {string}
              */
             source: "console" | "code";
-            /** @enum {string} */
+            /**
+             * @description enabled: its schedule fires; paused: it fires only when asked
+             * @enum {string}
+             */
             state: "enabled" | "paused";
             /** @description Of one attempt; 0s = none */
             timeout: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest revision was written
+             */
             updatedAt: string;
+            /** @description Who wrote the newest revision */
             updatedBy: string;
         };
         JobBatch: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many jobs were created
+             */
             created: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many were refused
+             */
             failed: number;
             /** @description In the order of the request */
             items: components["schemas"]["JobBatchItem"][];
@@ -2437,6 +2984,7 @@ export interface components {
         JobBatchItem: {
             /** @description With 201 */
             id?: string;
+            /** @description Name of the job, as in the request */
             name: string;
             /** @description Why it was not created; locations are those of the job alone, such as body.schedule.expr */
             problem?: components["schemas"]["Problem"];
@@ -2447,21 +2995,34 @@ export interface components {
             status: number;
         };
         JobCounts: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Whose schedule fires
+             */
             enabled: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description That fire only when asked
+             */
             paused: number;
         };
         JobSpec: {
+            /** @description When and where alerts go */
             alert: components["schemas"]["Alert"];
-            /** @enum {string} */
+            /**
+             * @description What a run does when an earlier one of the job is not over: wait in order, give up, replace it, or run beside it
+             * @enum {string}
+             */
             blocking: "serial" | "discard_later" | "cover_early" | "parallel";
+            /** @description What it is for, for people */
             description: string;
             /** @description How long a due run waits for an instance */
             dispatchTimeout: string;
+            /** @description Name of the handler that it runs */
             handler: string;
             /** @description Any JSON; absent in lists */
             input?: unknown;
+            /** @description What it is grouped and found by */
             labels: {
                 [key: string]: string;
             };
@@ -2470,7 +3031,9 @@ export interface components {
              * @enum {string}
              */
             logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /** @description What becomes of fire times that nobody could serve in time */
             misfire: components["schemas"]["Misfire"];
+            /** @description Its name, unique in the tenant */
             name: string;
             /** @description Handler that runs after a run failed for good; empty: none */
             onFailure: string;
@@ -2481,6 +3044,7 @@ export interface components {
             onLost: "auto" | "fail" | "retry";
             /** @description Handler that runs after a run succeeded; empty: none */
             onSuccess: string;
+            /** @description Whom alerts go to */
             owner: components["schemas"]["Owner"];
             /**
              * Format: int64
@@ -2496,11 +3060,16 @@ export interface components {
             priority: number;
             /** @description What the labels of an instance have to meet; empty = any */
             requireLabels: string;
+            /** @description When an attempt fails */
             retry: components["schemas"]["Retry"];
-            /** @enum {string} */
+            /**
+             * @description Which instance gets a run
+             * @enum {string}
+             */
             routing: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
             /** @description With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key */
             routingKey: string;
+            /** @description When it fires */
             schedule: components["schemas"]["Schedule"];
             /** @description What an agent runs */
             script?: components["schemas"]["ScriptUse"];
@@ -2512,19 +3081,24 @@ export interface components {
             timeout: string;
         };
         JobWrite: {
+            /** @description When and where alerts go; default: none are sent */
             alert?: components["schemas"]["AlertWrite"];
             /**
              * @description When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)
              * @enum {string}
              */
             blocking?: "serial" | "discard_later" | "cover_early" | "parallel";
+            /** @description What it is for, for people */
             description?: string;
             /** @description Default 5m */
             dispatchTimeout?: string;
+            /** @description The executor whose instances run it */
             executor: components["schemas"]["ExecutorChoice"];
+            /** @description Name of the handler that it runs */
             handler: string;
             /** @description Any JSON up to 256 KiB */
             input?: unknown;
+            /** @description What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes */
             labels?: {
                 [key: string]: string;
             };
@@ -2533,7 +3107,9 @@ export interface components {
              * @enum {string}
              */
             logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /** @description What becomes of fire times that nobody could serve in time; default: they are skipped */
             misfire?: components["schemas"]["MisfireWrite"];
+            /** @description Its name, unique in the tenant */
             name: string;
             /** @description Handler of the same executor that runs after a run failed for good; default: none */
             onFailure?: string;
@@ -2544,6 +3120,7 @@ export interface components {
             onLost?: "auto" | "fail" | "retry";
             /** @description Handler of the same executor that runs after a run succeeded; default: none */
             onSuccess?: string;
+            /** @description Whom alerts go to; default: nobody */
             owner?: components["schemas"]["OwnerWrite"];
             /**
              * Format: int64
@@ -2559,6 +3136,7 @@ export interface components {
             priority?: number;
             /** @description What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot */
             requireLabels?: string;
+            /** @description When an attempt fails; default: no further attempt */
             retry?: components["schemas"]["RetryWrite"];
             /**
              * @description Default round_robin
@@ -2567,6 +3145,7 @@ export interface components {
             routing?: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
             /** @description With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key */
             routingKey?: string;
+            /** @description When it fires */
             schedule: components["schemas"]["ScheduleWrite"];
             /** @description What an agent is to run; for handlers script.LANGUAGE, which need it */
             script?: components["schemas"]["ScriptChoice"];
@@ -2583,8 +3162,12 @@ export interface components {
             timeout?: string;
         };
         JoinToken: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description Who made it */
             createdBy: string;
             /** @description Applications that register with it may declare jobs in their code */
             declareJobs: boolean;
@@ -2593,28 +3176,44 @@ export interface components {
              * @description null = never
              */
             expiresAt: string | null;
+            /** @description Id of the token, a decimal string */
             id: string;
             /**
              * Format: int64
              * @description Processes that may register with it; null = no limit
              */
             maxUses: number | null;
+            /** @description What it is for */
             name: string;
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Processes that have registered with it
+             */
             uses: number;
         };
         LastRun: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet
+             */
             finishedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Its fire time
+             */
             fireAt: string;
+            /** @description Id of the run, a decimal string */
             id: string;
+            /** @description State of the run */
             state: string;
         };
         Limit: {
-            /** @enum {string} */
+            /**
+             * @description What is limited: the whole tenant, or one executor
+             * @enum {string}
+             */
             kind: "tenant" | "executor";
             /**
              * Format: int64
@@ -2635,14 +3234,21 @@ export interface components {
             waiting: number;
         };
         LogLine: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was written, by the executor's clock
+             */
             at: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the attempt that wrote it
+             */
             attempt: number;
             /** @description JSON object */
             attrs?: unknown;
             /** @description DEBUG, INFO, WARN, ERROR, or between them such as INFO+2 */
             level: string;
+            /** @description The message */
             msg: string;
             /**
              * Format: int64
@@ -2660,6 +3266,7 @@ export interface components {
              * @description Number of the last line stored so far; 0 when there is none
              */
             lastLine: number;
+            /** @description The lines, by number */
             lines: components["schemas"]["LogLine"][];
             /**
              * Format: int64
@@ -2677,25 +3284,37 @@ export interface components {
         Login: {
             /** @description For Authorization: Bearer; keep it in memory only */
             accessToken: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the access token ends; refresh before
+             */
             expiresAt: string;
+            /** @description The tenant that the session is in */
             tenant: components["schemas"]["TenantRef"];
+            /** @description Who is logged in */
             user: components["schemas"]["SessionUser"];
         };
         LoginInputBody: {
+            /** @description The password */
             password: string;
             /** @description Name or id; default: the user's first */
             tenant?: string;
+            /** @description Name of the user */
             username: string;
         };
         Me: {
-            /** @enum {string} */
+            /**
+             * @description Whether a user or an API key asks
+             * @enum {string}
+             */
             kind: "user" | "api_key";
             /** @description read, operate, edit, admin */
             permissions: string[];
+            /** @description The tenant of the session, or of the key */
             tenant: components["schemas"]["TenantRef"];
             /** @description Where the user may switch to */
             tenants: components["schemas"]["TenantWithRole"][];
+            /** @description The user, or the API key */
             user: components["schemas"]["SessionUser"];
         };
         Misfire: {
@@ -2704,8 +3323,12 @@ export interface components {
              * @description For all: the newest so many are made up
              */
             maxRuns?: number;
-            /** @enum {string} */
+            /**
+             * @description skip: none of them runs; once_now: one run for all of them; all: each of them runs, within window and maxRuns
+             * @enum {string}
+             */
             policy: "skip" | "once_now" | "all";
+            /** @description How late a fire time still counts as on time */
             threshold: string;
             /** @description For all: older fire times are not made up */
             window?: string;
@@ -2716,7 +3339,10 @@ export interface components {
              * @description For all: the newest so many are made up; default 100
              */
             maxRuns?: number;
-            /** @enum {string} */
+            /**
+             * @description skip: none of them runs; once_now: one run for all of them; all: each of them runs, within window and maxRuns; default skip
+             * @enum {string}
+             */
             policy?: "skip" | "once_now" | "all";
             /** @description How late a fire time still counts as on time; default 5s */
             threshold?: string;
@@ -2724,37 +3350,55 @@ export interface components {
             window?: string;
         };
         NextFire: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Its next fire time
+             */
             at: string;
+            /** @description Id of the job */
             jobId: string;
+            /** @description Name of the job */
             jobName: string;
         };
         NextFires: {
+            /** @description The fire times, in order */
             fires: components["schemas"]["Fire"][];
             /** @description There is no fire to come */
             neverFires: boolean;
         };
         Node: {
+            /** @description Id of the process: another one after each start */
             bootId: string;
             /** @description The node that answers */
             current: boolean;
+            /** @description Id of the node in this cluster */
             id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Its last sign of life
+             */
             lastHeartbeatAt: string;
+            /** @description Name of the node, as its settings say */
             name: string;
             /**
              * Format: int64
              * @description Executor sessions
              */
             sessions: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the process started
+             */
             startedAt: string;
+            /** @description Version of the server */
             version: string;
         };
         Overview: {
             /** @description What a person should look at, most urgent first */
             attention: components["schemas"]["AttentionItem"][];
+            /** @description How many executors there are, by whether somebody is there */
             executors: components["schemas"]["ExecutorCounts"];
+            /** @description How many jobs there are */
             jobs: components["schemas"]["JobCounts"];
             /** @description The next 20 */
             nextFires: components["schemas"]["NextFire"][];
@@ -2762,129 +3406,157 @@ export interface components {
             runs24h: components["schemas"]["RunCounts"];
         };
         Owner: {
+            /** @description Address that alerts go to; empty: none */
             email: string;
+            /** @description Name of a person or a team; empty: nobody */
             name: string;
         };
         OwnerWrite: {
+            /** @description Address that alerts go to */
             email?: string;
+            /** @description Name of a person or a team */
             name?: string;
         };
         PageAPIKey: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["APIKey"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageBackfill: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Backfill"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageCalendarSummary: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["CalendarSummary"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageCalendarVersion: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["CalendarVersion"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageDelivery: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Delivery"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageDenial: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Denial"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageExecutor: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Executor"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageHandler: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Handler"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageInstance: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Instance"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageJob: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Job"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageJoinToken: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["JoinToken"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageLimit: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Limit"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageNode: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Node"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageProposal: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Proposal"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageQuota: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Quota"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageRef: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Ref"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageRevision: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Revision"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageRun: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Run"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageScript: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Script"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageScriptPolicy: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["ScriptPolicy"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageScriptRevision: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["ScriptRevision"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageTenant: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Tenant"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PageUser: {
+            /** @description The items of this page, in the order of the list */
             items: components["schemas"]["User"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
         PasswordInputBody: {
+            /** @description The password as it is */
             current: string;
             /** @description At least 12 characters, not the user name */
             new: string;
@@ -2894,8 +3566,11 @@ export interface components {
             note?: string;
         };
         Preview: {
+            /** @description The next fire times */
             fires: components["schemas"]["Fire"][];
+            /** @description It has no fire time from now on */
             neverFires: boolean;
+            /** @description The schedule in words */
             text: components["schemas"]["Bilingual"];
             /** @description What its author probably does not mean */
             warnings: components["schemas"]["Warning"][];
@@ -2908,9 +3583,11 @@ export interface components {
             from?: string;
             /**
              * Format: int64
+             * @description How many fire times to compute
              * @default 10
              */
             n: number;
+            /** @description The schedule to try */
             schedule: components["schemas"]["ScheduleWrite"];
         };
         Problem: {
@@ -2929,7 +3606,10 @@ export interface components {
             instance: string;
             /** @description With quota_exceeded: which quota, and how far it went */
             quota?: components["schemas"]["QuotaExcess"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The HTTP status
+             */
             status: number;
             /** @description The HTTP status in words */
             title: string;
@@ -2944,8 +3624,12 @@ export interface components {
              * @description Bytes to mark from position
              */
             length?: number;
-            /** @example body.schedule.expr */
+            /**
+             * @description Where it is: body., query., path. or header. and the path of the value
+             * @example body.schedule.expr
+             */
             location: string;
+            /** @description What is wrong with it, for people */
             message: string;
             /** @description JSON pointer into the input, with unfit_input */
             pointer?: string;
@@ -2958,30 +3642,50 @@ export interface components {
             value?: unknown;
         };
         Progress: {
+            /** @description What it does, as the handler says; may be empty */
             message: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How far it is, in percent
+             */
             percent: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the handler said so
+             */
             updatedAt: string;
         };
         Proposal: {
             /** @description What differs from the job as it is; empty for a new one */
             changes: components["schemas"]["Change"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was decided; null: not yet
+             */
             decidedAt: string | null;
+            /** @description Who decided; empty: nobody yet */
             decidedBy: string;
+            /** @description The executor whose code proposes it */
             executor: components["schemas"]["Ref"];
             /** @description Of what is proposed; give it back with the decision */
             hash: string;
+            /** @description Id of the proposal, a decimal string */
             id: string;
             /** @description null: there is none yet, accepting makes it */
             job: components["schemas"]["Ref"] | null;
             /** @description Of the job */
             name: string;
+            /** @description The settings that the code proposes */
             proposed: components["schemas"]["JobSpec"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When an instance proposed it
+             */
             proposedAt: string;
-            /** @enum {string} */
+            /**
+             * @description pending: somebody has to decide; declined: it was left as it is
+             * @enum {string}
+             */
             state: "pending" | "declined";
             /** @description Of the application that proposes */
             version: string;
@@ -3011,15 +3715,27 @@ export interface components {
              * @description How many more were needed
              */
             asked: number;
-            /** @enum {string} */
+            /**
+             * @description What there may be only so many of
+             * @enum {string}
+             */
             kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "api_calls_per_second";
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many there may be
+             */
             limit: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many there are
+             */
             used: number;
         };
         QuotaWrite: {
-            /** @enum {string} */
+            /**
+             * @description What there may be only so many of
+             * @enum {string}
+             */
             kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "api_calls_per_second";
             /**
              * Format: int64
@@ -3028,7 +3744,9 @@ export interface components {
             limit: number;
         };
         Ref: {
+            /** @description Its id, a decimal string */
             id: string;
+            /** @description Its name */
             name: string;
         };
         Refusal: {
@@ -3043,7 +3761,10 @@ export interface components {
             firstAt: string;
             /** @description The name that it gave, if any */
             instance: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was turned away last
+             */
             lastAt: string;
             /** @description Of the last time */
             message: string;
@@ -3051,7 +3772,10 @@ export interface components {
             node: string;
             /** @description Its address; of IPv6 the network of 64 bits; empty: several, counted together because there were too many */
             remote: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How often since it was first seen
+             */
             times: number;
         };
         Refusals: {
@@ -3084,12 +3808,14 @@ export interface components {
              * @description Multiplies the delay after each attempt
              */
             backoff: number;
+            /** @description Wait before the second attempt */
             delay: string;
             /**
              * Format: int64
              * @description Counts the first one too
              */
             maxAttempts: number;
+            /** @description Longest wait that backoff leads to */
             maxDelay: string;
         };
         RetryRunInputBody: {
@@ -3099,19 +3825,35 @@ export interface components {
             onlyFailed?: boolean;
         };
         RetryWrite: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Multiplies the wait after each attempt; default 1
+             */
             backoff?: number;
+            /** @description Wait before the second attempt; default 10s */
             delay?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How often it is tried, the first one included; default 1
+             */
             maxAttempts?: number;
+            /** @description Longest wait that backoff leads to; default 10m, or delay where that is longer */
             maxDelay?: string;
         };
         Revision: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was written
+             */
             createdAt: string;
+            /** @description Who wrote it */
             createdBy: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the revision, from 1
+             */
             revision: number;
+            /** @description The settings of the job in this revision */
             spec: components["schemas"]["JobSpec"];
         };
         Run: {
@@ -3122,7 +3864,10 @@ export interface components {
             attempt: number;
             /** @description The only instance that may take it */
             boundTo?: string;
-            /** @enum {string} */
+            /**
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill
+             * @enum {string}
+             */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
@@ -3144,8 +3889,11 @@ export interface components {
              * @description From startedAt to finishedAt
              */
             durationMs: number | null;
+            /** @description What the handler said of its failure; absent without one */
             error?: string;
+            /** @description Class of the failure, as the executor tells it; absent without one */
             errorKind?: string;
+            /** @description The executor whose instances run it */
             executor: components["schemas"]["Ref"];
             /**
              * Format: int64
@@ -3157,21 +3905,35 @@ export interface components {
              * @description How often it was sent to an instance
              */
             fence: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet
+             */
             finishedAt: string | null;
             /**
              * Format: date-time
              * @description The instant planned
              */
             fireAt: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was let start; null: not yet
+             */
             grantedAt: string | null;
+            /** @description Name of the handler */
             handler: string;
+            /** @description Id of the run, a decimal string */
             id: string;
+            /** @description The process that has it, or had it last; null: none yet */
             instance: components["schemas"]["Ref"] | null;
+            /** @description Id of its job */
             jobId: string;
+            /** @description Name of its job */
             jobName: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Revision of the job that it runs with
+             */
             jobRevision: number;
             /**
              * Format: int64
@@ -3180,7 +3942,10 @@ export interface components {
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */
             lingers?: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many attempts it has, the first one included
+             */
             maxAttempts: number;
             /** @description The same for people */
             message: string;
@@ -3189,8 +3954,12 @@ export interface components {
              * @description No attempt before
              */
             notBefore: string | null;
+            /** @description Why it was asked for; empty: not said */
             note: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the current attempt was sent; null: not yet
+             */
             offeredAt: string | null;
             /** @description The run that it is a part of */
             parentId?: string;
@@ -3201,6 +3970,7 @@ export interface components {
             part?: "shard" | "before" | "after";
             /** @description Why it is there, for machines; may be empty */
             reason: string;
+            /** @description Who asked for it; empty: the schedule */
             requestedBy: string;
             /**
              * Format: date-time
@@ -3224,7 +3994,10 @@ export interface components {
              * @description By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
              */
             startedAt: string | null;
-            /** @enum {string} */
+            /**
+             * @description State of the run
+             * @enum {string}
+             */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
             /** @description What its caller allows one attempt to take; absent: what the job does */
             timeout?: string;
@@ -3242,20 +4015,35 @@ export interface components {
              * @description Fire times that a calendar excluded, as planned
              */
             excluded: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The handler failed, and no attempt is left
+             */
             failed: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The outcome is unknown: the instance went silent
+             */
             lost: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Nobody could serve the fire time in time
+             */
             missed: number;
             /**
              * Format: int64
              * @description Running or being cancelled
              */
             running: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The handler ended well
+             */
             succeeded: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The last attempt took longer than the job's timeout
+             */
             timedOut: number;
         };
         RunDetail: {
@@ -3268,7 +4056,10 @@ export interface components {
             attempts: components["schemas"]["Attempt"][];
             /** @description The only instance that may take it */
             boundTo?: string;
-            /** @enum {string} */
+            /**
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill
+             * @enum {string}
+             */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
@@ -3290,8 +4081,11 @@ export interface components {
              * @description From startedAt to finishedAt
              */
             durationMs: number | null;
+            /** @description What the handler said of its failure; absent without one */
             error?: string;
+            /** @description Class of the failure, as the executor tells it; absent without one */
             errorKind?: string;
+            /** @description The executor whose instances run it */
             executor: components["schemas"]["Ref"];
             /**
              * Format: int64
@@ -3303,23 +4097,37 @@ export interface components {
              * @description How often it was sent to an instance
              */
             fence: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet
+             */
             finishedAt: string | null;
             /**
              * Format: date-time
              * @description The instant planned
              */
             fireAt: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was let start; null: not yet
+             */
             grantedAt: string | null;
+            /** @description Name of the handler */
             handler: string;
+            /** @description Id of the run, a decimal string */
             id: string;
             /** @description What the handler got */
             input: unknown;
+            /** @description The process that has it, or had it last; null: none yet */
             instance: components["schemas"]["Ref"] | null;
+            /** @description Id of its job */
             jobId: string;
+            /** @description Name of its job */
             jobName: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Revision of the job that it runs with
+             */
             jobRevision: number;
             /** @description The settings that it runs with */
             jobSpec: components["schemas"]["JobSpec"] | null;
@@ -3330,7 +4138,10 @@ export interface components {
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */
             lingers?: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many attempts it has, the first one included
+             */
             maxAttempts: number;
             /** @description The same for people */
             message: string;
@@ -3339,9 +4150,14 @@ export interface components {
              * @description No attempt before
              */
             notBefore: string | null;
+            /** @description Why it was asked for; empty: not said */
             note: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the current attempt was sent; null: not yet
+             */
             offeredAt: string | null;
+            /** @description What the handler gave; null: nothing */
             output: unknown;
             /** @description The run that it is a part of */
             parentId?: string;
@@ -3354,6 +4170,7 @@ export interface components {
             progress: components["schemas"]["Progress"] | null;
             /** @description Why it is there, for machines; may be empty */
             reason: string;
+            /** @description Who asked for it; empty: the schedule */
             requestedBy: string;
             /**
              * Format: date-time
@@ -3377,7 +4194,10 @@ export interface components {
              * @description By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
              */
             startedAt: string | null;
-            /** @enum {string} */
+            /**
+             * @description State of the run
+             * @enum {string}
+             */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
             /** @description What attempts have done for good, in the order it was stored */
             steps: components["schemas"]["Step"][];
@@ -3413,6 +4233,7 @@ export interface components {
             input?: unknown;
             /** @description Prefer this instance for the first attempt */
             instanceId?: string;
+            /** @description Why; shown beside the run */
             note?: string;
         };
         Schedule: {
@@ -3421,33 +4242,61 @@ export interface components {
              * @description Where a fixed rate counts from
              */
             anchor?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The instant of once
+             */
             at?: string;
-            /** @enum {string} */
+            /**
+             * @description Which days its calendars leave
+             * @enum {string}
+             */
             calendarDays?: "not_holidays" | "workdays" | "all";
             /** @description They keep it from firing */
             calendars?: components["schemas"]["CalendarRef"][];
-            /** @enum {string} */
+            /**
+             * @description How the expression is read: standard has 5 fields, seconds 6, quartz 6 or 7
+             * @enum {string}
+             */
             dialect?: "auto" | "standard" | "seconds" | "quartz";
-            /** @enum {string} */
+            /**
+             * @description What becomes of a time that the clock jumps over
+             * @enum {string}
+             */
             dstGap?: "run_at_gap_end" | "skip";
-            /** @enum {string} */
+            /**
+             * @description What becomes of a time that comes twice
+             * @enum {string}
+             */
             dstOverlap?: "once" | "both";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description No fire after
+             */
             endAt?: string;
+            /** @description Time from one fire to the next; with fixed_delay from the end of a run */
             every?: string;
+            /** @description The cron expression; absent for other kinds */
             expr?: string;
             /** @description In order */
             instants?: string[];
             /** @description Runs start up to this long after their fire time */
             jitter?: string;
-            /** @enum {string} */
+            /**
+             * @description What decides when it fires; none: only who asks
+             * @enum {string}
+             */
             kind: "cron" | "fixed_rate" | "fixed_delay" | "once" | "instants" | "daily_window" | "none";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description No fire before
+             */
             startAt?: string;
             /** @description The schedule in words */
             readonly text?: components["schemas"]["Bilingual"];
+            /** @description With daily_window: first fire of each day */
             windowFrom?: string;
+            /** @description With daily_window: no fire later */
             windowTo?: string;
             /** @description IANA name */
             zone: string;
@@ -3500,13 +4349,17 @@ export interface components {
             instants?: string[];
             /** @description Start each run up to this long after its fire time, the same on every node; default 0s */
             jitter?: string;
-            /** @enum {string} */
+            /**
+             * @description What decides when it fires; none: only who asks
+             * @enum {string}
+             */
             kind: "cron" | "fixed_rate" | "fixed_delay" | "once" | "instants" | "daily_window" | "none";
             /**
              * Format: date-time
              * @description No fire before
              */
             startAt?: string;
+            /** @description Written by the server; taken back so that what was read can be written */
             readonly text?: components["schemas"]["Bilingual"];
             /** @description For daily_window: first fire of each day, HH:MM or HH:MM:SS */
             windowFrom?: string;
@@ -3518,13 +4371,23 @@ export interface components {
         Script: {
             /** @description Of the newest revision; absent in lists */
             content?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the script was made
+             */
             createdAt: string;
+            /** @description Who made the script */
             createdBy: string;
+            /** @description What it does, for people */
             description: string;
+            /** @description Id of the script, a decimal string */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description What agents run it with
+             * @enum {string}
+             */
             language: "shell" | "python" | "node" | "php" | "powershell";
+            /** @description Its name, unique in the tenant */
             name: string;
             /**
              * Format: int64
@@ -3533,8 +4396,12 @@ export interface components {
             revision: number;
             /** @description Of content, in hexadecimal; absent in lists */
             sha256?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest revision was written
+             */
             updatedAt: string;
+            /** @description Who wrote the newest revision */
             updatedBy: string;
         };
         ScriptChoice: {
@@ -3553,23 +4420,40 @@ export interface components {
         ScriptCreate: {
             /** @description At most 64 KiB */
             content: string;
+            /** @description What it does, for people */
             description?: string;
-            /** @enum {string} */
+            /**
+             * @description What agents are to run it with
+             * @enum {string}
+             */
             language: "shell" | "python" | "node" | "php" | "powershell";
+            /** @description Its name, unique in the tenant */
             name: string;
             /** @description Why; kept with the revision */
             note?: string;
         };
         ScriptDiff: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Lines that only the newer side has
+             */
             added: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the older side's revision
+             */
             from: number;
             /** @description All lines of both, in order */
             lines: components["schemas"]["DiffLine"][];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Lines that only the older side has
+             */
             removed: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the newer side's revision
+             */
             to: number;
         };
         ScriptKey: {
@@ -3577,13 +4461,18 @@ export interface components {
             publicKey: string;
         };
         ScriptPolicy: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was set; null: nobody has decided yet
+             */
             createdAt: string | null;
+            /** @description Who set it; empty: nobody yet */
             createdBy: string;
             /** @description Whether jobs may make HTTP calls through agents */
             http: boolean;
             /** @description Scripts that may be written and run */
             languages: ("shell" | "python" | "node" | "php" | "powershell")[];
+            /** @description Why, as whoever set it said; empty: not said */
             note: string;
             /**
              * Format: int64
@@ -3592,25 +4481,38 @@ export interface components {
             revision: number;
         };
         ScriptPolicyWrite: {
+            /** @description Whether jobs may make HTTP calls through agents; default false */
             http?: boolean;
+            /** @description Languages whose scripts may be written and run; default: none */
             languages?: ("shell" | "python" | "node" | "php" | "powershell")[];
             /** @description Why; kept with the policy */
             note?: string;
         };
         ScriptRestore: {
+            /** @description Why; kept with the revision */
             note?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The revision whose content becomes the newest one
+             */
             revision: number;
         };
         ScriptRevision: {
             /** @description Absent in lists */
             content?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was written
+             */
             createdAt: string;
+            /** @description Who wrote it */
             createdBy: string;
             /** @description Why it was written */
             note: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the revision, from 1
+             */
             revision: number;
             /** @description In hexadecimal */
             sha256: string;
@@ -3620,6 +4522,7 @@ export interface components {
         ScriptUse: {
             /** @description May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like */
             args: string[];
+            /** @description Id of the script */
             id: string;
             /**
              * Format: int64
@@ -3643,6 +4546,7 @@ export interface components {
             backoff: number;
             /** @description Before the next send; 0s = as the instance's answer suggests, at most 2s */
             delay: string;
+            /** @description Longest wait that backoff leads to */
             maxDelay: string;
             /**
              * Format: int64
@@ -3667,15 +4571,18 @@ export interface components {
             maxSends?: number;
         };
         SessionUser: {
+            /** @description Id of the user, or of the API key */
             id: string;
             /** @description Until then only /me, /auth/password and /auth/logout answer */
             mustChangePassword: boolean;
+            /** @description May manage all tenants */
             platformAdmin: boolean;
             /**
              * @description In the session's tenant
              * @enum {string}
              */
             role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description Name of the user, or key: and the name of the key */
             username: string;
         };
         SetLimitInputBody: {
@@ -3695,7 +4602,10 @@ export interface components {
              * @description From 0
              */
             index: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many shards the run has
+             */
             total: number;
         };
         Sharding: {
@@ -3729,7 +4639,10 @@ export interface components {
             attempt: number;
             /** @description The only instance that may take it */
             boundTo?: string;
-            /** @enum {string} */
+            /**
+             * @description Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill
+             * @enum {string}
+             */
             cause: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
             /**
              * Format: date-time
@@ -3751,8 +4664,11 @@ export interface components {
              * @description From startedAt to finishedAt
              */
             durationMs: number | null;
+            /** @description What the handler said of its failure; absent without one */
             error?: string;
+            /** @description Class of the failure, as the executor tells it; absent without one */
             errorKind?: string;
+            /** @description The executor whose instances run it */
             executor: components["schemas"]["Ref"];
             /**
              * Format: int64
@@ -3764,21 +4680,35 @@ export interface components {
              * @description How often it was sent to an instance
              */
             fence: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet
+             */
             finishedAt: string | null;
             /**
              * Format: date-time
              * @description The instant planned
              */
             fireAt: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was let start; null: not yet
+             */
             grantedAt: string | null;
+            /** @description Name of the handler */
             handler: string;
+            /** @description Id of the run, a decimal string */
             id: string;
+            /** @description The process that has it, or had it last; null: none yet */
             instance: components["schemas"]["Ref"] | null;
+            /** @description Id of its job */
             jobId: string;
+            /** @description Name of its job */
             jobName: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Revision of the job that it runs with
+             */
             jobRevision: number;
             /**
              * Format: int64
@@ -3787,7 +4717,10 @@ export interface components {
             latenessMs: number | null;
             /** @description It has ended, but its handler still runs and keeps the slot */
             lingers?: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many attempts it has, the first one included
+             */
             maxAttempts: number;
             /** @description The same for people */
             message: string;
@@ -3796,8 +4729,12 @@ export interface components {
              * @description No attempt before
              */
             notBefore: string | null;
+            /** @description Why it was asked for; empty: not said */
             note: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the current attempt was sent; null: not yet
+             */
             offeredAt: string | null;
             /** @description What the handler gave, once the run has ended */
             output?: unknown;
@@ -3810,6 +4747,7 @@ export interface components {
             part?: "shard" | "before" | "after";
             /** @description Why it is there, for machines; may be empty */
             reason: string;
+            /** @description Who asked for it; empty: the schedule */
             requestedBy: string;
             /**
              * Format: date-time
@@ -3833,7 +4771,10 @@ export interface components {
              * @description By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
              */
             startedAt: string | null;
-            /** @enum {string} */
+            /**
+             * @description State of the run
+             * @enum {string}
+             */
             state: "due" | "offered" | "running" | "cancelling" | "retry_wait" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "missed" | "discarded" | "excluded";
             /** @description What its caller allows one attempt to take; absent: what the job does */
             timeout?: string;
@@ -3841,9 +4782,14 @@ export interface components {
             traceId?: string;
         };
         Step: {
+            /** @description Its name, unique in the run */
             name: string;
+            /** @description What it gave; null: nothing */
             output: unknown;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was stored
+             */
             storedAt: string;
         };
         SwitchInputBody: {
@@ -3851,57 +4797,97 @@ export interface components {
             tenant: string;
         };
         Tenant: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             createdAt: string;
+            /** @description Id of the tenant, a decimal string */
             id: string;
+            /** @description Its name, unique on the platform */
             name: string;
         };
         TenantRef: {
+            /** @description Id of the tenant, a decimal string */
             id: string;
+            /** @description Its name */
             name: string;
         };
         TenantWithRole: {
+            /** @description Id of the tenant, a decimal string */
             id: string;
+            /** @description Its name */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do there
+             * @enum {string}
+             */
             role: "viewer" | "operator" | "editor" | "scripter" | "admin";
         };
         UpdateUserInputBody: {
+            /** @description true locks the account and ends its sessions, false unlocks it; default: as it is */
             disabled?: boolean;
             /** @description Empty: a random one. Ends all sessions of the user */
             password?: string;
-            /** @enum {string} */
+            /**
+             * @description New role in this tenant; default: as it is
+             * @enum {string}
+             */
             role?: "viewer" | "operator" | "editor" | "scripter" | "admin";
         };
         User: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user was made
+             */
             createdAt: string;
+            /** @description The account is locked */
             disabled: boolean;
+            /** @description Id of the user, a decimal string */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do in this tenant
+             * @enum {string}
+             */
             role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description Name to log in with */
             username: string;
         };
         UserWithPassword: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user was made
+             */
             createdAt: string;
+            /** @description The account is locked */
             disabled: boolean;
+            /** @description Id of the user, a decimal string */
             id: string;
             /** @description Only when it was generated; shown once, to be changed at the first login */
             password?: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do in this tenant
+             * @enum {string}
+             */
             role: "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description Name to log in with */
             username: string;
         };
         Version: {
+            /** @description Commit that it was built from; absent: not known */
             commit?: string;
             /** @description Where executors connect, host:port, this node's first */
             executorAddresses: string[];
+            /** @description Version of the server, as its build says; empty: not known */
             version: string;
         };
         Warning: {
-            /** @enum {string} */
+            /**
+             * @description Stable name of the warning
+             * @enum {string}
+             */
             code: "never_fires" | "either_day" | "day_numbers" | "ignored_step" | "ignored_days" | "uneven_step" | "short_months";
+            /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };
     };
@@ -3916,11 +4902,15 @@ export interface operations {
     "list-api-keys": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3929,11 +4919,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageAPIKey"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -4119,6 +5120,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -4213,6 +5215,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The refresh cookie */
                     "Set-Cookie"?: string;
                     [name: string]: unknown;
                 };
@@ -4318,6 +5321,7 @@ export interface operations {
             header?: never;
             path?: never;
             cookie?: {
+                /** @description The refresh token that login or the last refresh has set */
                 carillon_refresh?: string;
             };
         };
@@ -4326,6 +5330,7 @@ export interface operations {
             /** @description No Content */
             204: {
                 headers: {
+                    /** @description The refresh cookie */
                     "Set-Cookie"?: string;
                     [name: string]: unknown;
                 };
@@ -4430,6 +5435,7 @@ export interface operations {
             /** @description No Content */
             204: {
                 headers: {
+                    /** @description The refresh cookie */
                     "Set-Cookie"?: string;
                     [name: string]: unknown;
                 };
@@ -4533,6 +5539,7 @@ export interface operations {
             header?: never;
             path?: never;
             cookie?: {
+                /** @description The refresh token that login or the last refresh has set */
                 carillon_refresh?: string;
             };
         };
@@ -4541,6 +5548,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The refresh cookie */
                     "Set-Cookie"?: string;
                     [name: string]: unknown;
                 };
@@ -4656,6 +5664,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The refresh cookie */
                     "Set-Cookie"?: string;
                     [name: string]: unknown;
                 };
@@ -4758,8 +5767,12 @@ export interface operations {
     "get-backfill": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -4769,11 +5782,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Backfill"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -4845,6 +5869,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -4973,11 +5998,15 @@ export interface operations {
     "list-calendars": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4986,11 +6015,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageCalendarSummary"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -5064,6 +6104,7 @@ export interface operations {
             /** @description Created */
             201: {
                 headers: {
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5177,6 +6218,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -5186,6 +6228,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5266,6 +6309,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -5279,6 +6323,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5419,6 +6464,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -5514,6 +6560,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -5527,6 +6574,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5665,12 +6713,17 @@ export interface operations {
     "list-calendar-jobs": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -5680,11 +6733,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageRef"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -5754,12 +6818,17 @@ export interface operations {
     "list-calendar-versions": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -5769,11 +6838,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageCalendarVersion"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6004,8 +7084,12 @@ export interface operations {
                 /** @description Wait this long for the end, at most 5m; default: answer at once */
                 wait?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -6015,6 +7099,8 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6024,11 +7110,22 @@ export interface operations {
             /** @description The call has not ended within the wait; ask again */
             202: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Call"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6100,6 +7197,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -6228,7 +7326,10 @@ export interface operations {
     "get-cluster": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6237,11 +7338,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Cluster"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6531,7 +7643,10 @@ export interface operations {
     "list-refusals": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6540,11 +7655,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Refusals"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6605,13 +7731,19 @@ export interface operations {
     "list-deliveries": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Only deliveries about this job */
                 jobId?: string;
+                /** @description Only deliveries in this state */
                 state?: "pending" | "delivered" | "failed";
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6620,11 +7752,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageDelivery"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6685,13 +7828,17 @@ export interface operations {
     "list-executors": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
                 /** @description Part of the name */
                 q?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6700,11 +7847,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageExecutor"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6888,8 +8046,12 @@ export interface operations {
     "get-executor": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -6899,11 +8061,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ExecutorDetail"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -6973,12 +8146,17 @@ export interface operations {
     "list-denials": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -6988,11 +8166,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageDenial"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -7064,6 +8253,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7189,7 +8379,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
+                /** @description Id of the denial */
                 denialId: string;
             };
             cookie?: never;
@@ -7271,12 +8463,17 @@ export interface operations {
     "list-handlers": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7286,11 +8483,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageHandler"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -7360,14 +8568,19 @@ export interface operations {
     "list-instances": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
                 /** @description Also those that have left or died */
                 includeGone?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7377,11 +8590,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageInstance"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -7451,12 +8675,17 @@ export interface operations {
     "list-join-tokens": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7466,11 +8695,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageJoinToken"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -7542,6 +8782,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7667,7 +8908,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
+                /** @description Id of the join token */
                 tokenId: string;
             };
             cookie?: never;
@@ -7751,6 +8994,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7874,8 +9118,12 @@ export interface operations {
     "get-instance": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -7885,11 +9133,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Instance"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -7959,12 +9218,17 @@ export interface operations {
     "list-proposals": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Only what this executor's code proposes */
                 executorId?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7973,11 +9237,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageProposal"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -8038,8 +9313,12 @@ export interface operations {
     "get-proposal": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -8049,11 +9328,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Proposal"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -8125,6 +9415,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -8138,6 +9429,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -8260,6 +9552,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -8390,23 +9683,31 @@ export interface operations {
     "list-jobs": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
                 /** @description Part of name or description */
                 q?: string;
+                /** @description Only jobs of this executor */
                 executorId?: string;
+                /** @description Only jobs of this handler */
                 handler?: string;
+                /** @description Only jobs in this state */
                 state?: "enabled" | "paused";
-                /** @description key or key:value */
+                /** @description A label that they have: key for any value of it, or key=value */
                 label?: string;
                 /** @description Part of the owner's name or mail address */
                 owner?: string;
                 /** @description Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this */
                 neverFires?: boolean;
+                /** @description By name, the next fire time, or the newest change first */
                 sort?: "name" | "nextFireAt" | "updatedAt";
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -8415,11 +9716,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageJob"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -8498,6 +9810,7 @@ export interface operations {
             /** @description Created */
             201: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -8739,6 +10052,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -8748,6 +10062,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -8833,6 +10148,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -8846,6 +10162,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -8986,6 +10303,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9078,6 +10396,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9210,12 +10529,17 @@ export interface operations {
     "list-backfills": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9225,11 +10549,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageBackfill"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -9302,8 +10637,12 @@ export interface operations {
                 /** @description The fire time asked about */
                 at: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9313,11 +10652,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -9387,12 +10737,17 @@ export interface operations {
     "next-fires": {
         parameters: {
             query?: {
+                /** @description How many fire times to compute */
                 n?: number;
                 /** @description Default: now */
                 from?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9402,11 +10757,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["NextFires"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -9478,6 +10844,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9491,6 +10858,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -9604,6 +10972,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9613,6 +10982,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -9733,12 +11103,17 @@ export interface operations {
     "list-revisions": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9748,11 +11123,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageRevision"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -9832,6 +11218,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -9845,6 +11232,7 @@ export interface operations {
             /** @description The Idempotency-Key was seen before with the same body: the run that it began */
             200: {
                 headers: {
+                    /** @description timed-out when the run had not finished in time */
                     "X-Wait"?: string;
                     [name: string]: unknown;
                 };
@@ -9855,6 +11243,7 @@ export interface operations {
             /** @description Created */
             201: {
                 headers: {
+                    /** @description timed-out when the run had not finished in time */
                     "X-Wait"?: string;
                     [name: string]: unknown;
                 };
@@ -9865,6 +11254,7 @@ export interface operations {
             /** @description The run has not ended within the wait; ask for it again by its id */
             202: {
                 headers: {
+                    /** @description timed-out when the run had not finished in time */
                     "X-Wait"?: string;
                     [name: string]: unknown;
                 };
@@ -9985,11 +11375,15 @@ export interface operations {
     "list-limits": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -9998,11 +11392,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageLimit"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10063,7 +11468,10 @@ export interface operations {
     me: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10072,11 +11480,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10137,11 +11556,15 @@ export interface operations {
     "list-nodes": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10150,11 +11573,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageNode"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10215,7 +11649,10 @@ export interface operations {
     overview: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10224,11 +11661,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10289,7 +11737,10 @@ export interface operations {
     "list-quotas": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10298,11 +11749,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageQuota"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10363,14 +11825,19 @@ export interface operations {
     "list-runs": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Only runs of this job */
                 jobId?: string;
+                /** @description Only runs of this executor */
                 executorId?: string;
+                /** @description Only runs that this instance has or had last */
                 instanceId?: string;
                 /** @description One or several, separated by commas */
                 state?: string;
+                /** @description Only runs that exist for this reason */
                 cause?: "schedule" | "misfire" | "manual" | "api" | "retry" | "parent" | "backfill";
                 /** @description Planned at or after, by the clock of the node that planned it */
                 from?: string;
@@ -10379,7 +11846,10 @@ export interface operations {
                 /** @description Part of the job's name */
                 q?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10388,11 +11858,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageRun"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10453,8 +11934,12 @@ export interface operations {
     "get-run": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -10464,11 +11949,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RunDetail"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10540,6 +12036,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -10672,8 +12169,12 @@ export interface operations {
     "explain-run": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -10683,11 +12184,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10763,6 +12275,7 @@ export interface operations {
                 after?: number;
                 /** @description The last lines with lower numbers, instead of after; a number beyond the last line gives the log's end */
                 before?: number;
+                /** @description Lines, at most */
                 limit?: number;
                 /** @description Wait this long for a line, at most 30s; default: answer at once */
                 wait?: string;
@@ -10771,8 +12284,12 @@ export interface operations {
                 /** @description Part of message, attributes or trace id, in any case */
                 q?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -10782,11 +12299,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["LogPage"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -10858,6 +12386,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -10941,10 +12470,15 @@ export interface operations {
     "list-run-parts": {
         parameters: {
             query?: {
+                /** @description Parts, at most */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -10954,11 +12488,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RunParts"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -11033,6 +12578,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -11046,6 +12592,7 @@ export interface operations {
             /** @description Created */
             201: {
                 headers: {
+                    /** @description timed-out when the run had not finished in time */
                     "X-Wait"?: string;
                     [name: string]: unknown;
                 };
@@ -11280,7 +12827,10 @@ export interface operations {
     "get-script-key": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11289,11 +12839,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ScriptKey"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -11354,7 +12915,10 @@ export interface operations {
     "get-script-policy": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11363,11 +12927,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ScriptPolicy"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -11551,11 +13126,15 @@ export interface operations {
     "list-script-policies": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11564,11 +13143,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageScriptPolicy"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -11629,11 +13219,15 @@ export interface operations {
     "list-scripts": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11642,11 +13236,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageScript"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -11720,6 +13325,7 @@ export interface operations {
             /** @description Created */
             201: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -11833,6 +13439,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -11842,6 +13449,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -11922,6 +13530,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -11935,6 +13544,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -12075,6 +13685,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12165,11 +13776,17 @@ export interface operations {
     "diff-script": {
         parameters: {
             query: {
+                /** @description Number of the older side's revision */
                 from: number;
+                /** @description Number of the newer side's revision */
                 to: number;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12179,11 +13796,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ScriptDiff"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -12253,12 +13881,17 @@ export interface operations {
     "list-script-jobs": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12268,11 +13901,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageRef"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -12344,6 +13988,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12357,6 +14002,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description The revision in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -12468,12 +14114,17 @@ export interface operations {
     "list-script-revisions": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12483,11 +14134,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageScriptRevision"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -12557,9 +14219,14 @@ export interface operations {
     "get-script-revision": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
+                /** @description Number of the revision, from 1 */
                 revision: number;
             };
             cookie?: never;
@@ -12569,11 +14236,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ScriptRevision"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -12643,11 +14321,15 @@ export interface operations {
     "list-tenants": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -12656,11 +14338,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageTenant"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -12846,6 +14539,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12969,8 +14663,12 @@ export interface operations {
     "list-tenant-quotas": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -12980,11 +14678,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageQuota"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -13056,6 +14765,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -13179,11 +14889,15 @@ export interface operations {
     "list-users": {
         parameters: {
             query?: {
+                /** @description Items of a page, at most */
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -13192,11 +14906,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageUser"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -13382,6 +15107,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -13474,6 +15200,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of what the address names, a decimal string */
                 id: string;
             };
             cookie?: never;
@@ -13606,7 +15333,10 @@ export interface operations {
     version: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -13615,11 +15345,22 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Version"];
                 };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {

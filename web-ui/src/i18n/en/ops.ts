@@ -1,4 +1,17 @@
 export const ops = {
+  reference: {
+    title: 'API reference',
+    help: 'Generators of clients read the same in the document (OpenAPI 3.1):',
+    search: 'Find an operation',
+    found_one: '{{count}} operation',
+    found_other: '{{count}} operations',
+    failed: 'The document could not be read: {{reason}}',
+    parameters: 'Parameters',
+    body: 'Body',
+    answers: 'Answers',
+    noBody: 'no body',
+    required: 'required',
+  },
   overview: {
     title: 'Overview',
     success: 'Succeeded, 24 h',

@@ -1,6 +1,19 @@
 import type { ops as en } from '../en/ops'
 
 export const ops: typeof en = {
+  reference: {
+    title: 'API 参考',
+    help: '客户端生成器可读取同一份文档（OpenAPI 3.1）：',
+    search: '查找操作',
+    found_one: '{{count}} 个操作',
+    found_other: '{{count}} 个操作',
+    failed: '无法读取文档：{{reason}}',
+    parameters: '参数',
+    body: '请求体',
+    answers: '响应',
+    noBody: '无正文',
+    required: '必填',
+  },
   overview: {
     title: '总览',
     success: '24 小时成功率',
