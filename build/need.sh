@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what the tests and generators need is on this machine.
 #
-#   build/need.sh PART ...      parts: gcc node mariadb mysql python php chromium fonts protoc faketime ip
+#   build/need.sh PART ...      parts: gcc node mariadb mysql python pyvenv php chromium fonts protoc faketime ip
 #
 # A missing part is installed from Debian's packages where that is possible
 # (apt-get, as root or by sudo without a password). What could not be got is
@@ -46,6 +46,9 @@ have() {
     mysql) [ -x "$mysql_home/usr/sbin/mysqld" ] || own_mysql ;;
     # The example of an executor in another language, proto/examples.
     python) program python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' ;;
+    # The environment that the generator of Python clients is installed in; it
+    # wants Python 3.10.
+    pyvenv) program python3 && python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ;;
     # Scripts of the agent's tests.
     php) program php ;;
     chromium) program chromium || program chromium-browser || program google-chrome ;;
@@ -65,6 +68,7 @@ packages() {
     gcc) echo gcc libc6-dev ;;
     mariadb) echo mariadb-server-core mariadb-client-core ;;
     python) echo python3 ;;
+    pyvenv) echo python3 python3-venv ;;
     php) echo php-cli ;;
     chromium) echo chromium ;;
     fonts) echo fontconfig fonts-noto-cjk ;;

@@ -3,7 +3,8 @@
 #
 #   build/test.sh go      all Go modules, on a private MariaDB, with the race detector; what speaks to
 #                          the database once more on MySQL
-#   build/test.sh ui      the web UI's tests, then the browser test on the real binary
+#   build/test.sh ui      the web UI's tests, then the browser test on the real binary, and clients that
+#                          are generated from docs/openapi.json
 #   build/test.sh go ui   both; a failure in one does not keep the other from running
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +13,7 @@ status=0
 for part in "$@"; do
   case "$part" in
     go) build/need.sh gcc mariadb mysql python node php || status=1 ;;
-    ui) build/need.sh node chromium fonts || status=1 ;;
+    ui) build/need.sh node chromium fonts pyvenv || status=1 ;;
     *) echo "test.sh: go, ui or both, not $part" >&2; exit 2 ;;
   esac
 done
@@ -93,6 +94,7 @@ mysql_paths='^(TestTheWholePath|TestSchedulesFireOnceOnSeveralNodes|TestNodesCom
 test_ui() {
   run -as step -name ui-build -- make --no-print-directory build
   run -as lines -name ui-unit -- npm --prefix web-ui run --silent test
+  run -as lines -name clients -- build/clients.sh
   CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-browser -- npm --prefix web-ui run --silent e2e
 }
 
