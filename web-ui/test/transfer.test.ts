@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { askIfChanged, forgetAnswers, noteCost, notePoll, paceOf, wholeAnswer } from '../src/api/transfer'
 
-const URL_ = 'http://localhost/api/v1/jobs'
-const ask = (url = URL_) => new Request(url)
+const JOBS = 'http://localhost/api/v1/jobs'
+const ask = (url = JOBS) => new Request(url)
 const answer = (text: string, etag: string | null, init: ResponseInit = {}) =>
   new Response(text, { status: 200, ...init, headers: { 'Content-Type': 'application/json', ...(etag ? { ETag: etag } : {}), ...init.headers } })
 
@@ -27,23 +27,23 @@ describe('answers that have not changed', () => {
 
   it('are not those whose tag is a revision to edit, of other methods, or of errors', async () => {
     await wholeAnswer(ask(), '', answer('{}', '"7"'))
-    await wholeAnswer(new Request(URL_, { method: 'POST' }), '', answer('{}', 'W/"a"'))
+    await wholeAnswer(new Request(JOBS, { method: 'POST' }), '', answer('{}', 'W/"a"'))
     await wholeAnswer(ask(), '', answer('{}', 'W/"a"', { status: 500 }))
     expect(askIfChanged(ask(), '').headers.has('If-None-Match')).toBe(false)
   })
 
   it('are kept up to a number, those that were used last', async () => {
-    for (let i = 0; i < 41; i++) await wholeAnswer(ask(`${URL_}?i=${i}`), '', answer('{}', 'W/"a"'))
-    expect(askIfChanged(ask(`${URL_}?i=0`), '').headers.has('If-None-Match')).toBe(false)
-    expect(askIfChanged(ask(`${URL_}?i=1`), '').headers.has('If-None-Match')).toBe(true)
+    for (let i = 0; i < 41; i++) await wholeAnswer(ask(`${JOBS}?i=${i}`), '', answer('{}', 'W/"a"'))
+    expect(askIfChanged(ask(`${JOBS}?i=0`), '').headers.has('If-None-Match')).toBe(false)
+    expect(askIfChanged(ask(`${JOBS}?i=1`), '').headers.has('If-None-Match')).toBe(true)
   })
 })
 
 describe('the pace', () => {
   const poll = async (key: string, bytes: number, unchanged = false) => {
-    if (unchanged) await wholeAnswer(ask(URL_ + key), '', answer('{}', 'W/"a"'))
+    if (unchanged) await wholeAnswer(ask(JOBS + key), '', answer('{}', 'W/"a"'))
     const res = unchanged
-      ? await wholeAnswer(ask(URL_ + key), '', new Response(null, { status: 304 }))
+      ? await wholeAnswer(ask(JOBS + key), '', new Response(null, { status: 304 }))
       : answer('{}', null, { headers: { 'Content-Length': String(bytes) } })
     const data = {}
     noteCost(data, res)
