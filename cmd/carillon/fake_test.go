@@ -361,6 +361,19 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		}
 		limit(w, "tenant", body["maxRunning"])
 	})
+	quotas := func(w http.ResponseWriter, jobs any) {
+		fmt.Fprintf(w, `{"items":[{"kind":"jobs","limit":%v,"used":12,"default":false},{"kind":"users","limit":1000,"used":3,"default":true}],"nextCursor":null}`, jobs)
+	}
+	s.route(mux, "GET /quotas", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) { quotas(w, 20) })
+	s.route(mux, "GET /tenants/{id}/quotas", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) { quotas(w, 30) })
+	s.route(mux, "PUT /tenants/{id}/quotas", func(w http.ResponseWriter, r *http.Request, body map[string]any) {
+		if r.PathValue("id") != "5" {
+			refuse(w, 403, "permission_denied", "only a platform administrator may do this")
+			return
+		}
+		item, _ := body["items"].([]any)[0].(map[string]any)
+		quotas(w, item["limit"])
+	})
 	const token = `"id":"12","name":"shop","prefix":"cjt_fr","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","expiresAt":null,"maxUses":null,"uses":0`
 	s.route(mux, "POST /executors/{id}/join-tokens", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)

@@ -233,6 +233,9 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "cjt_fresh\n", r.stdout, "the secret alone, for > token.txt")
 	require.EqualValues(t, 3, server.lastBody("POST /executors/{id}/join-tokens")["maxUses"])
+	require.NotContains(t, server.lastBody("POST /executors/{id}/join-tokens"), "declareJobs")
+	require.Equal(t, 0, term.run("executor", "token", "create", "shop", "--no-jobs").code)
+	require.Equal(t, false, server.lastBody("POST /executors/{id}/join-tokens")["declareJobs"])
 	require.Equal(t, "12\n", term.run("executor", "token", "list", "shop", "-o", "name").stdout)
 	require.Equal(t, 0, term.run("executor", "token", "revoke", "shop", "12").code)
 	require.Equal(t, 3, term.run("executor", "token", "revoke", "shop", "13").code)
@@ -270,6 +273,36 @@ func TestLimits(t *testing.T) {
 	var list struct{ Items []struct{ Waiting int } }
 	require.NoError(t, json.Unmarshal([]byte(term.run("limit", "list", "-o", "json").stdout), &list))
 	require.Equal(t, 7, list.Items[0].Waiting)
+}
+
+func TestQuotas(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	r := term.run("quota", "list")
+	require.Regexp(t, `(?m)^jobs\s+12\s+20\s+for the tenant\s*$`, r.stdout, r.stderr)
+	require.Regexp(t, `(?m)^users\s+3\s+1000\s+by default\s*$`, r.stdout)
+	require.Regexp(t, `(?m)^jobs\s+12\s+30\s`, term.run("quota", "list", "5").stdout)
+	for word, limit := range map[string]int{"50000": 50_000, "none": 0, "default": -1} {
+		require.Equal(t, 0, term.run("quota", "set", "5", "jobs", word).code)
+		want := map[string]any{"items": []any{map[string]any{"kind": "jobs", "limit": float64(limit)}}}
+		require.Equal(t, want, server.lastBody("PUT /tenants/{id}/quotas"))
+	}
+	require.Equal(t, 2, term.run("quota", "set", "5", "jobs", "many").code)
+	require.Contains(t, term.run("quota", "set", "6", "jobs", "5").stderr, "only a platform administrator")
+}
+
+func TestLicences(t *testing.T) {
+	term := keyed(t, newFakeServer(t))
+	list := term.run("licenses", "--short")
+	require.Equal(t, 0, list.code, list.stderr)
+	for _, line := range []string{`^gorm\.io/gorm v\S+ \(MIT, go\)$`, `^antd \S+ \(MIT, npm\)$`, `^std \S+ \(BSD-3-Clause, go\)$`} {
+		require.Regexp(t, "(?m)"+line, list.stdout)
+	}
+	one := term.run("licenses", "gorm.io/gorm").stdout
+	require.Contains(t, one, "Permission is hereby granted, free of charge")
+	require.NotContains(t, one, "antd")
+	require.Greater(t, len(term.run("licenses").stdout), 200_000)
+	require.Equal(t, 2, term.run("licenses", "nothing").code)
 }
 
 // Completion answers from the server, and is silent when it cannot.

@@ -147,6 +147,24 @@ test('a limit is set and taken away', async () => {
   await row.getByText('no limit').waitFor()
 })
 
+test('a quota is set, and brought back to its default', async () => {
+  await go('/limits')
+  const row = page.getByRole('row').filter({ hasText: 'Executors that exist.' })
+  const set = async (value) => {
+    await row.getByRole('button').click()
+    await page.getByRole('dialog').getByLabel('At most').fill(value)
+    await settled(page)
+    assert.deepEqual(await axe(page), [])
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+  await set('77')
+  await row.getByText('77', { exact: true }).waitFor()
+  await shot(page, 'quota-set')
+  await set('')
+  await row.getByText('default').waitFor()
+})
+
 test('the cluster shows its node with all partitions', async () => {
   await go('/cluster')
   assert.match(await page.getByRole('table', { name: 'Nodes' }).innerText(), /answers you[\s\S]*Live[\s\S]*64/)

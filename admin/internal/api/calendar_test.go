@@ -180,10 +180,10 @@ func TestCalendarImport(t *testing.T) {
 
 	var centuries strings.Builder // which are 2.2 million days
 	for year := range 6000 {
-		fmt.Fprintf(&centuries, "BEGIN:VEVENT\nDTSTART;VALUE=DATE:%04d0101\nDURATION:P365D\nEND:VEVENT\n", 1+year)
+		fmt.Fprintf(&centuries, "BEGIN:VEVENT\nDTSTART;VALUE=DATE:%04d0101\nDURATION:P365D\nEND:VEVENT\n", 2000+year)
 	}
 	for name, body := range map[string]map[string]any{
-		"too many days":  {"ical": events(centuries.String()), "as": "holidays"},
+		"too many days":  {"ical": events(centuries.String()), "as": "holidays", "replace": true},
 		"not whole days": {"ical": timed},
 		"no calendar":    {"ical": "hello"},
 		"one of many":    {"ical": events("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20261001", "RECURRENCE-ID;VALUE=DATE:20261001", "END:VEVENT")},

@@ -244,7 +244,24 @@ func TestDrainingInstancesGetNoOffers(t *testing.T) {
 }
 
 func TestRegistrationIsChecked(t *testing.T) {
-	b := start(t)
+	e := start(t).refused(&proto.Register{Slots: 0})
+	require.Equal(t, "malformed", e.Code)
+	require.Contains(t, e.Message, "slots")
+}
+
+// TestATenantHasAllItsInstances: what is over the quota is told so, and when to
+// come again.
+func TestATenantHasAllItsInstances(t *testing.T) {
+	e := start(t).refused(&proto.Register{Slots: 1, InstanceName: "one too many"})
+	require.Equal(t, "limit_reached", e.Code)
+	require.Equal(t, quotaRetry.Milliseconds(), e.RetryAfterMs)
+	require.Contains(t, e.Message, "may have 3 instances online and has 3")
+}
+
+// refused is the answer to a registration that is not taken.
+func (b *bench) refused(r *proto.Register) *proto.Error {
+	t := b.t
+	t.Helper()
 	conn, answer := b.dial(hello(goodToken, bootA))
 	require.Nil(t, answer.Error)
 	mux, err := yamux.Client(conn, yamux.DefaultConfig())
@@ -255,8 +272,6 @@ func TestRegistrationIsChecked(t *testing.T) {
 	p.open('X')
 	p.fromControl = proto.NewReader(p.control, proto.MaxFrame)
 	// The admin may have closed the session before this write has returned.
-	_ = proto.WriteFrame(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: &proto.Register{Slots: 0}}}, proto.MaxFrame)
-	e := p.nextControl().GetError()
-	require.Equal(t, "malformed", e.Code)
-	require.Contains(t, e.Message, "slots")
+	_ = proto.WriteFrame(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: r}}, proto.MaxFrame)
+	return p.nextControl().GetError()
 }

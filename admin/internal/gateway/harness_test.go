@@ -82,6 +82,10 @@ func (f *fakeFleet) RegisterInstances(_ context.Context, list []store.RegisterIn
 			out[n].Err = domain.Errorf(domain.CodeNotFound, "there is no executor")
 			continue
 		}
+		if i.Name == "one too many" {
+			out[n].Err = domain.Quota{Kind: domain.QuotaInstances, Max: 3, Used: 3}.Check(1)
+			continue
+		}
 		if id, ok := f.ids[i.BootID]; ok {
 			i.ID = id
 		}
