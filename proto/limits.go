@@ -55,6 +55,8 @@ const (
 const (
 	// HelloTimeout is how long the peer may take from connecting to a complete hello.
 	HelloTimeout = 5 * time.Second
+	// FirstByteTimeout is how long the peer may take from connecting to its first byte.
+	FirstByteTimeout = 2 * time.Second
 	// HeartbeatInterval is the pace of Heartbeat on the control stream.
 	HeartbeatInterval = 3 * time.Second
 	// HeartbeatTimeout is the silence after which the admin calls an instance silent.

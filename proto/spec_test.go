@@ -31,7 +31,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 		"MaxOutput": proto.MaxOutput, "MaxScript": proto.MaxScript, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
 		"MaxBatch": proto.MaxBatch, "MaxOwed": proto.MaxOwed, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
 		"MaxProgressText": proto.MaxProgressText, "MaxStep": proto.MaxStep, "MaxSteps": proto.MaxSteps, "MaxStepsBytes": proto.MaxStepsBytes,
-		"HelloTimeout": proto.HelloTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
+		"HelloTimeout": proto.HelloTimeout, "FirstByteTimeout": proto.FirstByteTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
 		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL,
 		"WriteTimeout": proto.WriteTimeout,

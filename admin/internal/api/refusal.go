@@ -13,7 +13,7 @@ const maxRefusals = 1000
 
 // Refusals is whom the nodes turned away.
 type Refusals struct {
-	Unheard int       `json:"unheard" doc:"Connections closed before they said anything, because there were too many"`
+	Unheard int       `json:"unheard" doc:"Connections closed before their hello was complete, because there were too many"`
 	Items   []Refusal `json:"items" doc:"The last one first; no more than 500 are kept, for 30 days"`
 }
 

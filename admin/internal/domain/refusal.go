@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// RefusalUnheard is the code of connections that were closed before they said
-// anything, because there were too many. All of them are one Refusal, which
+// RefusalUnheard is the code of connections that were closed before their hello
+// was complete, because there were too many. All of them are one Refusal, which
 // names nobody.
 const RefusalUnheard = "unheard"
 

@@ -150,7 +150,7 @@ func TestACrowdThatWaitsIsNoStranger(t *testing.T) {
 		require.Eventually(t, func() bool {
 			b.gate.door.mu.Lock()
 			defer b.gate.door.mu.Unlock()
-			return b.gate.door.pending == 0 && b.gate.door.all+len(b.gate.door.queue) == n+1
+			return b.gate.door.pending[0]+b.gate.door.pending[1] == 0 && b.gate.door.all+len(b.gate.door.queue) == n+1
 		}, 20*time.Second, time.Millisecond)
 	}
 	require.Zero(t, b.gate.door.turnedAway(), "each was heard while others waited")

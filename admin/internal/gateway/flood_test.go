@@ -70,7 +70,7 @@ func commandFrame(m gproto.Message) *proto.CommandToAdmin {
 	}
 }
 
-func list[T any](n int, one func(i int64) T) (out []T) {
+func listOf[T any](n int, one func(i int64) T) (out []T) {
 	for i := range int64(n) {
 		out = append(out, one(i))
 	}
@@ -88,12 +88,12 @@ func TestWhatATenantSendsIsBounded(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			p.flood(400, func(int64) *proto.CommandToAdmin { // the most frequent
-				return commandFrame(&proto.AnswerBatch{Answers: list(proto.MaxBatch, func(n int64) *proto.Answer {
+				return commandFrame(&proto.AnswerBatch{Answers: listOf(proto.MaxBatch, func(n int64) *proto.Answer {
 					return &proto.Answer{ExecutionId: n, Accepted: n%2 == 0, RejectCode: "busy"}
 				})})
 			})
 			p.flood(60, func(int64) *proto.CommandToAdmin { // the largest
-				return commandFrame(&proto.StepBatch{Steps: list(14, func(n int64) *proto.Step {
+				return commandFrame(&proto.StepBatch{Steps: listOf(14, func(n int64) *proto.Step {
 					return &proto.Step{ExecutionId: n, Name: "s", Output: make([]byte, proto.MaxStep)}
 				})})
 			})
@@ -101,7 +101,7 @@ func TestWhatATenantSendsIsBounded(t *testing.T) {
 		wg.Wait()
 		p2 := b.join(bootB[1:]+string("abcdef"[i]), 4)
 		p2.flood(60, func(int64) *proto.CommandToAdmin {
-			return commandFrame(&proto.ResultBatch{Results: list(3, func(n int64) *proto.Result {
+			return commandFrame(&proto.ResultBatch{Results: listOf(3, func(n int64) *proto.Result {
 				return &proto.Result{ExecutionId: n, Fence: 1, Output: make([]byte, proto.MaxOutput)}
 			})})
 		})
@@ -116,9 +116,9 @@ func TestWhatATenantSendsIsBounded(t *testing.T) {
 // A frame of many empty items would take a hundred times its size.
 func TestAFrameOfTooManyItemsEndsItsSession(t *testing.T) {
 	for name, frame := range map[string]gproto.Message{
-		"answers":   commandFrame(&proto.AnswerBatch{Answers: list(proto.MaxBatch+1, func(int64) *proto.Answer { return &proto.Answer{} })}),
-		"steps":     commandFrame(&proto.StepBatch{Steps: list(200_000, func(int64) *proto.Step { return &proto.Step{} })}),
-		"inventory": &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Inventory{Inventory: &proto.Inventory{Items: list(20_000, func(int64) *proto.InventoryItem { return &proto.InventoryItem{} })}}},
+		"answers":   commandFrame(&proto.AnswerBatch{Answers: listOf(proto.MaxBatch+1, func(int64) *proto.Answer { return &proto.Answer{} })}),
+		"steps":     commandFrame(&proto.StepBatch{Steps: listOf(200_000, func(int64) *proto.Step { return &proto.Step{} })}),
+		"inventory": &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Inventory{Inventory: &proto.Inventory{Items: listOf(20_000, func(int64) *proto.InventoryItem { return &proto.InventoryItem{} })}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := start(t)
@@ -148,7 +148,7 @@ func TestAnAnswerThatComesTwiceCountsOnce(t *testing.T) {
 	s.SendOffers([]*proto.Offer{{ExecutionId: 1, Fence: 1, Handler: "close-day"}})
 	p.nextCommand()
 	p.flood(20, func(int64) *proto.CommandToAdmin {
-		return commandFrame(&proto.AnswerBatch{Answers: list(100, func(int64) *proto.Answer { return &proto.Answer{ExecutionId: 1, Fence: 1, Accepted: true} })})
+		return commandFrame(&proto.AnswerBatch{Answers: listOf(100, func(int64) *proto.Answer { return &proto.Answer{ExecutionId: 1, Fence: 1, Accepted: true} })})
 	})
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Leave{Leave: &proto.Leave{}}})
 	get(t, h.left)

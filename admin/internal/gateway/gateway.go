@@ -191,12 +191,13 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 			}
 		}
 		from := addressOf(conn.RemoteAddr())
-		if !g.door.enter(from) {
+		who := g.door.enter(from, conn)
+		if who == nil {
 			_ = conn.Close() // they may try again
 			continue
 		}
 		g.conns.Go(func() {
-			if err := rescue.Call(func() error { g.serveConn(ctx, conn, from); return nil }); err != nil {
+			if err := rescue.Call(func() error { g.serveConn(ctx, conn, who); return nil }); err != nil {
 				g.log.Error("a connection has ended by a fault of this node", "remote", from, "err", err, "stack", rescue.Stack(err))
 			}
 		})
@@ -303,8 +304,8 @@ func (g *Gateway) SessionOf(instance domain.InstanceID) *Session {
 // Count returns the number of sessions.
 func (g *Gateway) Count() int { return g.registry.count() }
 
-// TurnedAway returns how many connections were closed at once because there
-// were too many, in all or from their address.
+// TurnedAway returns how many connections were closed before their hello because
+// there were too many, in all or from their address.
 func (g *Gateway) TurnedAway() int64 { return g.door.turnedAway() }
 
 // Reached returns the number of sessions whose instances answer.

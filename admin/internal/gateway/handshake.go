@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -45,16 +44,16 @@ func (p *peer) leave() {
 }
 
 // serveConn owns one connection from accept to close.
-func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, from netip.Addr) {
-	defer g.door.leave(from)
+func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *stranger) {
+	from := who.from.address
+	defer g.door.leave(who)
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	defer raw.Close()
 	tune(raw)
 
-	known := sync.OnceFunc(func() { g.door.known(from) })
-	p, conn, err := g.greet(ctx, direct.Conn(raw), known)
-	known()
+	p, conn, err := g.greet(ctx, direct.Conn(raw), who)
+	g.door.known(who)
 	if err != nil {
 		g.tally.strayed(err)
 		g.refusals.strayed(from, err, time.Now())
@@ -103,12 +102,18 @@ func (g *Gateway) tellRefused(from netip.Addr, err error) {
 }
 
 // greet does everything that happens before the multiplexer, within
-// proto.HelloTimeout and proto.MaxHello bytes. It calls known when the peer is
-// no stranger any more.
-func (g *Gateway) greet(ctx context.Context, conn net.Conn, known func()) (*peer, net.Conn, error) {
-	if err := conn.SetDeadline(time.Now().Add(proto.HelloTimeout)); err != nil {
+// proto.HelloTimeout and proto.MaxHello bytes; the first of them has to come
+// within proto.FirstByteTimeout.
+func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *stranger) (*peer, net.Conn, error) {
+	began := time.Now()
+	if err := conn.SetDeadline(began.Add(proto.FirstByteTimeout)); err != nil {
 		return nil, nil, err
 	}
+	raw := conn
+	conn = &firstByte{conn, func() {
+		g.door.spoke(who)
+		_ = raw.SetDeadline(began.Add(proto.HelloTimeout)) // of a connection that was closed
+	}}
 	var shown *x509.Certificate
 	if g.opt.TLS != nil {
 		secure := tls.Server(conn, g.opt.TLS)
@@ -132,7 +137,11 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, known func()) (*peer
 		g.refuse(conn, "malformed", "the hello could not be read: "+err.Error(), -1)
 		return nil, nil, fmt.Errorf("read hello: %w", err)
 	}
-	p, answer, err := g.admit(ctx, &hello, shown, known)
+	if g.opt.TLS == nil {
+		conn = raw
+	}
+	g.door.asks(who)
+	p, answer, err := g.admit(ctx, &hello, shown, func() { g.door.known(who) })
 	if err != nil {
 		code, retry := helloCode(err)
 		if domain.Is(err, codeCrowded) {

@@ -185,25 +185,28 @@ func tcp(address string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustPar
 
 func TestDoor(t *testing.T) {
 	a, b := addressOf(tcp("10.0.0.1:1")), addressOf(tcp("10.0.0.2:1"))
-	d := newDoor(Limits{Pending: 3, PendingPerAddress: 2, PerAddress: 3, Sessions: 3, SessionsPerTenant: 2})
-	require.True(t, d.enter(a))
-	require.True(t, d.enter(a))
-	require.False(t, d.enter(a), "two strangers of one address")
-	require.True(t, d.enter(b))
-	require.False(t, d.enter(b), "three in all")
-	d.known(a)
-	require.True(t, d.enter(b))
-	d.known(a)
-	require.True(t, d.enter(a))
-	d.known(a)
-	require.False(t, d.enter(a), "three connections of one address")
-	require.EqualValues(t, 3, d.turnedAway())
-	for range 3 {
-		d.leave(a)
+	d := newDoor(Limits{Pending: 4, PendingPerAddress: 2, PerAddress: 3, Sessions: 3, SessionsPerTenant: 2})
+	asking := func(from netip.Addr) *stranger { // nobody makes room for others
+		s := d.enter(from, &closer{})
+		if s != nil {
+			d.asks(s)
+		}
+		return s
 	}
-	for range 2 {
-		d.known(b)
-		d.leave(b)
+	a1, a2 := asking(a), asking(a)
+	require.Nil(t, asking(a), "two strangers of one address")
+	b1 := asking(b)
+	require.Nil(t, asking(b), "three in all whose address is not known")
+	d.known(a1)
+	b2 := asking(b)
+	d.known(a2)
+	a3 := asking(a)
+	d.known(a3)
+	require.Nil(t, asking(a), "three connections of one address")
+	require.EqualValues(t, 3, d.turnedAway())
+	for _, s := range []*stranger{a1, a2, a3, b1, b2} {
+		d.known(s)
+		d.leave(s)
 	}
 	require.Empty(t, d.from)
 	require.Zero(t, d.pending)

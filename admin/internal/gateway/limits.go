@@ -18,7 +18,7 @@ import (
 // brackets.
 type Limits struct {
 	// Pending are connections that have not authenticated yet [2048], and those
-	// of one address [1024]: what is beyond is closed at once.
+	// of one address [1024]: for what is beyond, those go that say nothing.
 	Pending, PendingPerAddress int
 	// Sessions of this node [20,000], and of one tenant [10,000].
 	Sessions, SessionsPerTenant int
@@ -44,14 +44,17 @@ func (l Limits) withDefaults() Limits {
 // and for a moment the one before.
 const maxLogs = 4
 
-// door counts connections by where they come from.
+// door counts connections by where they come from, and sessions by whose they are.
 type door struct {
 	limits Limits // fixed after construction
 	pace   pace
 
 	mu       sync.Mutex
-	pending  int                          // guarded by mu
+	pending  [2]int                       // guarded by mu: strangers, by kind of address
+	waiting  [2]crowds                    // guarded by mu: addresses of those whose hello is not here
+	moves    int64                        // guarded by mu: stages that strangers came to
 	from     map[netip.Addr]*neighbour    // guarded by mu
+	guests   *guests                      // guarded by mu
 	tenants  map[domain.TenantID]int      // guarded by mu: sessions
 	accounts map[domain.TenantID]*account // guarded by mu: of tenants with sessions, or with debts that they left
 	coming   map[domain.TenantID]int      // guarded by mu: sessions that are about to register
@@ -60,52 +63,10 @@ type door struct {
 	refused  int64                        // guarded by mu: connections closed unheard
 }
 
-type neighbour struct{ open, pending int }
-
 func newDoor(l Limits) *door {
-	return &door{limits: l.withDefaults(), from: map[netip.Addr]*neighbour{}, tenants: map[domain.TenantID]int{}, accounts: map[domain.TenantID]*account{}, coming: map[domain.TenantID]int{}}
-}
-
-// enter counts a new connection; false when there are too many.
-func (d *door) enter(address netip.Addr) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.from[address]
-	if n == nil {
-		n = &neighbour{}
-		d.from[address] = n
-	}
-	if d.pending >= d.limits.Pending || n.pending >= d.limits.PendingPerAddress || n.open >= d.limits.PerAddress {
-		d.refused++
-		d.tidy(address, n)
-		return false
-	}
-	d.pending++
-	n.pending++
-	n.open++
-	return true
-}
-
-// known counts a connection no longer among the strangers.
-func (d *door) known(address netip.Addr) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pending--
-	d.from[address].pending--
-}
-
-// leave forgets a connection.
-func (d *door) leave(address netip.Addr) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.from[address]
-	n.open--
-	d.tidy(address, n)
-}
-
-func (d *door) tidy(address netip.Addr, n *neighbour) {
-	if n.open == 0 {
-		delete(d.from, address)
+	return &door{
+		limits: l.withDefaults(), from: map[netip.Addr]*neighbour{}, guests: newGuests(),
+		tenants: map[domain.TenantID]int{}, accounts: map[domain.TenantID]*account{}, coming: map[domain.TenantID]int{},
 	}
 }
 

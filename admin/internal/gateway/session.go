@@ -304,6 +304,9 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.watch.start(func() time.Duration { return g.look(s) })
 	g.tally.opened.Add(1)
 	defer g.tally.ended.Add(1)
+	from := addressOf(s.socket.RemoteAddr())
+	g.door.visited(from, s.Tenant)
+	defer g.door.visited(from, s.Tenant)
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
 	}

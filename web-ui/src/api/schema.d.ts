@@ -3783,7 +3783,7 @@ export interface components {
             items: components["schemas"]["Refusal"][];
             /**
              * Format: int64
-             * @description Connections closed before they said anything, because there were too many
+             * @description Connections closed before their hello was complete, because there were too many
              */
             unheard: number;
         };
