@@ -179,8 +179,8 @@ type Run struct {
 	// it returned an error. These and the next two belong to the second line.
 	Cancelled bool `json:"cancelled,omitempty"`
 	Failed    bool `json:"failed,omitempty"`
-	// Stopped: it was cancelled because its process stopped. Where a lost
-	// attempt may be repeated, this one does not count.
+	// Stopped: it was cancelled because its process stopped or had lost its lease.
+	// Where a lost attempt may be repeated, this one does not count.
 	Stopped bool `json:"stopped,omitempty"`
 	// Snoozed: it asked for the run again later. It does not count.
 	Snoozed bool `json:"snoozed,omitempty"`

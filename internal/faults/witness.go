@@ -176,7 +176,8 @@ func (w *witnessed) record(ctx context.Context, do func() (cancelled bool)) erro
 	}
 	run.Cancelled = do()
 	run.Failed = run.Cancelled // it returns its cause
-	run.Stopped = run.Cancelled && errors.Is(context.Cause(ctx), executor.ErrStopping)
+	cause := context.Cause(ctx)
+	run.Stopped = run.Cancelled && (errors.Is(cause, executor.ErrStopping) || errors.Is(cause, executor.ErrLeaseLost))
 	run.End = verify.At(time.Now())
 	if err := w.out.Append(run); err != nil {
 		return err
