@@ -52,6 +52,9 @@ func (t target) SendOffers(offers []store.OfferResult) {
 	for i, o := range offers {
 		out[i] = offerFrame(&o.Execution, o.Spec)
 		out[i].Traceparent = string(t.traceOf(&o.Execution))
+		if o.Again {
+			out[i].GoodMs = -1 // the session says what that means to the instance
+		}
 	}
 	if t.scripts != nil {
 		var left []*proto.Offer
@@ -195,12 +198,21 @@ func (k *sink) Doubted(s *gateway.Session) {
 }
 
 func (k *sink) Left(s *gateway.Session) {
-	offered := map[domain.ExecutionID]int64{}
-	for id, fence := range s.Offered() {
-		offered[domain.ExecutionID(id)] = fence
-	}
-	k.dispatch.Left(s.Tenant, s.Instance, offered)
+	k.dispatch.Left(s.Tenant, s.Instance, fencesOf(s.Offered()))
 	k.dispatch.Moved(s.Executor)
+}
+
+// Unheard lets other instances have what is lost at this one.
+func (k *sink) Unheard(s *gateway.Session, offered map[int64]int64) {
+	k.dispatch.Unheard(s.Tenant, s.Instance, fencesOf(offered))
+}
+
+func fencesOf(offered map[int64]int64) map[domain.ExecutionID]int64 {
+	out := make(map[domain.ExecutionID]int64, len(offered))
+	for id, fence := range offered {
+		out[domain.ExecutionID(id)] = fence
+	}
+	return out
 }
 
 // Draining lets those who waited for this instance alone look for another one.

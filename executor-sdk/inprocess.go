@@ -133,7 +133,7 @@ func (f *inProcess) Steps(list []*proto.Step) {
 func (f *inProcess) Ask([]*proto.InventoryItem) {}
 
 // LeaseFrom is always now: there is no network that could delay an offer.
-func (f *inProcess) LeaseFrom(int64) time.Time { return time.Now() }
+func (f *inProcess) LeaseFrom(int64) (from, sent time.Time) { return time.Now(), time.Now() }
 
 // Drain implements fleet.
 func (f *inProcess) Drain(string, time.Duration) { f.admin.Draining() }

@@ -37,7 +37,10 @@ func (o handlerOption) applyHandler(h *handler) { o(h) }
 // or cannot be reached is given to another one instead of being reported as
 // lost. The first three attempts that a run loses so use up none of its
 // attempts; further ones do, so that an input that ends each process which
-// takes it is not repeated for ever. A job with onLost fail is never repeated.
+// takes it is not repeated for ever. When the path to an instance falls silent
+// right after a run has started there, it may run on another one beside it for
+// some seconds, until the first one hears of that. A job with onLost fail is never
+// repeated.
 func Idempotent() HandlerOption {
 	return handlerOption(func(h *handler) { h.idempotent = true })
 }

@@ -265,7 +265,7 @@ func (p *process) Register() *proto.Register {
 		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version, Generation: p.config.Generation,
 		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
 		Handlers: p.catalogue, Inventory: inventory, InventoryComplete: all,
-		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, Draining: draining,
+		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, RefusesOld: true, Draining: draining,
 	}
 }
 

@@ -907,6 +907,8 @@ type Register struct {
 	// inventory leaves out nothing that this boot was promised or has not
 	// settled: what the admin calls under way beside it, this process does not have.
 	InventoryComplete bool `protobuf:"varint,14,opt,name=inventory_complete,json=inventoryComplete,proto3" json:"inventory_complete,omitempty"`
+	// It goes by Offer.good_ms. Unset by older SDKs.
+	RefusesOld bool `protobuf:"varint,15,opt,name=refuses_old,json=refusesOld,proto3" json:"refuses_old,omitempty"`
 	// Orders the versions of the application where it says so: of two that run at
 	// once, the one with the higher generation is the newer. 0 = not said.
 	Generation    int64 `protobuf:"varint,23,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -1038,6 +1040,13 @@ func (x *Register) GetOwedComplete() bool {
 func (x *Register) GetInventoryComplete() bool {
 	if x != nil {
 		return x.InventoryComplete
+	}
+	return false
+}
+
+func (x *Register) GetRefusesOld() bool {
+	if x != nil {
+		return x.RefusesOld
 	}
 	return false
 }
@@ -2759,6 +2768,11 @@ type Offer struct {
 	// instance was chosen; 0 = the registration. A one-step offer that arrives
 	// when the lease counted from then may be over must not start.
 	LeaseSeq int64 `protobuf:"varint,18,opt,name=lease_seq,json=leaseSeq,proto3" json:"lease_seq,omitempty"`
+	// How long a one-step offer may be started, counted from the sending of the
+	// heartbeat lease_seq; later it is refused as "old". Below 0: it is sent again
+	// to ask for an attempt that may be there, and starts nothing. 0 = only the
+	// lease bounds it.
+	GoodMs int64 `protobuf:"varint,19,opt,name=good_ms,json=goodMs,proto3" json:"good_ms,omitempty"`
 	// Who asked for the run (a user, or "key:" and the name of an API key); empty for scheduled ones.
 	RequestedBy string `protobuf:"bytes,40,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
 	// Empty for a run that stands for itself; "shard" with shard_index (from 0) of
@@ -2926,6 +2940,13 @@ func (x *Offer) GetNote() string {
 func (x *Offer) GetLeaseSeq() int64 {
 	if x != nil {
 		return x.LeaseSeq
+	}
+	return 0
+}
+
+func (x *Offer) GetGoodMs() int64 {
+	if x != nil {
+		return x.GoodMs
 	}
 	return 0
 }
@@ -3128,7 +3149,7 @@ type Answer struct {
 	ExecutionId int64                  `protobuf:"varint,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	Accepted    bool                   `protobuf:"varint,3,opt,name=accepted,proto3" json:"accepted,omitempty"`
-	// busy, draining, unknown_handler, journal_unavailable, duplicate, bad_input, void.
+	// busy, draining, unknown_handler, journal_unavailable, duplicate, bad_input, void, old.
 	RejectCode    string `protobuf:"bytes,4,opt,name=reject_code,json=rejectCode,proto3" json:"reject_code,omitempty"`
 	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4531,7 +4552,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
 	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdicts\x12'\n" +
 	"\x04wake\x18\a \x01(\v2\x11.carillon.v1.WakeH\x00R\x04wakeB\x06\n" +
-	"\x04body\"\xfd\x04\n" +
+	"\x04body\"\x9e\x05\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
@@ -4548,7 +4569,9 @@ const file_carillon_proto_rawDesc = "" +
 	"\bdraining\x18\v \x01(\bR\bdraining\x12.\n" +
 	"\x04owed\x18\f \x03(\v2\x1a.carillon.v1.InventoryItemR\x04owed\x12#\n" +
 	"\rowed_complete\x18\r \x01(\bR\fowedComplete\x12-\n" +
-	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x12\x1e\n" +
+	"\x12inventory_complete\x18\x0e \x01(\bR\x11inventoryComplete\x12\x1f\n" +
+	"\vrefuses_old\x18\x0f \x01(\bR\n" +
+	"refusesOld\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x17 \x01(\x03R\n" +
 	"generation\x1a9\n" +
@@ -4702,7 +4725,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x04body\"8\n" +
 	"\n" +
 	"OfferBatch\x12*\n" +
-	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\x9c\x05\n" +
+	"\x06offers\x18\x01 \x03(\v2\x12.carillon.v1.OfferR\x06offers\"\xb5\x05\n" +
 	"\x05Offer\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x15\n" +
@@ -4726,7 +4749,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12\x1b\n" +
 	"\ttenant_id\x18\x10 \x01(\x03R\btenantId\x12\x12\n" +
 	"\x04note\x18\x11 \x01(\tR\x04note\x12\x1b\n" +
-	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12!\n" +
+	"\tlease_seq\x18\x12 \x01(\x03R\bleaseSeq\x12\x17\n" +
+	"\agood_ms\x18\x13 \x01(\x03R\x06goodMs\x12!\n" +
 	"\frequested_by\x18( \x01(\tR\vrequestedBy\x12\x12\n" +
 	"\x04part\x18\x1e \x01(\tR\x04part\x12\x1b\n" +
 	"\tparent_id\x18\x1f \x01(\x03R\bparentId\x12\x1b\n" +

@@ -69,6 +69,9 @@ const (
 	// AcceptTTL is how long an executor's acceptance stays valid; a grant that
 	// arrives later starts nothing.
 	AcceptTTL = 5 * time.Second
+	// OfferGood is how long after its sending a one-step offer may be started
+	// (Offer.good_ms).
+	OfferGood = time.Second
 	// OfferTTL is how long the admin waits for the answer to an offer. It is
 	// shorter than AcceptTTL, so that no grant can be valid after the admin gave up.
 	OfferTTL = 3 * time.Second

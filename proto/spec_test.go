@@ -33,7 +33,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 		"MaxProgressText": proto.MaxProgressText, "MaxStep": proto.MaxStep, "MaxSteps": proto.MaxSteps, "MaxStepsBytes": proto.MaxStepsBytes,
 		"HelloTimeout": proto.HelloTimeout, "FirstByteTimeout": proto.FirstByteTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,
-		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL,
+		"AcceptTTL": proto.AcceptTTL, "OfferTTL": proto.OfferTTL, "OfferGood": proto.OfferGood,
 		"WriteTimeout": proto.WriteTimeout,
 	} {
 		if d, ok := value.(time.Duration); ok {

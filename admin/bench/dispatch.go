@@ -252,6 +252,7 @@ func (w *wire) Started(*gateway.Session, []*proto.Started)   {}
 func (w *wire) Freed(*gateway.Session, int)                  {}
 func (w *wire) Doubted(*gateway.Session)                     {}
 func (w *wire) Draining(*gateway.Session)                    {}
+func (w *wire) Unheard(*gateway.Session, map[int64]int64)    {}
 func (w *wire) Progress(*gateway.Session, []*proto.Progress) {}
 func (w *wire) Steps(*gateway.Session, []*proto.Step)        {}
 

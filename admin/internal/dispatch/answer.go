@@ -32,8 +32,12 @@ const (
 	rejectDuplicate = "duplicate"
 )
 
-// rejectBusy is said of offers for which too few slots are free.
-const rejectBusy = "busy"
+// rejectBusy is said of offers for which too few slots are free, rejectOld of
+// one-step offers that came later than they may be started: neither is a failed send.
+const (
+	rejectBusy = "busy"
+	rejectOld  = "old"
+)
 
 // expected are the answers to offers that were sent. Those to one batch of
 // offers are granted in one batch too: it costs less than one for each instance
@@ -88,7 +92,7 @@ func (d *Dispatcher) Answered(answers ...Answer) {
 		reason, wait := refusal(a.Code)
 		d.backs.Add(store.GiveBack{
 			Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID(),
-			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait, Refused: true, Busy: a.Code == rejectBusy,
+			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait, Refused: true, Busy: a.Code == rejectBusy || a.Code == rejectOld,
 		})
 	}
 	d.answers.Add(accepted...)
@@ -99,6 +103,8 @@ func refusal(code string) (domain.Reason, time.Duration) {
 	switch code {
 	case rejectBusy:
 		return domain.ReasonOfferRefused, 200 * time.Millisecond
+	case rejectOld:
+		return domain.ReasonOfferRefused, 0
 	case "unknown_handler":
 		return domain.ReasonUnknownHandler, 2 * time.Second
 	case "journal_unavailable":
@@ -144,12 +150,27 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 		d.log.Warn("refused offers could not be taken back", "count", len(items), "err", err)
 		return
 	}
-	for _, r := range results {
+	for i, r := range results {
 		if r.Status == store.OfferGone {
 			continue
 		}
+		if t := d.opt.Fleet.TargetOf(items[i].Instance); items[i].Unheard && t != nil {
+			t.SendCancel(r.Execution) // behind the offer: what has started there stops as soon as that is heard
+		}
 		d.opt.Later(r.Execution)
 		d.Freed([]domain.Execution{r.Execution})
+	}
+}
+
+// Unheard takes one-step offers back of which nobody has heard that they arrived,
+// and that cannot start any more where they were sent: other instances get them
+// at once, where they may be repeated.
+func (d *Dispatcher) Unheard(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
+	for _, id := range slices.Sorted(maps.Keys(offered)) {
+		d.backs.Add(store.GiveBack{
+			Tenant: tenant, ID: id, Fence: offered[id], Instance: instance, Unheard: true,
+			Reason: domain.ReasonSessionLost, Message: "the instance did not answer, or its connection broke, before it was heard that the offer had arrived",
+		})
 	}
 }
 

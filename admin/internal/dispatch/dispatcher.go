@@ -522,7 +522,9 @@ func (d *Dispatcher) Repeat(ctx context.Context, offered []domain.Execution) {
 
 // Resend sends one-step offers again whose start nobody has reported, if this
 // node serves their instances. The rows name instance and fence already, so
-// that an instance which has one of them says so and does nothing else.
+// that an instance which has one of them says so and does nothing else. One that
+// has not refuses it, and the run is offered anew: the time of the offer that was
+// lost is over (SDKs that do not know this start it).
 func (d *Dispatcher) Resend(offers []store.OfferResult) {
 	var out batch.Groups[Target, store.OfferResult]
 	for _, o := range offers {
@@ -530,6 +532,7 @@ func (d *Dispatcher) Resend(offers []store.OfferResult) {
 			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
 				_ = t.Reserve(o.Execution.ID, o.Execution.Fence, t.Weight(o.Spec.Handler), len(o.Spec.InputOf(&o.Execution))) // a full instance refuses by itself
 			}
+			o.Again = true
 			out.Add(t, o)
 		}
 	}

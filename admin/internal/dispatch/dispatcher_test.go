@@ -353,9 +353,30 @@ func TestOneStepOffersAreSentAgain(t *testing.T) {
 		again := &instance{id: to.id, slots: 1}
 		r.fleet.join(again)
 		r.d.Resend([]store.OfferResult{o})
+		o.Again = true // who has not got it refuses it now
 		require.Equal(t, o, one(t, again.sent()))
 		require.Empty(t, to.sent())
 		require.Zero(t, again.Free())
+	})
+}
+
+// TestAnOfferThatCameLateIsMadeAgainAtOnce: its run has not started, which is no
+// failed send, and no attempt.
+func TestAnOfferThatCameLateIsMadeAgainAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, func(i *instance) { i.idempotent = true })
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.SendRetry = domain.SendRetry{MaxSends: 1} }), time.Now())
+		r.fire(run)
+		o := one(t, to.sent())
+		to.Release(run.ID, o.Execution.Fence) // as the session does
+		r.d.Answered(Answer{Tenant: r.Tenant, From: to, ID: run.ID, Fence: o.Execution.Fence, Code: "old"})
+		synctest.Wait()
+		r.fire(one(t, r.postponed()))
+		again := one(t, to.sent())
+		require.Equal(t, int64(2), again.Execution.Fence)
+		require.Equal(t, 1, again.Execution.Attempt)
+		after := r.Find(run.ID)
+		require.Zero(t, after.FailedSends())
 	})
 }
 

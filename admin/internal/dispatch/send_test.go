@@ -136,6 +136,30 @@ func TestARunThatWaitsSaysWhoRefuses(t *testing.T) {
 	})
 }
 
+// TestUnheardOneStepOffersGoElsewhereAtOnce, and the first instance is told so.
+func TestUnheardOneStepOffersGoElsewhereAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		safe := func(i *instance) { i.idempotent = true }
+		first, second := r.join(5, safe), r.join(5, safe)
+		run := r.Run(r.Job(func(s *domain.JobSpec) { s.Routing, s.OnLost = domain.RouteFirst, domain.OnLostAuto }), time.Now())
+		r.fire(run)
+		o := one(t, first.sent())
+		first.handler = "none" // it is in doubt: there for cancels, and for nothing else
+		began := time.Now()
+		r.d.Unheard(r.Tenant, first.id, map[domain.ExecutionID]int64{run.ID: o.Execution.Fence})
+		synctest.Wait()
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		again := one(t, second.sent())
+		require.Equal(t, run.ID, again.Execution.ID)
+		require.Equal(t, o.Execution.Fence+1, again.Execution.Fence)
+		require.LessOrEqual(t, time.Since(began), 100*time.Millisecond)
+		require.Equal(t, o.Execution.Fence, one(t, first.cancels).Fence)
+		after := r.Find(run.ID)
+		require.Zero(t, after.FailedSends())
+	})
+}
+
 // TestThePinnedMoveWithTheirInstance: they wait while it is full, take nobody
 // else's room, and take the next one as soon as it is gone.
 func TestThePinnedMoveWithTheirInstance(t *testing.T) {

@@ -59,6 +59,8 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 		e.unlose(now, r.Error)
 		return Effects{}, nil
 	case e.State == Running, e.State == Cancelling:
+	case late && e.State == RetryWait && r.Outcome == OutcomeCancelled:
+		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s goes on elsewhere", e.ID) // its instance was told to stop
 	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:
 	case e.State.Terminal(), e.State == RetryWait:
 		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)

@@ -82,6 +82,9 @@ func (e *Execution) Reconcile(now time.Time, h Held, instance InstanceID, p Poli
 		if accepted {
 			return VerdictGrant
 		}
+		if e.StartedAt.IsZero() {
+			e.StartedAt = now // what is heard of is not taken from its instance (Unheard)
+		}
 		return VerdictKeep
 	case Cancelling:
 		return VerdictKeep

@@ -62,6 +62,26 @@ func (e *Execution) unlose(now time.Time, message string) {
 	e.backToDue(now, ReasonNotStarted, message, 0)
 }
 
+// Unheard takes a one-step attempt from an instance that does not answer, or
+// whose connection broke, when nobody has heard that its offer arrived, and it can
+// start there no more (arrow 5, docs/adr/0056). It may have started before: so it is
+// lost, at no cost, and only where it may be repeated. The slot stays with the
+// execution: whatever the instance does, it is the same run that may run twice,
+// and not two of the job.
+func (e *Execution) Unheard(now time.Time, fence int64, message string, p Policy) (Effects, error) {
+	if e.Fence != fence {
+		return Effects{}, Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+	}
+	if e.State != Running || !e.Idempotent || !e.StartedAt.IsZero() || !p.RetryLost || e.LostAttempts >= FreeLosses || e.Bound != 0 {
+		return Effects{}, e.illegal("take it from its instance")
+	}
+	e.FinishedAt = now
+	slot := e.HoldsSlot
+	fx := e.loseFree(now, ReasonSessionLost, message, p)
+	e.HoldsSlot, fx.ReleaseSlot = slot, false
+	return fx, nil
+}
+
 // found takes back that the current attempt was lost: its result has come
 // before the next attempt was offered.
 func (e *Execution) found() {

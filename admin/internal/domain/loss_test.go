@@ -114,3 +114,58 @@ func TestALossEndsARunThatMustNotBeRepeated(t *testing.T) {
 	require.Equal(t, Lost, e.State)
 	require.Zero(t, e.LostAttempts)
 }
+
+// What nobody has heard of is offered elsewhere at once, keeps its slot, and its
+// instance's late word changes nothing unless it is a result.
+func TestAnUnheardOneStepOfferGoesElsewhere(t *testing.T) {
+	p := retryPolicy(1, true)
+	e := newExecution(1)
+	require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))
+	e.HoldsSlot = true
+	now := t0.Add(1300 * time.Millisecond)
+	_, err := e.Unheard(now, e.Fence+1, "silent", p)
+	require.Equal(t, CodeStaleFence, CodeOf(err))
+	fx, err := e.Unheard(now, e.Fence, "silent", p)
+	require.NoError(t, err)
+	require.Equal(t, RetryWait, e.State)
+	require.Equal(t, now, e.NotBefore)
+	require.Equal(t, []int{1, 1, 2}, []int{e.LostAttempts, e.Attempt, e.MaxAttempts})
+	require.True(t, e.HoldsSlot)
+	require.Equal(t, Effects{Archive: fx.Archive}, fx)
+	require.Equal(t, ReasonSessionLost, fx.Archive.Reason)
+
+	stopped := *e
+	_, err = stopped.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeCancelled}, p)
+	require.Equal(t, CodeAlreadyFinished, CodeOf(err), "it was told to stop")
+	done := *e
+	fx, err = done.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeSucceeded}, p)
+	require.NoError(t, err)
+	require.Equal(t, Succeeded, done.State)
+	require.True(t, fx.ReleaseSlot)
+
+	for range FreeLosses - 1 {
+		require.NoError(t, e.Offer(e.NotBefore, testNode, testInstance, true, true, p))
+		_, err = e.Unheard(e.OfferedAt, e.Fence, "silent", p)
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Offer(e.NotBefore, testNode, testInstance, true, true, p))
+	_, err = e.Unheard(e.OfferedAt, e.Fence, "silent", p)
+	require.Equal(t, CodeIllegalMove, CodeOf(err), "then its lease decides")
+}
+
+func TestWhatMayHaveStartedOnceStaysWithItsInstance(t *testing.T) {
+	for name, prepare := range map[string]func(e *Execution, p *Policy){
+		"must not be repeated": func(_ *Execution, p *Policy) { p.RetryLost = false },
+		"in two steps":         func(e *Execution, _ *Policy) { e.Idempotent = false },
+		"it was heard":         func(e *Execution, _ *Policy) { e.StartedAt = t0 },
+		"for this one only":    func(e *Execution, _ *Policy) { e.Bound = testInstance },
+	} {
+		e, p := newExecution(1), retryPolicy(1, true)
+		require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))
+		prepare(e, &p)
+		before := *e
+		_, err := e.Unheard(t0.Add(time.Minute), e.Fence, "silent", p)
+		require.Equal(t, CodeIllegalMove, CodeOf(err), name)
+		require.Equal(t, before, *e, name)
+	}
+}

@@ -42,6 +42,10 @@ type Sink interface {
 	// Doubted tells that an instance does not answer: it gets no offers until
 	// Freed tells that it does.
 	Doubted(s *Session)
+	// Unheard tells of one-step offers to an instance that does not answer, or whose
+	// session has ended: nobody has heard that they arrived, and what has not
+	// started does not start there any more. It has their fences by execution id.
+	Unheard(s *Session, offered map[int64]int64)
 }
 
 // Declarer takes what builds declare, once an instance is registered, and

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -156,6 +157,9 @@ type recorder struct {
 	freed                           chan room
 	answers                         chan *proto.Answer
 	results                         chan *proto.Result
+
+	mu      sync.Mutex
+	unheard map[int64]int64 // guarded by mu
 }
 
 // room is what Sink.Freed tells.
@@ -169,6 +173,14 @@ func (r *recorder) Left(s *Session)         { r.left <- s }
 func (r *recorder) Freed(s *Session, n int) { r.freed <- room{s, n} }
 func (r *recorder) Doubted(s *Session)      { r.doubted <- s }
 func (r *recorder) Draining(s *Session)     { r.draining <- s }
+func (r *recorder) Unheard(_ *Session, offered map[int64]int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unheard == nil {
+		r.unheard = map[int64]int64{}
+	}
+	maps.Copy(r.unheard, offered)
+}
 func (r *recorder) Answered(_ *Session, list []*proto.Answer) {
 	for _, a := range list {
 		r.answers <- a

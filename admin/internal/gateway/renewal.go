@@ -123,7 +123,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		if !ok[id] {
 			h.rest = 0
 		} else {
-			h.session.renewedBy(h.beat.Seq)
+			h.session.renewedBy(h.beat.Seq, h.at)
 		}
 		if h.session.rest(h.rest); h.rest > 0 {
 			ack.LeaseExtraMs = quiet(h.rest).Milliseconds()

@@ -58,7 +58,7 @@ func (s *Session) Reserve(execution, fence int64, weight, input int) bool {
 	if s.inflight == nil { // most sessions are idle
 		s.inflight = map[attemptKey]flight{}
 	}
-	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, since: time.Now(), beat: s.room.Take(weight), weight: weight, loading: input}
+	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, leaseAt: s.leasedAt, since: time.Now(), beat: s.room.Take(weight), weight: weight, loading: input}
 	s.loading += input
 	return true
 }

@@ -34,6 +34,7 @@ type Session struct {
 	idempotent map[string]bool // by handler name
 	weights    map[string]int  // by handler name; those above 1
 	serial     string          // of its certificate; empty = it has none
+	refusesOld bool            // Register.refuses_old
 
 	mux     *yamux.Session
 	socket  net.Conn // below mux and TLS: closing it ends everything, and waits for nobody
@@ -49,7 +50,9 @@ type Session struct {
 	doubt   atomic.Bool  // its instance does not answer
 	pinging atomic.Bool
 	pings   sync.WaitGroup
-	logs    atomic.Int32 // its log connections
+	// owned by the watch
+	doubtedAt time.Duration // when it looked last and its instance did not answer, since began
+	logs      atomic.Int32  // its log connections
 
 	mu       sync.Mutex
 	cpu      int                   // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
@@ -59,6 +62,8 @@ type Session struct {
 	loading  int                   // guarded by mu: bytes of offers that have not been written
 	crowded  bool                  // guarded by mu: an offer found no room beside loading
 	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
+	leasedAt time.Duration         // guarded by mu: when that was heard, since began
+	slowTill time.Duration         // guarded by mu: until then offers have no bound of their own, since they came too late
 	draining bool                  // guarded by mu
 	drainsAt time.Time             // guarded by mu: when that was heard
 	refusing bool                  // guarded by mu; it has no room, whatever its slots say
@@ -80,12 +85,16 @@ type attemptKey struct {
 
 // flight is an attempt that has slots of the instance.
 type flight struct {
-	granted bool  // it was offered in one step
-	lease   int64 // Session.leased when the instance was chosen
+	granted bool          // it was offered in one step
+	lease   int64         // Session.leased when the instance was chosen
+	leaseAt time.Duration // Session.leasedAt then
 	since   time.Time
-	beat    int64 // Occupancy.beats then
-	weight  int   // slots
-	loading int   // bytes of its offer that have not been written
+	// startable is until when the instance starts it at most, since Session.began;
+	// 0 = that is not known, or somebody else has the run by now.
+	startable time.Duration
+	beat      int64 // Occupancy.beats then
+	weight    int   // slots
+	loading   int   // bytes of its offer that have not been written
 	// answered: the instance has said whether it takes it.
 	answered bool
 }
@@ -193,6 +202,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 		return nil, nil, fmt.Errorf("read registration: %w", err)
 	}
 	_ = control.SetReadDeadline(time.Time{})
+	s.leasedAt = time.Since(s.began) // nobody else has it yet
 	reg := first.GetRegister()
 	refuse := func(code, message string, retryAfter int64) error {
 		_ = proto.WriteFrame(control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
@@ -233,7 +243,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net
 	}
 	instance := registration.Instance
 	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
-	s.room.slots = int(reg.Slots)
+	s.room.slots, s.refusesOld = int(reg.Slots), reg.RefusesOld
 	if reg.Draining {
 		s.drainLocked() // nobody else has it yet
 	}
@@ -337,6 +347,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.pings.Wait()
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
+	g.conns.Go(func() { g.moveLast(ctx, s) }) // outlasts the session by a second or so
 	g.calmer()
 	return s.err()
 }

@@ -26,11 +26,14 @@ func (s *Session) sendCommand(m *proto.CommandToExecutor) {
 	}
 }
 
-// renewedBy notes that a heartbeat has renewed the instance's lease.
-func (s *Session) renewedBy(seq int64) {
+// renewedBy notes that a heartbeat that was heard at that time has renewed the
+// instance's lease.
+func (s *Session) renewedBy(seq int64, heard time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leased = max(s.leased, seq)
+	if seq > s.leased {
+		s.leased, s.leasedAt = seq, heard.Sub(s.began)
+	}
 }
 
 // Granted reports whether the attempt was offered here in one step.
@@ -45,14 +48,17 @@ func (s *Session) Granted(execution, fence int64) bool {
 func (s *Session) SendOffers(offers []*proto.Offer) {
 	items := make([]bulk, len(offers))
 	s.mu.Lock()
-	first := s.pulse.offered(time.Now(), len(offers))
+	now := time.Now()
+	first := s.pulse.offered(now, len(offers))
 	for i, o := range offers {
 		items[i].offer = o
 		k := attemptKey{o.ExecutionId, o.Fence}
 		f, reserved := s.inflight[k]
 		if !reserved { // a full instance refuses by itself
-			f.lease = s.leased
+			f = flight{lease: s.leased, leaseAt: s.leasedAt, since: now}
+			s.bound(o, &f, now)
 		} else {
+			s.bound(o, &f, now)
 			f.granted, f.answered = f.granted || o.Granted, false
 			s.loading += offerSize(o) - f.loading
 			f.loading = offerSize(o) // with its script
@@ -291,6 +297,9 @@ func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 			s.promise(k)
 		case a.RejectCode == rejectBusy:
 			s.full(k)
+		case a.RejectCode == rejectOld:
+			s.cameLate(k, time.Now())
+			freed += s.ended(k)
 		default:
 			freed += s.ended(k)
 		}

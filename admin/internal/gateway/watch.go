@@ -111,6 +111,9 @@ func (g *Gateway) feel(s *Session, now time.Time) (again time.Duration, err erro
 		g.log.Info("executor answers again", "instance_id", s.Instance, "instance", s.Name)
 		g.opt.Sink.Freed(s, s.Free())
 	}
+	if doubted {
+		again = min(again, g.moveDoubted(s, now))
+	}
 	return again, nil
 }
 

@@ -54,13 +54,13 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 		w.fail("P3: execution %d started %d times, its owner allows %d", key.id, n, spec.Retry.MaxAttempts)
 	}
 	for _, o := range t.byRun[key.id] {
-		if o.fence >= key.fence && !repeat { // a one-step offer may come late
+		if o.fence >= key.fence {
 			w.fail("P4: execution %d started with fence %d after fence %d", key.id, key.fence, o.fence)
 		}
 		switch {
 		case !repeat && (o.died || !o.ended):
 			w.fail("P3: execution %d fence %d started though the outcome of fence %d is unknown and it must not be repeated", key.id, key.fence, o.fence)
-		case !o.ended && !o.died && !o.cancelled && o.executor.paused <= w.now && !w.stepped:
+		case !o.ended && !o.died && !o.cancelled && o.executor.paused <= w.now && !w.stepped && !w.unheard(o):
 			w.fail("P8: execution %d fence %d started while fence %d runs and was not told to stop", key.id, key.fence, o.fence)
 		}
 	}
@@ -88,7 +88,7 @@ func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	beside, counted := 0, map[domain.ExecutionID]bool{mine.ID: true}
 	for _, o := range live {
 		e := w.db.holder(w.db.find(o.id))
-		if counted[e.ID] {
+		if counted[e.ID] || w.unheard(o) {
 			continue
 		}
 		places := w.db.jobs[e.JobID].of(e).SlotLimit()
@@ -107,6 +107,13 @@ func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	if beside >= limit {
 		w.fail("P6: execution %d fence %d started beside %d handlers of its job that run under live leases, execution %d is one", s.id, s.fence, beside, live[0].id)
 	}
+}
+
+// unheard reports whether the attempt was taken from its executor because nobody
+// heard of it: an idempotent handler that has started may run a second time beside it.
+func (w *world) unheard(s *started) bool {
+	a := w.db.attempts[attemptKey{s.id, s.fence}]
+	return a != nil && a.Reason == domain.ReasonSessionLost && w.db.jobs[w.db.find(s.id).JobID].of(w.db.find(s.id)).Handler == handlerSafe
 }
 
 // checkMove looks at every change of an execution: terminal states are final

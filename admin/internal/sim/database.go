@@ -112,6 +112,7 @@ type rules struct {
 	dropShard     bool // the first shard is not made
 	endEarly      bool // a parent ends before its last part has
 	forgetParent  bool // the end of their parts does not move some parents
+	startOld      bool // executors start one-step offers however old they are
 	skipMisfire   bool // the misfire policy is not asked again
 }
 

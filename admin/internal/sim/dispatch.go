@@ -23,6 +23,7 @@ func (n *node) registered(s *session, items []*proto.InventoryItem, older store.
 		return
 	}
 	w := n.w
+	s.arrived[0] = w.now
 	id := domain.InstanceID(w.newID())
 	n.flow(func() {
 		instance, err := plain(n, "register", func(d *database) domain.Instance {
@@ -109,6 +110,51 @@ func (n *node) settle(s *session, items []*proto.InventoryItem, then func([]*pro
 func (n *node) left(s *session) {
 	n.sessions = slices.DeleteFunc(n.sessions, func(o *session) bool { return o == s })
 	n.takeBack(s)
+	n.w.after(&n.actor, returnsIn, func() { n.moveLast(s) })
+}
+
+// As in gateway.
+const (
+	startMargin = 250 * time.Millisecond
+	returnsIn   = time.Second
+)
+
+// doubtAfter is how long an offer may have no answer, and nothing else be heard.
+const doubtAfter = 1300 * time.Millisecond
+
+// hear notes that something came, which ends the doubt.
+func (s *session) hear() { s.spoke, s.doubt = s.w.now, false }
+
+// unanswered reports whether an offer has had no answer for too long.
+func (s *session) unanswered() bool {
+	for _, until := range s.unheard {
+		if sent := until - startMargin - proto.OfferGood; s.spoke <= sent && s.w.now-sent > doubtAfter {
+			return true
+		}
+	}
+	return false
+}
+
+// moveLast is moveUnheard until nothing is left.
+func (n *node) moveLast(s *session) {
+	if n.moveUnheard(s) {
+		n.w.after(&n.actor, startMargin, func() { n.moveLast(s) })
+	}
+}
+
+// moveUnheard takes back what was offered in one step, as far as nobody has heard
+// of it and it cannot start any more; more: some may still start.
+func (n *node) moveUnheard(s *session) (more bool) {
+	unheard := map[domain.ExecutionID]int64{}
+	for k, until := range s.unheard { // in no order: dispatch has one
+		if until <= n.w.now {
+			unheard[k.id] = k.fence
+			delete(s.unheard, k)
+		}
+	}
+	n.dispatch.Unheard(tenant, s.instance, unheard)
+	n.stir()
+	return len(s.unheard) > 0
 }
 
 // takeBack gives back what a session was offered, as far as it did not answer.
@@ -126,7 +172,8 @@ func (n *node) takeBack(s *session) {
 
 // heartbeat takes one. An instance that runs nothing may rest after every second of them.
 func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Duration)) {
-	s.heard, s.doubt = n.w.now, false
+	s.heard = n.w.now
+	s.hear()
 	s.room.Counted(used)
 	s.forget(used)
 	n.flow(func() {
@@ -157,10 +204,12 @@ func (n *node) room(s *session, more int) { n.dispatch.Room(executorID, s.instan
 
 // answered takes answers to offers (as admin's sink).
 func (n *node) answered(s *session, list []*proto.Answer) {
+	s.hear()
 	freed := 0
 	var out []dispatch.Answer
 	for _, a := range list {
 		id, fence := domain.ExecutionID(a.GetExecutionId()), a.GetFence()
+		delete(s.unheard, attemptKey{id, fence})
 		switch {
 		case a.GetAccepted():
 		case a.GetRejectCode() == "busy":
@@ -194,9 +243,11 @@ func (n *node) started(s *session, list []*proto.Started) {
 
 // results takes what came back.
 func (n *node) results(s *session, list []*proto.Result) {
+	s.hear()
 	freed := 0
 	out := make([]completer.Result, len(list))
 	for i, m := range list {
+		delete(s.unheard, attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
 		if !m.GetStillRunning() {
 			freed += s.ended(attemptKey{domain.ExecutionID(m.GetExecutionId()), m.GetFence()})
 		}

@@ -214,7 +214,7 @@ func (e *executor) dial(i int) {
 
 func (e *executor) linked(i int, s *session, sentAt time.Time, reply *proto.Registered) {
 	s.exUp = true
-	s.beatAt[0] = sentAt
+	s.beatAt[0], s.beatSent[0] = sentAt, sentAt
 	e.links[i], e.dialing[i] = s, false
 	e.apply(e.machine.LinkUp(e.wall(), s, sentAt, reply))
 	e.beat(s)
@@ -233,8 +233,9 @@ func (e *executor) beat(s *session) {
 	s.last, s.resting, s.stirred = e.w.now, false, false
 	s.beats = append(s.beats, beat{s.seq, e.w.now})
 	seq, used, at := s.seq, e.machine.Load(), e.wall()
-	s.beatAt[seq] = at
+	s.beatAt[seq], s.beatSent[seq] = at, at
 	s.send(&s.toNode, &s.node.actor, &s.nodeUp, "heartbeat", func() {
+		s.arrived[seq] = s.w.now
 		s.node.heartbeat(s, used, func(ok bool, rest time.Duration) {
 			if ok {
 				s.leased = max(s.leased, seq)

@@ -188,7 +188,7 @@ func (p *pair) step() string {
 	case 5:
 		g := []store.GiveBack{{
 			Tenant: p.Tenant, ID: e.ID, Fence: fence, Instance: e.Instance, Reason: domain.ReasonOfferRefused,
-			Wait: 200 * time.Millisecond, Refused: p.r.IntN(2) == 0, Busy: p.r.IntN(3) == 0,
+			Wait: 200 * time.Millisecond, Refused: p.r.IntN(2) == 0, Busy: p.r.IntN(3) == 0, Unheard: p.r.IntN(4) == 0,
 		}}
 		real, err := p.S.GiveBackOffers(ctx, g)
 		require.NoError(t, err)

@@ -252,6 +252,9 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 		}
 		err := d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
 			wait := e.SendWait(j.of(e).SendRetry, g.Wait)
+			if g.Unheard {
+				return d.unheard(now, j, e, g)
+			}
 			if g.Refused {
 				err := e.Refuse(now, g.Fence, g.Reason, g.Message, wait)
 				if err == nil && g.Busy {
@@ -261,12 +264,26 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 			}
 			return domain.Effects{}, e.GiveBack(now, g.Fence, g.Reason, g.Message, wait)
 		})
-		if err == nil {
+		if err == nil && e.State != domain.Cancelling {
 			out[i].Status = store.OfferMade
 		}
 		out[i].Execution, out[i].Spec = *e, d.jobs[e.JobID].of(e)
 	}
 	return out
+}
+
+// unheard is the store's: a job that was stopped has its instance asked.
+func (d *database) unheard(now time.Time, j *jobRow, e *domain.Execution, g store.GiveBack) (domain.Effects, error) {
+	moved := *e
+	fx, err := moved.Unheard(now, g.Fence, g.Message, d.policy(e))
+	if err != nil {
+		return fx, err
+	}
+	if reason := stopReason(j, e, e.Attempt-1); reason != "" {
+		return e.RequestCancel(now, reason, "")
+	}
+	*e = moved
+	return fx, nil
 }
 
 // wait is RecordWaits.

@@ -39,6 +39,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"nodes believe any leap":             {rules{believeAll: true}, "F24", false, 80, 0},
 		"a shard is not made":                {rules{dropShard: true}, "family", true, 20, 0},
 		"a parent ends before its parts":     {rules{endEarly: true}, "family", true, 20, 0},
+		"offers start however old":           {rules{startOld: true}, "P4", false, 60, 80},
 		"runs start however late":            {rules{skipMisfire: true}, "misfire", false, 20, 0},
 		"parents are forgotten":              {rules{forgetParent: true}, "liveness", true, 20, 0},
 	} {

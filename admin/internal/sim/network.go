@@ -26,23 +26,27 @@ type session struct {
 	inflight []attemptKey
 	flights  []flight // of them
 	oneStep  map[attemptKey]bool
-	leases   map[attemptKey]int64 // of the reservations: leased, then
-	leased   int64                // the last heartbeat that renewed the lease
+	leases   map[attemptKey]int64         // of the reservations: leased, then
+	leased   int64                        // the last heartbeat that renewed the lease
+	arrived  map[int64]time.Duration      // when each heartbeat came; 0 is the registration
+	unheard  map[attemptKey]time.Duration // one-step offers without an answer: until when they may start
 	room     gateway.Occupancy
 	heard    time.Duration // when the last heartbeat came
+	spoke    time.Duration // when anything came
 	doubt    bool          // that was too long ago for more offers
 	rest     time.Duration // how much later than usual the next one may come
 
 	// The executor's side.
-	exUp    bool
-	seq     int64
-	beats   []beat              // without an answer
-	beatAt  map[int64]time.Time // when each was sent, by the executor's clock; 0 is the registration
-	sentAt  time.Duration
-	last    time.Duration // when the last heartbeat was sent
-	resting bool          // the node wants none for a while
-	stirred bool          // something was offered since the last one
-	alarm   uint64        // of the next one
+	exUp     bool
+	seq      int64
+	beats    []beat              // without an answer
+	beatAt   map[int64]time.Time // from when the lease counts that each renewed, by the executor's clock; 0 is the registration
+	beatSent map[int64]time.Time // when each was sent
+	sentAt   time.Duration
+	last     time.Duration // when the last heartbeat was sent
+	resting  bool          // the node wants none for a while
+	stirred  bool          // something was offered since the last one
+	alarm    uint64        // of the next one
 }
 
 // flight is what an attempt that was offered has at its executor.
@@ -71,13 +75,14 @@ func (*session) Results([]*proto.Result)    {}
 func (*session) Ask([]*proto.InventoryItem) {}
 
 // LeaseFrom implements simulate.Link.
-func (s *session) LeaseFrom(seq int64) time.Time { return s.beatAt[seq] }
+func (s *session) LeaseFrom(seq int64) (from, sent time.Time) { return s.beatAt[seq], s.beatSent[seq] }
 
 func (w *world) newSession(n *node, e *executor) *session {
 	link := n.name + e.name
 	s := &session{
 		w: w, name: link, node: n, ex: e, boot: e.boot, oneStep: map[attemptKey]bool{},
-		leases: map[attemptKey]int64{}, beatAt: map[int64]time.Time{},
+		leases: map[attemptKey]int64{}, beatAt: map[int64]time.Time{}, beatSent: map[int64]time.Time{},
+		arrived: map[int64]time.Duration{}, unheard: map[attemptKey]time.Duration{},
 		toNode: pipe{name: e.name + ">" + n.name}, toExecutor: pipe{name: n.name + ">" + e.name},
 	}
 	s.room.SetSlots(e.slots)

@@ -280,9 +280,11 @@ func (n *node) watch() {
 		switch {
 		case silence > proto.HeartbeatTimeout+s.rest:
 			s.closeNode()
-		case silence > proto.HeartbeatInterval+s.rest+time.Second && !s.doubt:
+		case !s.doubt && (silence > proto.HeartbeatInterval+s.rest+time.Second || s.unanswered()):
 			s.doubt = true
 			n.takeBack(s)
+		case s.doubt:
+			n.moveUnheard(s)
 		}
 	}
 }

@@ -93,11 +93,25 @@ func (s *session) SendOffers(offers []store.OfferResult) {
 			Attempt: int32(attempt), TimeoutMs: e.TimeoutOf(spec.Timeout).Milliseconds(), Granted: granted,
 			LeaseSeq: s.leaseOf(attemptKey{e.ID, e.Fence}),
 		}
+		if granted {
+			s.bound(frames[i], attemptKey{e.ID, e.Fence}, r.Again)
+		}
 	}
 	s.tell("offers", func() {
 		s.ex.apply(s.ex.machine.Offers(s.ex.wall(), s, frames, s.ex.diskErr))
 		s.ex.stir()
 	})
+}
+
+// bound is gateway.Session's: until when a one-step offer may start.
+func (s *session) bound(o *proto.Offer, k attemptKey, again bool) {
+	if o.GoodMs = -1; !again {
+		o.GoodMs = (s.w.now - s.arrived[o.LeaseSeq] + proto.OfferGood).Milliseconds()
+		s.unheard[k] = s.w.now + proto.OfferGood + startMargin
+	}
+	if s.w.db.rules.startOld {
+		o.GoodMs = 0
+	}
 }
 
 // leaseOf is what an offer carries as its lease.

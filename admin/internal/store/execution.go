@@ -208,6 +208,8 @@ type OfferResult struct {
 	Status    OfferStatus
 	Execution domain.Execution
 	Spec      *domain.JobSpec
+	// Again: the offer was sent before, and asks whether the instance has it.
+	Again bool
 	// Covered are earlier runs of the job that this one covers: ended, or
 	// cancelling, and then the cancel has to be sent.
 	Covered []domain.Execution
@@ -234,6 +236,9 @@ type GiveBack struct {
 	Reason   domain.Reason
 	Message  string
 	Wait     time.Duration
+	// Unheard: nobody has heard of a one-step offer, and it cannot start any more,
+	// see domain.Execution.Unheard.
+	Unheard bool
 	// Refused: the instance said no, which holds for one-step offers too.
 	Refused bool
 	// Busy: it did so because it is full, which is no failed send.

@@ -31,6 +31,7 @@ type attempt struct {
 	phase phase
 
 	origin     Link      // session that offered it
+	good       bound     // how long the handler may be started
 	answeredAt time.Time // when the answer was handed to origin
 	grantedAt  time.Time // when the grant came in
 	startedAt  time.Time
@@ -52,6 +53,15 @@ type attempt struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
+
+// bound says until when a handler may be started: for so long after an instant.
+// The zero bound is never over.
+type bound struct {
+	from  time.Time
+	lasts time.Duration
+}
+
+func (b bound) over(now time.Time) bool { return b.lasts > 0 && Elapsed(b.from, now) > b.lasts }
 
 func (a *attempt) timeout() time.Duration {
 	return time.Duration(a.offer.GetTimeoutMs()) * time.Millisecond

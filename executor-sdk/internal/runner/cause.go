@@ -14,6 +14,9 @@ var (
 	ErrStopping  = errors.New("executor is stopping")
 )
 
+// errTooLate: the process stood still before it called the handler.
+var errTooLate = errors.New("the process stood still until it was too late to start the handler")
+
 // errNotRunning: the handler has returned, and what it left behind asks.
 var errNotRunning = errors.New("the attempt has ended")
 

@@ -28,13 +28,18 @@ type testLink struct {
 	name   string
 	Link             // its methods are not called, but for one: effects are looked at directly
 	leased time.Time // see LeaseFrom; zero = just now
+	sent   time.Time // likewise
 }
 
-func (l *testLink) LeaseFrom(int64) time.Time {
-	if l.leased.IsZero() {
-		return time.Unix(1<<40, 0)
+func (l *testLink) LeaseFrom(int64) (from, sent time.Time) {
+	from, sent = l.leased, l.sent
+	if from.IsZero() {
+		from = time.Unix(1<<40, 0)
 	}
-	return l.leased
+	if sent.IsZero() {
+		sent = time.Unix(1<<40, 0)
+	}
+	return from, sent
 }
 
 func newBench(t *testing.T, slots int) *bench {

@@ -1,10 +1,14 @@
 package runner
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // TestAOneStepOfferThatWasLongOnItsWayDoesNotStart: its run may be another
@@ -21,6 +25,63 @@ func TestAOneStepOfferThatWasLongOnItsWayDoesNotStart(t *testing.T) {
 	require.Empty(t, b.running, "what was refused is another one's")
 	b.offer(A, offer(2, 1, idempotent))
 	require.Contains(t, b.running, "2/1")
+}
+
+// TestAnOldOneStepOfferDoesNotStart, by either clock; one that is sent again to ask
+// whether it is there starts nothing either. What was refused stays refused.
+func TestAnOldOneStepOfferDoesNotStart(t *testing.T) {
+	good := func(ms int64) func(*proto.Offer) { return func(o *proto.Offer) { o.GoodMs = ms } }
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	A.sent = b.now.Add(-1500 * time.Millisecond)
+	b.offer(A, offer(1, 1, idempotent, good(1499)), offer(2, 1, idempotent, good(1500)), offer(3, 1, idempotent, good(-1)), offer(4, 1, idempotent))
+	b.expect("A answer 1/1 no old", "A answer 3/1 no old", "A take 2/1", "A take 4/1", "A started 2/1", "A started 4/1", "start 2/1", "start 4/1")
+	b.offer(A, offer(1, 1, idempotent, good(9000)), offer(2, 1, idempotent, good(-1)))
+	b.expect("A answer 1/1 no busy", "A answer 2/1 no duplicate", "A started 2/1")
+	b.offer(A, offer(1, 2, idempotent, good(1500)))
+	require.Contains(t, b.running, "1/2", "under the next fence it is another offer")
+}
+
+// TestAProcessThatStoodStillBeforeTheHandlerStartsNothing: it looks at its clocks
+// once more.
+func TestAProcessThatStoodStillBeforeTheHandlerStartsNothing(t *testing.T) {
+	called := 0
+	inBubble(t, func(context.Context, *proto.Offer) Return { called++; return Return{} }, func(r *Runner, a *admin) {
+		r.mu.Lock()
+		late := &attempt{key: Key{1, 1}, offer: offer(1, 1, idempotent), slots: 1, origin: a, phase: running, startedAt: time.Now(), good: bound{time.Now(), time.Second}}
+		killed := &attempt{key: Key{2, 1}, offer: offer(2, 1, idempotent), slots: 1, origin: a, phase: running, startedAt: time.Now(), good: late.good, cause: ErrKilled, cancelledAt: time.Now(), stuck: Stuck{Grace: time.Minute}}
+		r.machine.attempts[late.key], r.machine.attempts[killed.key], r.machine.used = late, killed, 2
+		r.mu.Unlock()
+		time.Sleep(time.Second + time.Millisecond)
+		for _, one := range []*attempt{late, killed} {
+			one.ctx, one.cancel = context.WithCancelCause(context.Background())
+			r.execute(one)
+		}
+		synctest.Wait()
+		require.Zero(t, called)
+		got := map[int64]proto.Outcome{}
+		for _, result := range a.got() {
+			got[result.GetExecutionId()] = result.GetOutcome()
+			require.Zero(t, result.GetStartedAtMs())
+		}
+		require.Equal(t, map[int64]proto.Outcome{1: proto.Outcome_OUTCOME_NEVER_STARTED, 2: proto.Outcome_OUTCOME_CANCELLED}, got)
+		used, _ := r.Load()
+		require.Zero(t, used)
+	})
+}
+
+// TestWhatHasJustStartedIsToldToAnotherNode when its session ends: nobody may have
+// heard of it, and what is not heard of is given to another instance.
+func TestWhatHasJustStartedIsToldToAnotherNode(t *testing.T) {
+	b, A, B := newBench(t, 9), &testLink{name: "A"}, &testLink{name: "B"}
+	b.up(A)
+	b.up(B)
+	b.offer(A, offer(1, 1, idempotent))
+	b.wait(maybeUnheard)
+	b.offer(A, offer(2, 1, idempotent))
+	b.seen = nil
+	b.do(func() { b.m.linkDown(b.now, A) })
+	b.expect("B ask 2/1 RUNNING")
 }
 
 func TestLeaseLossBeforeTheStartGivesTheAttemptBack(t *testing.T) {

@@ -22,9 +22,10 @@ type Link interface {
 	Results([]*proto.Result)
 	// Ask sends attempts whose own session has ended; the answer is Verdicts.
 	Ask([]*proto.InventoryItem)
-	// LeaseFrom returns when a heartbeat was sent, or for 0 the registration;
-	// the zero time when it is not known any more.
-	LeaseFrom(seq int64) time.Time
+	// LeaseFrom returns from when the lease counts that a heartbeat renewed, or for
+	// 0 the registration, and when that was sent; zero times when it is not known
+	// any more.
+	LeaseFrom(seq int64) (from, sent time.Time)
 }
 
 // Limits of a machine, fixed after construction.

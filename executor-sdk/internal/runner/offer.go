@@ -17,6 +17,7 @@ const (
 	RejectJournal        = "journal_unavailable"
 	RejectDuplicate      = "duplicate"
 	RejectVoid           = "void"
+	RejectOld            = "old"
 )
 
 func reject(k Key, code, message string) *proto.Answer {
@@ -38,8 +39,9 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 	for _, o := range list {
 		k := Key{o.GetExecutionId(), o.GetFence()}
 		no := m.refuse(k, o, journalErr)
-		if no == nil && o.GetGranted() && m.lapsed(link.LeaseFrom(o.GetLeaseSeq()), now) {
-			no = reject(k, RejectBusy, "the offer came late: the lease that it was made under may be over")
+		var good bound
+		if no == nil && o.GetGranted() {
+			good, no = m.boundOf(now, link, k, o)
 		}
 		if no != nil {
 			answers = append(answers, no)
@@ -60,7 +62,7 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 		m.used += a.slots
 		m.remember(k)
 		if o.GetGranted() {
-			a.grantedAt = now
+			a.grantedAt, a.good = now, good
 			accepts = append(accepts, accept(k))
 			start = append(start, a)
 			continue
@@ -82,6 +84,25 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 	if len(wait) > 0 {
 		m.enter(records, func(now time.Time, err error) { m.acceptanceWritten(now, link, wait, err) })
 	}
+}
+
+// boundOf returns until when a one-step offer may be started, or why it must not
+// be any more. The offer may have waited for longer than its run stays with this
+// process: in a socket while the process was frozen, or on a path that was cut.
+func (m *machine) boundOf(now time.Time, link Link, k Key, o *proto.Offer) (bound, *proto.Answer) {
+	from, sent := link.LeaseFrom(o.GetLeaseSeq())
+	good := bound{sent, time.Duration(o.GetGoodMs()) * time.Millisecond}
+	switch {
+	case m.lapsed(from, now):
+		return good, reject(k, RejectBusy, "the offer came late: the lease that it was made under may be over")
+	case good.lasts < 0:
+		return good, reject(k, RejectOld, "the offer has not come before")
+	case good.over(now):
+		return good, reject(k, RejectOld, fmt.Sprintf("the offer came too late, %s after the heartbeat that it counts from", Elapsed(sent, now).Round(time.Millisecond)))
+	case good.lasts == 0:
+		good = bound{from, m.leaseLasts()}
+	}
+	return good, nil
 }
 
 // refuse returns why an offer cannot be taken, or nil.
@@ -208,6 +229,9 @@ func (m *machine) grantWritten(now time.Time, list []*attempt, err error) {
 		case m.fenced:
 			m.neverStarted(now, a, ErrLeaseLost.Error())
 		default:
+			if !m.renewedAt.IsZero() {
+				a.good = bound{m.renewedAt, m.leaseLasts()}
+			}
 			start = append(start, a)
 		}
 	}
@@ -237,6 +261,21 @@ func (m *machine) start(now time.Time, list []*attempt) {
 	for _, a := range list {
 		m.emit(effect{start: a})
 	}
+}
+
+// tooLate is the event that an attempt was about to call its handler later than it
+// may: its process stood still since the offer or the grant was looked at. It is
+// as if the handler had not been chosen, unless it was reported meanwhile.
+func (m *machine) tooLate(now time.Time, a *attempt) (ended bool) {
+	if a.abandoned {
+		return false
+	}
+	a.offer, a.ctx, a.startedAt = nil, nil, time.Time{}
+	if a.cause == nil {
+		a.cause = errTooLate
+	}
+	m.endUnstarted(now, a)
+	return true
 }
 
 func (a *attempt) startedMessage() *proto.Started {

@@ -181,15 +181,24 @@ func (r *Runner) launch(a *attempt) {
 func (r *Runner) execute(a *attempt) {
 	// The handler may end its goroutine (runtime.Goexit), as t.FailNow does:
 	// then the deferred call below still frees the slot.
-	back := Return{Kind: KindPanic, Error: "the handler ended its goroutine (runtime.Goexit)"}
+	back, unstarted := Return{Kind: KindPanic, Error: "the handler ended its goroutine (runtime.Goexit)"}, false
 	defer func() {
 		if p := recover(); p != nil {
 			back = Panicked(p)
 		}
 		a.cancel(nil)
-		r.finish(a, back)
+		if !unstarted {
+			r.finish(a, back)
+		}
 	}()
 	hitPoint("handler.before")
+	if a.good.over(time.Now()) {
+		// Nobody can look between here and the handler's first step, and a process
+		// that is frozen just there starts late. It is a matter of nanoseconds.
+		back = Return{Kind: KindRetryable, Error: errTooLate.Error(), Interrupted: true}
+		r.event(func(m *machine, now time.Time) { unstarted = m.tooLate(now, a) })
+		return
+	}
 	back = r.options.Call(a.ctx, a.offer)
 	hitPoint("handler.after")
 }

@@ -53,10 +53,10 @@ func (a *admin) Answer(list []*proto.Answer) {
 	}
 }
 
-func (a *admin) Accept([]*proto.Answer)     {}
-func (a *admin) Started([]*proto.Started)   {}
-func (a *admin) Ask([]*proto.InventoryItem) {}
-func (a *admin) LeaseFrom(int64) time.Time  { return time.Now() }
+func (a *admin) Accept([]*proto.Answer)                 {}
+func (a *admin) Started([]*proto.Started)               {}
+func (a *admin) Ask([]*proto.InventoryItem)             {}
+func (a *admin) LeaseFrom(int64) (from, sent time.Time) { return time.Now(), time.Now() }
 
 func (a *admin) Results(list []*proto.Result) {
 	a.mu.Lock()

@@ -102,7 +102,12 @@ func (m *machine) alive(now time.Time, k Key) error {
 // lapsed reports whether a lease that was renewed by a heartbeat sent at that
 // time may be over.
 func (m *machine) lapsed(since, now time.Time) bool {
-	return Elapsed(since, now) >= m.leaseTTL-min(m.limits.LeaseMargin, m.leaseTTL/2)
+	return Elapsed(since, now) >= m.leaseLasts()
+}
+
+// leaseLasts is how long after its renewal the lease counts.
+func (m *machine) leaseLasts() time.Duration {
+	return m.leaseTTL - min(m.limits.LeaseMargin, m.leaseTTL/2)
 }
 
 func (m *machine) interruptAll(now time.Time, cause error) {
@@ -187,11 +192,19 @@ func (m *machine) linkDown(now time.Time, link Link) {
 		}
 	}
 	m.send(now, m.pick(func(a *attempt) bool { return a.via == link }), nil)
-	m.ask(m.pick(func(a *attempt) bool { return a.origin == link && a.phase == accepted }))
+	m.ask(m.pick(func(a *attempt) bool {
+		return a.origin == link && (a.phase == accepted || a.phase == running && a.offer.GetGranted() && now.Sub(a.startedAt) < maybeUnheard)
+	}))
 }
 
+// maybeUnheard is how long after its start the first word of a one-step attempt may
+// have been lost with its session: an admin that heard nothing of it for longer
+// has given it to another instance, or has it asked for.
+const maybeUnheard = proto.OfferTTL
+
 // ask looks for another node that may know of a grant for attempts that were
-// accepted, and whose own session has ended. Without one the registration of
+// accepted, and whose own session has ended, or that has to hear of one-step
+// attempts that have just started. Without one the registration of
 // the next session asks; what nobody grants in time is given back.
 func (m *machine) ask(list []*attempt) {
 	link := m.choose(nil, nil)

@@ -93,7 +93,7 @@ func (l *Link) heartbeat() error {
 	now := time.Now()
 	l.beatAt, l.restUntil = now, time.Time{}
 	l.sent[m.Seq] = now
-	l.beats = append(l.beats, beatAt{m.Seq, now})
+	l.beats = append(l.beats, beatAt{m.Seq, now, now})
 	if last := len(l.beats) - 1; l.beats[last/2].at.Add(proto.LeaseTTL).Before(now) {
 		l.beats = append(l.beats[:0], l.beats[last/2:]...) // offers made under older ones come too late
 	}
@@ -104,22 +104,22 @@ func (l *Link) heartbeat() error {
 	return l.sendControl(&proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: m}})
 }
 
-// beatAt says when a heartbeat was sent, or with a longer lease, how much later
-// one would have been that renewed it for the usual time.
+// beatAt says when a heartbeat was sent. at is the same, or with a longer lease, how
+// much later one would have been that renewed it for the usual time.
 type beatAt struct {
-	seq int64
-	at  time.Time
+	seq      int64
+	at, sent time.Time
 }
 
 // LeaseFrom implements runner.Link, by beatAt. Heartbeats older than a lease are
 // forgotten.
-func (l *Link) LeaseFrom(seq int64) time.Time {
+func (l *Link) LeaseFrom(seq int64) (from, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i, ok := l.beatLocked(seq); ok {
-		return l.beats[i].at
+		return l.beats[i].at, l.beats[i].sent
 	}
-	return time.Time{}
+	return time.Time{}, time.Time{}
 }
 
 func (l *Link) beatLocked(seq int64) (i int, ok bool) {

@@ -159,7 +159,7 @@ func (l *Link) open(ctx context.Context) (reply *proto.Registered, sentAt time.T
 		return nil, sentAt, fmt.Errorf("open command stream: %w", err)
 	}
 	sentAt = time.Now()
-	l.beats = append(l.beats, beatAt{0, sentAt})
+	l.beats = append(l.beats, beatAt{0, sentAt, sentAt})
 	body := &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Register{Register: l.events.Register()}}
 	first, err := proto.AppendFrame([]byte{tagControl}, body, proto.MaxFrame)
 	if err != nil {

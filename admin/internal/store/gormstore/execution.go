@@ -344,6 +344,16 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 			if m == nil || m.e.Instance != g.Instance {
 				continue
 			}
+			if g.Unheard {
+				moved, err := b.unheard(m, g)
+				if err != nil {
+					return err
+				}
+				if moved {
+					results[i].Status = store.OfferMade
+				}
+				continue
+			}
 			giveBack := m.e.GiveBack
 			if g.Refused {
 				giveBack = m.e.Refuse

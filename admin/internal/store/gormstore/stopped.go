@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // A pause or deletion ends what waits, and leaves alone what is on an instance.
@@ -115,6 +116,21 @@ func (b *batch) resend(m *move, out *sweptMoves) error {
 		out.resend = append(out.resend, m)
 	}
 	return err
+}
+
+// unheard takes a one-step offer from its instance, unless its job was stopped
+// meanwhile: then the instance is asked whether it ever began.
+func (b *batch) unheard(m *move, g store.GiveBack) (moved bool, err error) {
+	cp := m.e
+	fx, err := cp.Unheard(b.now, g.Fence, g.Message, m.policy())
+	if err != nil {
+		return false, nil // it is over, or somebody else's
+	}
+	if cancelled, err := b.cancelStopped(m, "the job was stopped before the start of the run was reported"); cancelled || err != nil {
+		return false, err
+	}
+	m.e = cp
+	return true, b.apply(m, fx)
 }
 
 // mayResend leaves out the one-step offers that are not to be sent again,
