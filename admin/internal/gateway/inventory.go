@@ -35,7 +35,7 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	settled, err := g.ask(ctx, store.SettleInventoryParams{
+	settled, err := g.ask(ctx, s.account, store.SettleInventoryParams{
 		Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Items: held,
 	})
 	if err == nil {
@@ -57,15 +57,17 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 const settleAlone = 50
 
 // ask goes together with others who ask now, unless it is about much.
-func (g *Gateway) ask(ctx context.Context, p store.SettleInventoryParams) (domain.SettledInventory, error) {
+func (g *Gateway) ask(ctx context.Context, a *account, p store.SettleInventoryParams) (domain.SettledInventory, error) {
 	if len(p.Items) < settleAlone {
 		return g.settles.Do(ctx, p)
 	}
-	leave, err := enter(ctx, g.entering)
-	if err != nil {
-		return domain.SettledInventory{}, err
+	for _, places := range []chan struct{}{a.asks, g.entering} {
+		leave, err := enter(ctx, places)
+		if err != nil {
+			return domain.SettledInventory{}, err
+		}
+		defer leave()
 	}
-	defer leave()
 	return g.opt.Inventory.SettleInventories(ctx, []store.SettleInventoryParams{p})[0], nil
 }
 

@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -207,4 +209,28 @@ func TestACrowdIsJudgedTogether(t *testing.T) {
 	b.judge.mu.Lock()
 	defer b.judge.mu.Unlock()
 	require.ElementsMatch(t, []int{1, 1, crowd - 2}, b.judge.together)
+}
+
+// Large inventories of one tenant are judged one after the other: the places for
+// them are for all tenants.
+func TestLargeInventoriesTakeOnePlaceOfTheirTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		judge := &judge{hold: make(chan struct{})}
+		g := New(Options{Logger: slog.New(slog.DiscardHandler), Inventory: judge})
+		large := store.SettleInventoryParams{Items: make([]domain.Held, settleAlone)}
+		many, one := newAccount(), newAccount()
+		for range 2 * maxEntering {
+			go func() { _, _ = g.ask(t.Context(), many, large) }()
+		}
+		synctest.Wait()
+		require.Len(t, g.entering, 1)
+		go func() { _, _ = g.ask(t.Context(), one, large) }()
+		synctest.Wait()
+		require.Len(t, g.entering, 2, "another tenant need not wait")
+		close(judge.hold)
+		synctest.Wait()
+		require.Empty(t, g.entering)
+		require.Empty(t, many.asks)
+		require.Len(t, judge.asked, 2*maxEntering+1)
+	})
 }

@@ -77,17 +77,20 @@ const (
 	maxTenantOwed = 32 << 20
 	// maxTenantLogs are the batches of log lines that are being read or stored, of
 	// at most 1 MiB each.
-	maxTenantLogs = 16
+	maxTenantLogs = 8
 )
 
 // account is what the sessions of one tenant share.
 type account struct {
 	owed *semaphore.Weighted // in bytes
 	logs chan struct{}       // holds a token for each batch
+	// asks holds a token while a large inventory is judged: one of a tenant's at a
+	// time, because there are maxEntering places for all.
+	asks chan struct{}
 }
 
 func newAccount() *account {
-	return &account{owed: semaphore.NewWeighted(maxTenantOwed), logs: make(chan struct{}, maxTenantLogs)}
+	return &account{owed: semaphore.NewWeighted(maxTenantOwed), logs: make(chan struct{}, maxTenantLogs), asks: make(chan struct{}, 1)}
 }
 
 // seat counts a tenant's session, and returns what it shares with the tenant's
