@@ -130,7 +130,8 @@ func rooms() []Room {
 		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
-		{faults, []string{"executor-sdk", testenv, lab, verify, expand, faults + "/proxy", faults + "/netns"}, "it breaks real processes from outside: it may know no more than a user"},
+		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},
+		{faults, []string{"executor-sdk", testenv, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 	}
 }
@@ -145,7 +146,7 @@ func libraries() []Library {
 		{"github.com/pressly/goose", []string{gormstore}, "migrations belong to gormstore"},
 		{"github.com/go-sql-driver/mysql", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"modernc.org/sqlite", []string{gormstore, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
-		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom}, "the wire belongs to the gateway and the SDK; bench measures it alone"},
+		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom, faults + "/hostile"}, "the wire belongs to the gateway and the SDK; bench measures it alone, and faults floods it"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
 		{"github.com/teambition/rrule-go", []string{ical}, "recurring events are written out when they are read"},

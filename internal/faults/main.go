@@ -58,6 +58,8 @@ func command(ctx context.Context, args []string) error {
 		return crowd(ctx, args[1:])
 	case "swept":
 		return swept(ctx, args[1:])
+	case "hostile":
+		return attacker(ctx, args[1:])
 	default:
 		return fmt.Errorf("there is no command %q: run, list, executor", args[0])
 	}
@@ -68,7 +70,7 @@ type settings struct {
 	ci     bool
 	rate   int           // fires per second of the steady load; 0 = the row's own
 	rounds int           // injections; 0 = the row's own
-	lasts  time.Duration // the load or the faults of F36 and F39; 0 = the row's own
+	lasts  time.Duration // the load, the flood or the faults of F36, F37 and F39; 0 = the row's own
 	only   []string
 	json   string
 	md     string
@@ -87,7 +89,7 @@ func parse(args []string) (*settings, error) {
 	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses, about a quarter of an hour")
 	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100)")
 	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
-	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36 and the faults of F39 last (default 7m and 30m, with --ci 40s and 2m)")
+	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36, the flood of F37 and the faults of F39 last (default 7m, 1m and 30m, with --ci 40s, 10s and 2m)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")
 	flags.StringVar(&s.md, "markdown", "", "write the table of docs/reliability.md to this file")

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/faults/hostile"
+	"github.com/carillon-sched/carillon/internal/lab"
+)
+
+// What a flood may change (docs/reliability.md, P14).
+const (
+	floodGrowth = 64 << 20
+	floodRatio  = 2
+	// floodFloor is what counts as the ordinary figure when it is less, in ms:
+	// attacker, database and node share the processors.
+	floodFloor = 250
+	// slowLogConns is how many log connections send a byte a second.
+	slowLogConns = 240
+)
+
+// f37 has the holder of a valid token of one tenant send every type of frame at
+// its largest and at its most frequent, read nothing, and send byte by byte on
+// many connections. What counts is the other tenant: its runs, its log lines, a
+// log-in, its session; and the node's memory.
+func f37(ctx context.Context, s *stage) error {
+	if err := s.open(ctx, fleetPlan{admins: 1, executors: 1}); err != nil {
+		return err
+	}
+	hostile, err := s.addTenant(ctx, "hostile")
+	if err != nil {
+		return err
+	}
+	if err := s.load(ctx, pick(s.set, 50, 20)); err != nil {
+		return err
+	}
+	ids, err := s.create(ctx, s.tenant, []job{{name: "tail", handler: handlerSay}})
+	if err != nil {
+		return err
+	}
+	length := s.lasts(60*time.Second, 10*time.Second)
+	alone, err := s.beside(ctx, ids[0], length/2)
+	if err != nil {
+		return err
+	}
+	var during besides
+	err = s.fault("every frame, from a valid token", "the executors' port", func() error {
+		attack, err := s.fleet.StartExecutor(lab.Command{
+			Name: "hostile", Program: s.set.self, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + hostile.token},
+			Args: []string{"hostile", "-addr", s.fleet.Admins[0].Wire, "-for", length.String()},
+		})
+		if err != nil {
+			return err
+		}
+		during, err = s.beside(ctx, ids[0], length)
+		if !attack.Ended() {
+			attack.Stop()
+		}
+		if err == nil && attack.ExitCode() != 0 {
+			err = errors.New("the attacker ended before its time: not enough evidence (hostile.log)")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	j, err := s.finish(ctx)
+	if j == nil {
+		return err
+	}
+	return errors.Join(err, s.judgeHostile(j, alone, during))
+}
+
+// besides is what the other tenant saw, and the most that the node had in memory.
+type besides struct {
+	cut
+	tail, login lateness
+	watch       logWatch
+	rss         int64
+}
+
+// beside runs a job that logs, again and again, and signs in each second.
+func (s *stage) beside(ctx context.Context, jobID string, length time.Duration) (b besides, err error) {
+	b.from = verify.At(time.Now())
+	end := time.Now().Add(length)
+	var logins []float64
+	err = everyOne(3, func(i int) (err error) {
+		switch i {
+		case 0:
+			b.tail, b.watch, err = s.watchLogs(ctx, jobID, length)
+		case 1:
+			logins, err = s.signIns(ctx, end)
+		default:
+			for time.Now().Before(end) && err == nil {
+				b.rss = max(b.rss, s.fleet.Admins[0].Process().Usage().RSS)
+				err = wait(ctx, 100*time.Millisecond)
+			}
+		}
+		return err
+	})
+	b.to, b.login = verify.At(time.Now()), summary(logins)
+	return b, err
+}
+
+func (s *stage) signIns(ctx context.Context, end time.Time) (ms []float64, err error) {
+	in := map[string]string{"username": "admin", "password": s.fleet.Password}
+	for time.Now().Before(end) {
+		began := time.Now()
+		if err := s.fleet.Admins[0].API.As("").Call(ctx, http.MethodPost, "/api/v1/auth/login", in, nil); err != nil {
+			return ms, fmt.Errorf("log in: %w", err)
+		}
+		ms = append(ms, float64(time.Since(began).Microseconds())/1000)
+		if err := wait(ctx, time.Second); err != nil {
+			return ms, err
+		}
+	}
+	return ms, nil
+}
+
+func (s *stage) judgeHostile(j *judged, alone, during besides) error {
+	var wrong problems
+	before, after := j.latenessOf(s.tenant.id, alone.cut), j.latenessOf(s.tenant.id, during.cut)
+	grown := during.rss - alone.rss
+	s.figure("memory +%d MB; the other tenant's lateness %s, alone %s; its lines read after %s, alone %s; log-in %s, alone %s",
+		grown>>20, after, before, during.tail, alone.tail, during.login, alone.login)
+	for name, value := range map[string]any{
+		"grewBytes": grown, "othersDuringMs": after, "othersAloneMs": before, "tailDuringMs": during.tail, "tailAloneMs": alone.tail,
+		"loginDuringMs": during.login, "loginAloneMs": alone.login,
+	} {
+		s.result.Figures[name] = value
+	}
+	if grown > floodGrowth {
+		wrong.add("nodes that grew", "by %d MB", grown>>20)
+	}
+	for what, pair := range map[string][2]lateness{"starts": {before, after}, "lines": {alone.tail, during.tail}, "log-ins": {alone.login, during.login}} {
+		if pair[0].Count == 0 || pair[1].Count == 0 {
+			wrong.add("kinds of evidence missing", "%s", what)
+		}
+		if limit := floodRatio * max(pair[0].P99, floodFloor); pair[1].P99 > limit {
+			wrong.add("figures of the other tenant that suffered", "%s: p99 %.0f ms, more than %.0f", what, pair[1].P99, limit)
+		}
+	}
+	if n := during.watch.offline + alone.watch.offline; n > 0 {
+		wrong.add("times the other tenant's executor was not online", "%d looks", n)
+	}
+	return wrong.err()
+}
+
+// attacker is the process that floods. It leaves the processors to others, as if
+// it were on another machine.
+func attacker(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("hostile", flag.ContinueOnError)
+	o := hostile.Options{Executor: "witness", Token: os.Getenv("CARILLON_EXECUTOR_TOKEN"), Slow: slowLogConns}
+	flags.StringVar(&o.Address, "addr", "", "the executors' port of a node")
+	length := flags.Duration("for", 10*time.Second, "how long")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, *length)
+	defer cancel()
+	var done hostile.Done
+	hostile.Flood(ctx, o, &done)
+	say("%d sessions, %d frames, %d bytes were sent; %d sessions were ended", done.Sessions.Load(), done.Frames.Load(), done.Bytes.Load(), done.Ended.Load())
+	if done.Sessions.Load() == 0 || done.Frames.Load() == 0 {
+		return errors.New("nothing was flooded")
+	}
+	return nil
+}
