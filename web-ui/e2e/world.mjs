@@ -52,8 +52,8 @@ export async function choose(name, ...texts) {
   for (const text of texts) await popup.locator('.ant-select-item-option', text ? { hasText: text } : undefined).first().click()
 }
 
-export async function signIn(target, password, user = env.user) {
-  await target.goto(`${env.url}/login`)
+export async function signIn(target, password, user = env.user, url = env.url) {
+  await target.goto(`${url}/login`)
   await target.getByLabel('User name').fill(user)
   await target.getByLabel('Password', { exact: true }).fill(password)
   await target.getByRole('button', { name: 'Sign in', exact: true }).click()

@@ -3,18 +3,22 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
 import { queryClient } from './api/queries'
 import { ensureSession, getSession, subscribeSession } from './api/session'
-import { NotFoundPage, RouteError } from './components/RouteStates'
+import { NotFoundPage, RouteError, RoutePending } from './components/RouteStates'
 import { Shell } from './components/Shell'
+import { loadChunk } from './lib/chunk'
 import { leavePage } from './lib/focus'
 import { safeNext } from './lib/next'
 import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/search'
+
+/** A page of its own chunk. */
+const page = <T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) => lazyRouteComponent(() => loadChunk(load), name)
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
 
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  component: lazyRouteComponent(() => import('./pages/LoginPage'), 'LoginPage'),
+  component: page(() => import('./pages/LoginPage'), 'LoginPage'),
   validateSearch: (raw: Record<string, unknown>): { next?: string } => {
     const next = safeNext(raw.next)
     return next ? { next } : {}
@@ -31,7 +35,7 @@ const docs = createRoute({
 const password = createRoute({
   getParentRoute: () => root,
   path: '/password',
-  component: lazyRouteComponent(() => import('./pages/PasswordPage'), 'PasswordPage'),
+  component: page(() => import('./pages/PasswordPage'), 'PasswordPage'),
   validateSearch: (raw: Record<string, unknown>): { next?: string } => {
     const next = safeNext(raw.next)
     return next ? { next } : {}
@@ -65,13 +69,13 @@ const index = createRoute({
 const overview = createRoute({
   getParentRoute: () => app,
   path: '/overview',
-  component: lazyRouteComponent(() => import('./pages/OverviewPage'), 'OverviewPage'),
+  component: page(() => import('./pages/OverviewPage'), 'OverviewPage'),
 })
 const jobs = createRoute({
   getParentRoute: () => app,
   path: '/jobs',
   validateSearch: jobsSearch,
-  component: lazyRouteComponent(() => import('./pages/JobsPage'), 'JobsPage'),
+  component: page(() => import('./pages/JobsPage'), 'JobsPage'),
 })
 const jobNew = createRoute({
   getParentRoute: () => app,
@@ -80,60 +84,60 @@ const jobNew = createRoute({
     ...(typeof raw.executorId === 'string' ? { executorId: raw.executorId } : {}),
     ...(typeof raw.handler === 'string' ? { handler: raw.handler } : {}),
   }),
-  component: lazyRouteComponent(() => import('./pages/JobEditPage'), 'JobNewPage'),
+  component: page(() => import('./pages/JobEditPage'), 'JobNewPage'),
 })
 const proposals = createRoute({
   getParentRoute: () => app,
   path: '/jobs/proposals',
-  component: lazyRouteComponent(() => import('./pages/ProposalsPage'), 'ProposalsPage'),
+  component: page(() => import('./pages/ProposalsPage'), 'ProposalsPage'),
 })
 const job = createRoute({
   getParentRoute: () => app,
   path: '/jobs/$jobId',
-  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobPage'),
+  component: page(() => import('./pages/JobPage'), 'JobPage'),
 })
 const jobOverview = createRoute({
   getParentRoute: () => job,
   path: '/',
-  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobOverviewTab'),
+  component: page(() => import('./pages/JobPage'), 'JobOverviewTab'),
 })
 const jobRuns = createRoute({
   getParentRoute: () => job,
   path: '/runs',
   validateSearch: runsSearch,
-  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobRunsTab'),
+  component: page(() => import('./pages/JobPage'), 'JobRunsTab'),
 })
 const jobRevisions = createRoute({
   getParentRoute: () => job,
   path: '/revisions',
-  component: lazyRouteComponent(() => import('./pages/JobPage'), 'JobRevisionsTab'),
+  component: page(() => import('./pages/JobPage'), 'JobRevisionsTab'),
 })
 const jobWhy = createRoute({
   getParentRoute: () => job,
   path: '/why',
   validateSearch: (raw: Record<string, unknown>): { at?: string } => (typeof raw.at === 'string' && !Number.isNaN(Date.parse(raw.at)) ? { at: raw.at } : {}),
-  component: lazyRouteComponent(() => import('./pages/JobWhyPage'), 'JobWhyTab'),
+  component: page(() => import('./pages/JobWhyPage'), 'JobWhyTab'),
 })
 const jobBackfills = createRoute({
   getParentRoute: () => job,
   path: '/backfills',
-  component: lazyRouteComponent(() => import('./pages/JobBackfillsPage'), 'JobBackfillsTab'),
+  component: page(() => import('./pages/JobBackfillsPage'), 'JobBackfillsTab'),
 })
 const jobEdit = createRoute({
   getParentRoute: () => app,
   path: '/jobs/$jobId/edit',
-  component: lazyRouteComponent(() => import('./pages/JobEditPage'), 'JobEditPage'),
+  component: page(() => import('./pages/JobEditPage'), 'JobEditPage'),
 })
 const runs = createRoute({
   getParentRoute: () => app,
   path: '/runs',
   validateSearch: runsSearch,
-  component: lazyRouteComponent(() => import('./pages/RunsPage'), 'RunsPage'),
+  component: page(() => import('./pages/RunsPage'), 'RunsPage'),
 })
 const run = createRoute({
   getParentRoute: () => app,
   path: '/runs/$runId',
-  component: lazyRouteComponent(() => import('./pages/RunPage'), 'RunPage'),
+  component: page(() => import('./pages/RunPage'), 'RunPage'),
 })
 const executors = createRoute({
   getParentRoute: () => app,
@@ -142,13 +146,13 @@ const executors = createRoute({
     ...(typeof raw.q === 'string' && raw.q ? { q: raw.q } : {}),
     ...(raw.view === 'table' ? { view: 'table' as const } : {}),
   }),
-  component: lazyRouteComponent(() => import('./pages/ExecutorsPage'), 'ExecutorsPage'),
+  component: page(() => import('./pages/ExecutorsPage'), 'ExecutorsPage'),
 })
 const executor = createRoute({
   getParentRoute: () => app,
   path: '/executors/$executorId',
   validateSearch: (raw: Record<string, unknown>): { gone?: '1' } => (raw.gone === '1' ? { gone: '1' } : {}),
-  component: lazyRouteComponent(() => import('./pages/ExecutorPage'), 'ExecutorPage'),
+  component: page(() => import('./pages/ExecutorPage'), 'ExecutorPage'),
 })
 
 const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
@@ -158,74 +162,74 @@ const deliveries = createRoute({
   getParentRoute: () => app,
   path: '/deliveries',
   validateSearch: cursorSearch,
-  component: lazyRouteComponent(() => import('./pages/DeliveriesPage'), 'DeliveriesPage'),
+  component: page(() => import('./pages/DeliveriesPage'), 'DeliveriesPage'),
 })
 const calendars = createRoute({
   getParentRoute: () => app,
   path: '/calendars',
   validateSearch: cursorSearch,
-  component: lazyRouteComponent(() => import('./pages/CalendarsPage'), 'CalendarsPage'),
+  component: page(() => import('./pages/CalendarsPage'), 'CalendarsPage'),
 })
 const calendarNew = createRoute({
   getParentRoute: () => app,
   path: '/calendars/new',
-  component: lazyRouteComponent(() => import('./pages/CalendarEditPage'), 'CalendarNewPage'),
+  component: page(() => import('./pages/CalendarEditPage'), 'CalendarNewPage'),
 })
 const calendar = createRoute({
   getParentRoute: () => app,
   path: '/calendars/$calendarId',
-  component: lazyRouteComponent(() => import('./pages/CalendarPage'), 'CalendarPage'),
+  component: page(() => import('./pages/CalendarPage'), 'CalendarPage'),
 })
 const calendarEdit = createRoute({
   getParentRoute: () => app,
   path: '/calendars/$calendarId/edit',
-  component: lazyRouteComponent(() => import('./pages/CalendarEditPage'), 'CalendarEditPage'),
+  component: page(() => import('./pages/CalendarEditPage'), 'CalendarEditPage'),
 })
 const scripts = createRoute({
   getParentRoute: () => app,
   path: '/scripts',
   validateSearch: cursorSearch,
-  component: lazyRouteComponent(() => import('./pages/ScriptsPage'), 'ScriptsPage'),
+  component: page(() => import('./pages/ScriptsPage'), 'ScriptsPage'),
 })
 const scriptNew = createRoute({
   getParentRoute: () => app,
   path: '/scripts/new',
-  component: lazyRouteComponent(() => import('./pages/ScriptEditPage'), 'ScriptNewPage'),
+  component: page(() => import('./pages/ScriptEditPage'), 'ScriptNewPage'),
 })
 const script = createRoute({
   getParentRoute: () => app,
   path: '/scripts/$scriptId',
-  component: lazyRouteComponent(() => import('./pages/ScriptPage'), 'ScriptPage'),
+  component: page(() => import('./pages/ScriptPage'), 'ScriptPage'),
 })
 const scriptEdit = createRoute({
   getParentRoute: () => app,
   path: '/scripts/$scriptId/edit',
-  component: lazyRouteComponent(() => import('./pages/ScriptEditPage'), 'ScriptEditPage'),
+  component: page(() => import('./pages/ScriptEditPage'), 'ScriptEditPage'),
 })
 const limits = createRoute({
   getParentRoute: () => app,
   path: '/limits',
-  component: lazyRouteComponent(() => import('./pages/LimitsPage'), 'LimitsPage'),
+  component: page(() => import('./pages/LimitsPage'), 'LimitsPage'),
 })
 const cluster = createRoute({
   getParentRoute: () => app,
   path: '/cluster',
-  component: lazyRouteComponent(() => import('./pages/ClusterPage'), 'ClusterPage'),
+  component: page(() => import('./pages/ClusterPage'), 'ClusterPage'),
 })
 const users = createRoute({
   getParentRoute: () => app,
   path: '/settings/users',
-  component: lazyRouteComponent(() => import('./pages/UsersPage'), 'UsersPage'),
+  component: page(() => import('./pages/UsersPage'), 'UsersPage'),
 })
 const apiKeys = createRoute({
   getParentRoute: () => app,
   path: '/settings/api-keys',
-  component: lazyRouteComponent(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
+  component: page(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
 })
 const tenants = createRoute({
   getParentRoute: () => app,
   path: '/settings/tenants',
-  component: lazyRouteComponent(() => import('./pages/TenantsPage'), 'TenantsPage'),
+  component: page(() => import('./pages/TenantsPage'), 'TenantsPage'),
 })
 
 const routeTree = root.addChildren([
@@ -268,6 +272,7 @@ export const router = createRouter({
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultErrorComponent: RouteError,
+  defaultPendingComponent: RoutePending,
 })
 
 router.subscribe('onBeforeNavigate', ({ fromLocation, pathChanged }) => {

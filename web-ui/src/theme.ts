@@ -52,6 +52,8 @@ const dark: ThemeConfig = {
   token: {
     ...shared,
     colorPrimary: '#2f72e4',
+    // The library's own is too light for white text.
+    colorPrimaryHover: '#2565d3',
     colorLink: '#79b8ff',
     colorError: '#f0524d',
     colorSuccess: '#56d364',

@@ -158,9 +158,9 @@ describe('calls', () => {
     setSession(login('fresh'))
     server.use(http.get(`${BASE}/cluster`, () => HttpResponse.error(), { once: true }))
     await expect(api.cluster()).rejects.toMatchObject({ code: 'network' })
-    expect(getConnection().reachable).toBe(false)
+    expect(getConnection().trouble).toBe('silent')
     await api.jobs({})
-    expect(getConnection().reachable).toBe(true)
+    expect(getConnection().trouble).toBeUndefined()
   })
 
   it('leave empty filters out of the query', async () => {

@@ -59,7 +59,7 @@ describe('ResourceTable', () => {
     const onRetry = vi.fn()
     show({ error: new ApiError({ status: 503, code: 'unavailable', instance: 'req_7' }), onRetry })
     expect(screen.getByRole('alert').textContent).toContain('The server is not ready to answer.')
-    expect(screen.getByRole('alert').textContent).toContain('req_7')
+    expect(screen.getByText('req_7')).toBeTruthy()
     fireEvent.click(screen.getByRole('button', { name: 'Try again' }))
     expect(onRetry).toHaveBeenCalledOnce()
   })

@@ -3,12 +3,15 @@
 // tells the connection watcher whether the server answers. Every failure
 // becomes an ApiError.
 import createClient from 'openapi-fetch'
-import { reportReachable, reportServerDate } from '../lib/connection'
+import { reportAnswer, reportServerDate, reportSilence, watchCall } from '../lib/connection'
 import { losesNumbers, parseJson, writeJson } from '../lib/json'
-import { ApiError, isApiError, problemOf } from './problem'
+import { ApiError, problemOf } from './problem'
 import type { paths } from './schema'
 import { ensureSession, getSession, isExpiring, refreshSession, setSession, subscribeSession } from './session'
 import { askIfChanged, forgetAnswers, noteCost, wholeAnswer } from './transfer'
+
+/** So long after the time it was asked to wait is an answer to a question waited for. */
+const GIVE_UP_MS = 30_000
 
 /** Paths which are called without a token and never renew one. */
 const ANONYMOUS = /\/auth\/(login|refresh)$/
@@ -60,7 +63,7 @@ function whoReads(): string {
 
 async function transport(request: Request): Promise<Response> {
   if (ANONYMOUS.test(new URL(request.url).pathname)) return once(request)
-  if (isExpiring()) await renew()
+  if (isExpiring()) await refreshSession()
   // Nobody is signed in: the refusal is certain, so it is not asked for.
   if (!(await ensureSession())) throw new ApiError({ status: 401, code: 'unauthenticated' })
   const used = getSession()?.accessToken
@@ -69,7 +72,7 @@ async function transport(request: Request): Promise<Response> {
   if (res.status !== 401) return res
   // Another call may have renewed the token while this one was under way.
   const fresh = getSession()?.accessToken
-  const next = fresh && fresh !== used ? fresh : (await renew())?.accessToken
+  const next = fresh && fresh !== used ? fresh : (await refreshSession())?.accessToken
   if (!next) return res
   const again = await once(withToken(request, next))
   // A fresh token which is refused as well: the account is gone or disabled.
@@ -82,28 +85,40 @@ function withToken(request: Request, token: string | undefined): Request {
   return request
 }
 
-async function renew() {
-  try {
-    return await refreshSession()
-  } catch (err) {
-    if (isApiError(err, 'network')) reportReachable(false)
-    throw err
-  }
-}
-
 async function once(request: Request): Promise<Response> {
+  const waitMs = waitOf(request)
+  const heard = watchCall(waitMs)
+  // What only reads is given up, so that it can be asked again on a connection
+  // that lives. What writes may have been done: nobody gives it up for the person.
+  const late = new AbortController()
+  const timer = request.method === 'GET' ? setTimeout(() => late.abort(new Error('no answer in time')), waitMs + GIVE_UP_MS) : undefined
   try {
     const who = whoReads()
-    const res = await wholeAnswer(request, who, await fetch(askIfChanged(request, who)))
-    reportReachable(true)
+    const asked = await fetch(askIfChanged(request, who), { signal: AbortSignal.any([request.signal, late.signal]) })
+    reportAnswer(serves(request, asked))
+    const res = await wholeAnswer(request, who, asked)
     reportServerDate(res.headers.get('Date'))
     await keepExact(res)
     return res
   } catch (err) {
     if (request.signal.aborted) throw err
-    reportReachable(false)
+    reportSilence()
     throw new ApiError({ status: 0, code: 'network', detail: err instanceof Error ? err.message : String(err) })
+  } finally {
+    heard()
+    clearTimeout(timer)
   }
+}
+
+/** A refused action says nothing of the next one: whether the server serves is seen by what reads. */
+function serves(request: Request, res: Response): boolean {
+  return ![502, 503, 504].includes(res.status) || request.method !== 'GET'
+}
+
+/** How long the server was asked to wait for something to answer, "20s". */
+function waitOf(request: Request): number {
+  const seconds = /^(\d+)s$/.exec(new URL(request.url).searchParams.get('wait') ?? '')?.[1]
+  return Number(seconds ?? 0) * 1_000
 }
 
 async function keepExact(res: Response): Promise<void> {

@@ -2,26 +2,46 @@
 // often the larger they are and the longer they stay the same (transfer.ts), and
 // rest while the tab is hidden (refetchInterval does so by default); a run is
 // polled faster until it has finished.
-import { hashKey, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
+import { hashKey, keepPreviousData, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, type DeliveriesQuery, type ExecutorsQuery, type InstancesQuery, type JobsQuery, type RunsQuery } from './endpoints'
 import { ApiError } from './problem'
 import { notePoll, paceOf } from './transfer'
 import type { Id, RunState } from './types'
+import { getConnection, subscribeConnection } from '../lib/connection'
 import { FINAL_STATES } from '../lib/search'
+import { failureLog } from './useQuery'
 
 const LIST_MS = 5_000
 const LIVE_MS = 1_000
 const SLOW_MS = 15_000
+/** How often it is seen, on every page, whether the server answers; and while it does not. */
+const BEAT_MS = 15_000
+const LOST_BEAT_MS = 2_000
 
 export const queryClient = new QueryClient({
+  queryCache: new QueryCache(failureLog),
   defaultOptions: {
+    mutations: { networkMode: 'always' },
     queries: {
+      // The browser's word for "no network" says nothing of a server on the
+      // same machine; whether it answers is seen by asking (lib/connection.ts).
+      networkMode: 'always',
       staleTime: 1_000,
       // A refusal will not change by asking again; a silent server may.
       retry: (failures, error) => failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500),
       retryDelay: (attempt) => Math.min(500 * 2 ** attempt, 4_000),
     },
   },
+})
+
+// When the server is back, what is on the screen is asked for at once; a draft
+// (readOnce) stays as it is.
+let trouble = getConnection().trouble
+subscribeConnection(() => {
+  const before = trouble
+  trouble = getConnection().trouble
+  if (!before || trouble) return
+  void queryClient.refetchQueries({ type: 'active', predicate: (query) => query.state.status === 'error' || query.observers.some((one) => Boolean(one.options.refetchInterval)) })
 })
 
 export function isFinal(state: RunState): boolean {
@@ -41,10 +61,16 @@ const list = <T>(key: readonly unknown[], load: (signal: AbortSignal) => Promise
   })
 
 /** For a draft, which stands on what was read once: polling would move it away under the person's hands. */
-export const readOnce = <T extends object>(options: T) => ({ ...options, refetchInterval: false as const, refetchOnWindowFocus: false, staleTime: 0, gcTime: 0 })
+export const readOnce = <T extends object>(options: T) => ({ ...options, refetchInterval: false as const, refetchOnWindowFocus: false, refetchOnReconnect: false, staleTime: 0, gcTime: 0 })
 
 export const queries = {
-  me: () => queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => api.me(signal), staleTime: 60_000 }),
+  me: () =>
+    queryOptions({
+      queryKey: ['me'],
+      queryFn: ({ signal }) => api.me(signal),
+      staleTime: 60_000,
+      refetchInterval: () => (getConnection().trouble ? LOST_BEAT_MS : BEAT_MS),
+    }),
   version: () => queryOptions({ queryKey: ['version'], queryFn: ({ signal }) => api.version(signal), staleTime: Infinity }),
   overview: () => list(['overview'], (signal) => api.overview(signal)),
 

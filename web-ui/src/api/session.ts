@@ -4,6 +4,7 @@
 // one revokes the whole family. So at most one refresh may be under way: in
 // this tab by a shared promise, across tabs by a Web Lock where the browser
 // has it (secure contexts).
+import { reportSilence, watchCall } from '../lib/connection'
 import { problemOf, ApiError } from './problem'
 import type { Login } from './types'
 
@@ -66,10 +67,14 @@ export function refreshSession(): Promise<Session> {
 
 async function requestRefresh(): Promise<Session> {
   let res: Response
+  const heard = watchCall(0)
   try {
     res = await fetch(REFRESH, { method: 'POST', credentials: 'same-origin' })
   } catch (err) {
+    reportSilence()
     throw new ApiError({ status: 0, code: 'network', detail: String(err) })
+  } finally {
+    heard()
   }
   if (res.ok) setSession((await res.json()) as Login)
   else if (res.status === 401 || res.status === 403) setSession(null)

@@ -1,6 +1,7 @@
 // Asking for a backfill: a range on the clocks of the job's zone, and at once
 // what it would do. The server counts; nothing is written before the button.
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { App, Form, Input, InputNumber, Radio } from 'antd'
 import type { Dayjs } from 'dayjs'
 import { useState } from 'react'

@@ -1,5 +1,5 @@
 // The calendars of a schedule, in the job's form.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Form, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'

@@ -1,5 +1,5 @@
 // The versions of a calendar: who, when, and what each one changed.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Calendar, Weekday } from '../api/types'

@@ -1,13 +1,15 @@
 // What keeps the engine from firing, or may: a clock that leapt, a database
 // that takes no writes, a setup that endangers the promises.
-import { Alert, App, Button } from 'antd'
+import { Alert, App } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queryClient } from '../api/queries'
 import type { Cluster } from '../api/types'
 import { humanDuration } from '../lib/duration'
 import { formatWithZone } from '../lib/time'
+import { ActionButton } from './ActionButton'
 import { useSession, useShowError } from './hooks'
+import { useConfirm } from './useConfirm'
 
 export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation()
@@ -57,17 +59,17 @@ export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
 
 function ConfirmClock() {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { message } = App.useApp()
+  const ask = useConfirm()
   const showError = useShowError()
   if (!useSession()?.user.platformAdmin) return null
   const confirm = () =>
-    modal.confirm({
+    ask({
       title: t('cluster.confirmTitle'),
       content: t('cluster.confirmHelp'),
       okText: t('cluster.confirm'),
       okButtonProps: { danger: true },
       cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
       onOk: async () => {
         try {
           await api.confirmClock()
@@ -79,8 +81,8 @@ function ConfirmClock() {
       },
     })
   return (
-    <Button danger onClick={confirm}>
+    <ActionButton danger onClick={confirm}>
       {t('cluster.confirm')}
-    </Button>
+    </ActionButton>
   )
 }

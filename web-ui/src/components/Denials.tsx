@@ -1,11 +1,12 @@
 // Which processes and certificates of an executor are kept out, whatever they show.
-import { useQuery } from '@tanstack/react-query'
-import { App, Button, Input } from 'antd'
+import { useQuery } from '../api/useQuery'
+import { App, Input } from 'antd'
 import { useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Denial, Id, Instance } from '../api/types'
+import { ActionButton } from './ActionButton'
 import { useShowError } from './hooks'
 import { ByWhom } from './ByWhom'
 import { ResourceTable, type Column } from './ResourceTable'
@@ -50,9 +51,9 @@ export function Denials({ executorId }: { executorId: Id }) {
       title: t('field.actions'),
       kind: 'actions',
       render: (one) => (
-        <Button size="small" onClick={() => void allow(one)} aria-label={`${t('denials.allow')}: ${one.instance || one.subject}`}>
+        <ActionButton size="small" onClick={() => void allow(one)} aria-label={`${t('denials.allow')}: ${one.instance || one.subject}`}>
           {t('denials.allow')}
-        </Button>
+        </ActionButton>
       ),
     },
   ]
@@ -100,8 +101,8 @@ export function DenyButton({ executorId, instance }: { executorId: Id; instance:
     })
   }
   return (
-    <Button size="small" danger onClick={ask} aria-label={`${t('denials.deny')}: ${name}`}>
+    <ActionButton size="small" danger onClick={ask} aria-label={`${t('denials.deny')}: ${name}`}>
       {t('denials.deny')}
-    </Button>
+    </ActionButton>
   )
 }

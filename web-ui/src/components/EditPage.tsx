@@ -1,9 +1,9 @@
 // What pages share that write something which somebody else may change
 // meanwhile: the draft stands on the version that was read once.
 import type { UseQueryResult } from '@tanstack/react-query'
-import { Button } from 'antd'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { ActionButton } from './ActionButton'
 import { Page } from './Page'
 import { ErrorState, NotAllowed, PageSkeleton } from './States'
 
@@ -13,7 +13,7 @@ interface Props<T> {
   stored: UseQueryResult<T>
   title: (data: T) => string
   crumbs: (data: T) => ReactNode
-  sub?: (data: T) => string | undefined
+  sub?: (data: T) => string | null | undefined
   children: (data: T) => ReactNode
 }
 
@@ -33,9 +33,9 @@ export function FormFoot({ isNew, busy, cancel, children }: { isNew: boolean; bu
   const { t } = useTranslation()
   return (
     <div className="form-foot">
-      <Button type="primary" htmlType="submit" loading={busy}>
+      <ActionButton type="primary" htmlType="submit" loading={busy}>
         {t(isNew ? 'action.create' : 'action.save')}
-      </Button>
+      </ActionButton>
       {cancel}
       {children}
     </div>

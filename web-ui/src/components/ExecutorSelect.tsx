@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Select } from 'antd'
 import { useState } from 'react'
 import { queries } from '../api/queries'

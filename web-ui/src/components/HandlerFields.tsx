@@ -1,7 +1,7 @@
 // Choosing a handler from an executor's catalogue, and what it expects.
 import { AutoComplete, Button, Form } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { queries } from '../api/queries'
 import type { Handler } from '../api/types'
 import type { JobFields } from '../lib/jobForm'

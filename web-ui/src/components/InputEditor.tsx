@@ -1,6 +1,6 @@
 // The input of a job or a run: a form where the handler's JSON schema can be
 // one, else JSON. The text is the one truth of both.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Alert, Form, Radio } from 'antd'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'

@@ -3,6 +3,7 @@ import { Button, Checkbox, Form, Input, InputNumber, Radio, Select } from 'antd'
 import type { Rule } from 'antd/es/form'
 import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { loadChunk } from '../lib/chunk'
 import { parseDuration } from '../lib/duration'
 import { scheduleOf, scriptLanguage, splitLabel, takesCalendars, type JobFields, type ScheduleFields } from '../lib/jobForm'
 import { allZones } from '../lib/time'
@@ -17,7 +18,7 @@ import { ScriptFields } from './ScriptFields'
 import type { Refused } from './SchemaForm'
 import { ShardFields } from './ShardFields'
 
-const WallPicker = lazy(() => import('./WallPicker'))
+const WallPicker = lazy(() => loadChunk(() => import('./WallPicker')))
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 

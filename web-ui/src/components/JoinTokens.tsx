@@ -1,7 +1,7 @@
 // Join tokens of an executor, and the way of a newcomer: make one, copy a
 // program, see the instance arrive.
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Alert, Button, Checkbox, Form, Input, InputNumber, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,6 +9,7 @@ import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { ExecutorDetail, JoinToken } from '../api/types'
 import { environmentSnippet, executorAddress, goSnippet } from '../lib/snippet'
+import { ActionButton } from './ActionButton'
 import { CopyBlock } from './CopyButton'
 import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
@@ -66,9 +67,9 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
       title: t('field.actions'),
       kind: 'actions',
       render: (one) => (
-        <Button size="small" danger onClick={() => revoke(one)} aria-label={`${t('tokens.revoke')}: ${one.name || one.id}`}>
+        <ActionButton size="small" danger onClick={() => revoke(one)} aria-label={`${t('tokens.revoke')}: ${one.name || one.id}`}>
           {t('tokens.revoke')}
-        </Button>
+        </ActionButton>
       ),
     },
   ]
@@ -79,9 +80,9 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
           <h2>{t('tokens.title')}</h2>
           <p className="muted small">{t('tokens.help')}</p>
         </div>
-        <Button icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+        <ActionButton icon={<PlusOutlined />} onClick={() => setCreating(true)}>
           {t('tokens.create')}
-        </Button>
+        </ActionButton>
       </div>
       <ResourceTable
         label={t('tokens.title')}

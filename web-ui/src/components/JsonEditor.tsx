@@ -2,9 +2,10 @@
 // pages that show one; until then, and if it cannot be loaded, a text area
 // does the same work.
 import { lazy, Suspense, Component, type ReactNode } from 'react'
+import { loadChunk } from '../lib/chunk'
 import { JsonText, parseJson, writeJson } from '../lib/json'
 
-const Editor = lazy(() => import('./JsonEditorInner'))
+const Editor = lazy(() => loadChunk(() => import('./JsonEditorInner')))
 
 export interface JsonEditorProps {
   value?: string

@@ -1,11 +1,12 @@
 // How many runs of an executor, or of the tenant, go on at once: how full it
 // is, and setting it.
-import { App, Button, Form, InputNumber } from 'antd'
+import { App, Form, InputNumber } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queryClient } from '../api/queries'
 import type { Limit } from '../api/types'
+import { ActionButton } from './ActionButton'
 import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 
@@ -17,10 +18,10 @@ export function LimitButton({ limited }: { limited: Limited }) {
   const [open, setOpen] = useState(false)
   return (
     <>
-      <Button size="small" onClick={() => setOpen(true)}>
+      <ActionButton size="small" onClick={() => setOpen(true)}>
         {t(limited.maxRunning > 0 ? 'action.edit' : 'limits.set')}
         <span className="sr-only">: {limited.subject.name}</span>
-      </Button>
+      </ActionButton>
       {open && <LimitDialog limited={limited} onClose={() => setOpen(false)} />}
     </>
   )

@@ -3,8 +3,9 @@
 // them.
 import { Button, type ButtonProps, type MenuProps } from 'antd'
 import { lazy, Suspense, useState } from 'react'
+import { loadChunk } from '../lib/chunk'
 
-const OpenMenu = lazy(() => import('./OpenMenu'))
+const OpenMenu = lazy(() => loadChunk(() => import('./OpenMenu')))
 
 export interface MenuButtonProps {
   button: ButtonProps

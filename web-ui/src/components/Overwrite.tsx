@@ -1,5 +1,6 @@
-import { Alert, Button } from 'antd'
+import { Alert } from 'antd'
 import type { ReactNode } from 'react'
+import { ActionButton } from './ActionButton'
 
 interface Props {
   title: string
@@ -23,9 +24,9 @@ export function Overwrite({ title, help, look, action, busy, onAction }: Props) 
           <p>{help}</p>
           <div className="row">
             {look}
-            <Button onClick={onAction} loading={busy}>
+            <ActionButton onClick={onAction} loading={busy}>
               {action}
-            </Button>
+            </ActionButton>
           </div>
         </div>
       }

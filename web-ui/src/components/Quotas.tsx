@@ -1,5 +1,5 @@
 // How much a tenant may have, and has; platform administrators change it.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { App, Button, Form, InputNumber } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'

@@ -1,6 +1,6 @@
 // Who tried to join and was turned away: for people who look for an executor
 // that does not come, and for floods.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'

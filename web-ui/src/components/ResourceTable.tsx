@@ -1,6 +1,7 @@
 // A list of things: a real table on wide screens which turns into cards on
 // narrow ones by CSS alone, so there is one DOM to read, test and link. The
 // roles are spelled out because `display: block` takes them away in browsers.
+import { HistoryOutlined } from '@ant-design/icons'
 import { Button } from 'antd'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -49,6 +50,7 @@ export function ResourceTable<T>(props: Props<T>) {
     <>
       {stale && (
         <p className="banner small" role="status">
+          <HistoryOutlined aria-hidden />
           {t('list.stale', { time: formatWithZone(props.updatedAt ?? getConnection().lastAnswerAt) })}
           {isApiError(error) && error.requestId ? ` (${error.requestId})` : ''}
         </p>

@@ -1,7 +1,9 @@
 import { Link, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
+import { Button } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { useDocumentTitle } from './hooks'
-import { Blank, ErrorState } from './States'
+import { ChunkError } from '../lib/chunk'
+import { useConnection, useDocumentTitle } from './hooks'
+import { Blank, ErrorState, PageSkeleton } from './States'
 
 export function NotFoundPage() {
   const { t } = useTranslation()
@@ -19,6 +21,8 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
   const { t } = useTranslation()
   const router = useRouter()
   const again = () => {
+    // Some browsers remember a failed import for as long as the page is open.
+    if (error instanceof ChunkError) return location.reload()
     reset()
     void router.invalidate()
   }
@@ -26,5 +30,18 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
     <main className="main">
       <ErrorState error={error} title={t('errors.page')} onRetry={again} />
     </main>
+  )
+}
+
+/** While the chunk of a page is under way: it comes when the server is back, or not at all after an upgrade. */
+export function RoutePending() {
+  const { t } = useTranslation()
+  if (!useConnection().outdated) return <PageSkeleton />
+  return (
+    <Blank title={t('connection.newVersion')} help={t('connection.newVersionHelp')}>
+      <Button type="primary" onClick={() => location.reload()}>
+        {t('connection.reloadNow')}
+      </Button>
+    </Blank>
   )
 }

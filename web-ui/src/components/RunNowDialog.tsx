@@ -1,7 +1,7 @@
 // Run now: with the job's input or another one, on any instance or a chosen
 // one. The idempotency key is made once per opening, so a double click or a
 // resent request creates one run.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { useNavigate } from '@tanstack/react-router'
 import { Alert, App, Checkbox, Form, Input, Select } from 'antd'
 import { useState } from 'react'

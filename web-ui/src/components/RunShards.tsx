@@ -1,6 +1,6 @@
 // The shards of a run, and the hooks before and after them.
 import { RedoOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { App, Button } from 'antd'
 import { useState } from 'react'
@@ -9,6 +9,7 @@ import { api } from '../api/endpoints'
 import { isFinal, queries, refreshJobs } from '../api/queries'
 import type { Run, RunDetail, RunState } from '../api/types'
 import { reasonText } from '../lib/why'
+import { ActionButton } from './ActionButton'
 import { useCan, useShowError } from './hooks'
 import { ResourceTable, type Column } from './ResourceTable'
 import { RunStateChip } from './StateChip'
@@ -102,8 +103,8 @@ function RetryFailed({ run }: { run: RunDetail }) {
     }
   }
   return (
-    <Button icon={<RedoOutlined />} loading={busy} onClick={() => void retry()}>
+    <ActionButton icon={<RedoOutlined />} loading={busy} onClick={() => void retry()}>
       {t('runs.shards.retryFailed')}
-    </Button>
+    </ActionButton>
   )
 }

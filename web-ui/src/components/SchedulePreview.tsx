@@ -1,7 +1,8 @@
 // What the server says to a schedule that is being typed: the sentence, the
 // next fires, or the fault at its place in the expression. The browser has no
 // cron parser of its own: what fires is what is shown.
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'

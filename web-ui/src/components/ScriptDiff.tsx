@@ -1,6 +1,6 @@
 // What changed between two revisions, line by line; long stretches without a
 // change are folded.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Id } from '../api/types'

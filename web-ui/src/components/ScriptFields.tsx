@@ -1,5 +1,5 @@
 // Which script an agent's job runs.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Form, Input, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'

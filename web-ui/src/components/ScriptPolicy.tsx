@@ -1,13 +1,14 @@
 // What agents may do for the tenant: everybody sees it, platform
 // administrators change it.
-import { useQuery } from '@tanstack/react-query'
-import { App, Button, Checkbox, Form, Input } from 'antd'
+import { useQuery } from '../api/useQuery'
+import { App, Checkbox, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, refreshScripts } from '../api/queries'
 import type { ScriptLanguage, ScriptPolicy } from '../api/types'
 import { languageOptions, SCRIPT_LANGUAGES } from '../lib/script'
+import { ActionButton } from './ActionButton'
 import { Dialog } from './Dialog'
 import { useSession, useShowError } from './hooks'
 import { ErrorState } from './States'
@@ -25,7 +26,7 @@ export function ScriptPolicyCard() {
     <section className="card" aria-label={t('scripts.policy')}>
       <div className="card-head">
         <h2>{t('scripts.policy')}</h2>
-        {platform && data && <Button onClick={() => setEditing(true)}>{t('scripts.policyChange')}</Button>}
+        {platform && data && <ActionButton onClick={() => setEditing(true)}>{t('scripts.policyChange')}</ActionButton>}
       </div>
       {data ? (
         <>

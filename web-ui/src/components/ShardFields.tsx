@@ -1,7 +1,7 @@
 // Whether each fire of a job is cut into shards, and how.
 import { AutoComplete, Form, Input, InputNumber, Select } from 'antd'
 import type { Rule } from 'antd/es/form'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { JobFields } from '../lib/jobForm'

@@ -16,20 +16,21 @@ import {
   TeamOutlined,
   UserOutlined,
 } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { Button } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
+import { loadChunk } from '../lib/chunk'
 import { Banners } from './Banners'
 import { Bell } from './Bell'
-import { useCan, useSession, useShowError } from './hooks'
+import { useCan, useConnection, useSession, useShowError } from './hooks'
 import { MenuButton } from './MenuButton'
 import { LanguageMenu, ThemeMenu } from './Preferences'
 
-const NavDrawer = lazy(() => import('./NavDrawer'))
+const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
 
 type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'calendars' | 'scripts' | 'limits' | 'deliveries' | 'cluster' | 'users' | 'apiKeys' | 'tenants' }
 
@@ -127,6 +128,7 @@ export function Shell() {
   const session = useSession()
   const [open, setOpen] = useState(false)
   const version = useQuery(queries.version())
+  const { trouble } = useConnection()
   return (
     <>
       <a className="skip-link" href="#content">
@@ -157,7 +159,7 @@ export function Shell() {
             <AccountMenu />
           </header>
           <Banners />
-          <main className="main" id="content" tabIndex={-1} style={{ outline: 'none' }}>
+          <main className={trouble ? 'main stale' : 'main'} id="content" tabIndex={-1} style={{ outline: 'none' }}>
             <Outlet />
           </main>
         </div>

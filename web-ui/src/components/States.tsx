@@ -2,7 +2,7 @@
 // empty by filter (offers to clear), error (retry and the request id).
 import { ExclamationCircleOutlined, FilterOutlined, InboxOutlined } from '@ant-design/icons'
 import { Button } from 'antd'
-import type { ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ApiError, isApiError } from '../api/problem'
 import { CopyButton } from './CopyButton'
@@ -41,6 +41,8 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
   const { t } = useTranslation()
   const text = useErrorText()
   const api = isApiError(error) ? error : undefined
+  // What was asked again, until that fails as well (with an error of its own) or an answer takes this away.
+  const [retried, setRetried] = useState<unknown>()
   // Asking again does not bring back what is not there.
   const gone = api?.status === 404
   const details = JSON.stringify(
@@ -49,12 +51,15 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
     2,
   )
   return (
-    <div className="blank" role="alert">
+    <div className="blank">
       <span className="blank-icon st-failed" aria-hidden="true">
         <ExclamationCircleOutlined />
       </span>
-      <h2>{gone ? <Gone /> : (title ?? t('errors.title'))}</h2>
-      <p>{text(error)}</p>
+      {/* Not the request id: a new one every few seconds is not worth interrupting who listens. */}
+      <div role="alert">
+        <h2>{gone ? <Gone /> : (title ?? t('errors.title'))}</h2>
+        <p>{text(error)}</p>
+      </div>
       {api?.requestId && (
         <p className="small">
           {t('errors.requestId')}: <span className="mono">{api.requestId}</span>
@@ -64,12 +69,21 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
         {gone ? (
           <a href="/overview">{t('notFound.home')}</a>
         ) : onRetry && (
-          <Button type="primary" onClick={onRetry}>
+          <Button
+            type="primary"
+            onClick={() => {
+              setRetried(error)
+              onRetry()
+            }}
+          >
             {t('action.retry')}
           </Button>
         )}
         <CopyButton text={details} label={t('action.copyDetails')} />
       </div>
+      <p className="small muted" role="status">
+        {retried !== undefined && retried === error && t('errors.retrying')}
+      </p>
     </div>
   )
 }

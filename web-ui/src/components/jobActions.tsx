@@ -9,20 +9,24 @@ import {
   PlayCircleOutlined,
 } from '@ant-design/icons'
 import { useNavigate } from '@tanstack/react-router'
-import { App, Button, Input } from 'antd'
+import { App, Input } from 'antd'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queryClient, refreshJobs } from '../api/queries'
 import type { Job } from '../api/types'
+import { loadChunk } from '../lib/chunk'
+import { ActionButton } from './ActionButton'
 import { useCan, useShowError } from './hooks'
 import OpenMenu from './OpenMenu'
+import { useConfirm } from './useConfirm'
 
-const RunNowDialog = lazy(() => import('./RunNowDialog').then((module) => ({ default: module.RunNowDialog })))
+const RunNowDialog = lazy(() => loadChunk(() => import('./RunNowDialog').then((module) => ({ default: module.RunNowDialog }))))
 
 function useJobActions(job: Job, onDeleted?: () => void) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { message } = App.useApp()
+  const confirm = useConfirm()
   const showError = useShowError()
 
   const act = async (work: () => Promise<unknown>, done: string) => {
@@ -37,7 +41,7 @@ function useJobActions(job: Job, onDeleted?: () => void) {
   }
   const pause = () => {
     let note = ''
-    modal.confirm({
+    confirm({
       title: t('jobs.action.pauseTitle', { name: job.name }),
       content: (
         <div className="stack">
@@ -52,14 +56,12 @@ function useJobActions(job: Job, onDeleted?: () => void) {
   }
   const resume = () => act(() => api.resumeJob(job.id), t('jobs.action.resumed', { name: job.name })).catch(() => {})
   const remove = () =>
-    modal.confirm({
+    confirm({
       title: t('jobs.action.deleteTitle', { name: job.name }),
       content: t('jobs.action.deleteHelp'),
       okText: t('action.delete'),
       okButtonProps: { danger: true },
       cancelText: t('action.cancel'),
-      // A destructive button is never the one that Enter hits.
-      autoFocusButton: 'cancel',
       onOk: () =>
         act(async () => {
           await api.deleteJob(job.id)
@@ -85,7 +87,7 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
   const toggleIcon = paused ? <PlayCircleOutlined /> : <PauseOutlined />
   return (
     <span className="row tight" style={{ flexWrap: 'nowrap' }}>
-      <Button
+      <ActionButton
         size={compact ? 'small' : 'middle'}
         type={compact ? 'default' : 'primary'}
         icon={<CaretRightOutlined />}
@@ -93,8 +95,8 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
         aria-label={compact ? `${t('jobs.action.run')}: ${job.name}` : undefined}
       >
         {t('jobs.action.run')}
-      </Button>
-      <Button
+      </ActionButton>
+      <ActionButton
         size={compact ? 'small' : 'middle'}
         icon={toggleIcon}
         onClick={toggle}
@@ -102,7 +104,7 @@ export function JobActions({ job, compact, onDeleted }: { job: Job; compact?: bo
         aria-label={compact ? `${toggleText}: ${job.name}` : undefined}
       >
         {compact ? null : toggleText}
-      </Button>
+      </ActionButton>
       {canEdit && (
         <OpenMenu
           button={{ type: 'default', size: compact ? 'small' : 'middle', icon: <EllipsisOutlined />, 'aria-label': t('action.more', { name: job.name }) }}

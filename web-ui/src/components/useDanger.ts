@@ -2,6 +2,7 @@ import { App } from 'antd'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useShowError } from './hooks'
+import { useConfirm } from './useConfirm'
 
 interface Danger {
   title: string
@@ -20,16 +21,16 @@ interface Danger {
 /** Asks before what cannot be undone: Enter does not do it, the focus stands on the way out. */
 export function useDanger(): (danger: Danger) => void {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { message } = App.useApp()
+  const confirm = useConfirm()
   const showError = useShowError()
   return ({ title, content, action, cancel = t('action.cancel'), work, done, after }) =>
-    void modal.confirm({
+    confirm({
       title,
       content,
       okText: action,
       okButtonProps: { danger: true },
       cancelText: cancel,
-      autoFocusButton: 'cancel',
       onOk: async () => {
         try {
           await work()

@@ -1,25 +1,61 @@
-// Does the server answer, and how far is its clock from ours? Both are seen
-// by the API client on each answer and shown by the shell.
+// Does the server answer, how far is its clock from ours, and are its pages
+// still these? The API client and the loader of chunks report what they see;
+// the shell, the lists and the buttons show it.
 type Listener = () => void
 
+/**
+ * silent: a call failed without an answer, or has been without one for
+ * SILENT_MS. unavailable: the server answers that it cannot serve now.
+ */
+export type Trouble = 'silent' | 'unavailable'
+
 export interface ConnectionState {
-  reachable: boolean
+  trouble: Trouble | undefined
   /** When the last answer came, ms since the epoch; 0 = none yet. */
   lastAnswerAt: number
+  /** The server has pages of another build than the one that is open. */
+  outdated: boolean
 }
+
+/** A call may be unanswered for so long, beside what it asks the server to wait, before the server counts as silent. */
+export const SILENT_MS = 10_000
 
 // A Date header has whole seconds and the answer was under way for a while,
 // so a smaller difference says nothing.
 const NOTICEABLE_SKEW_MS = 2_000
 
-let state: ConnectionState = { reachable: true, lastAnswerAt: 0 }
+let state: ConnectionState = { trouble: undefined, lastAnswerAt: 0, outdated: false }
 let skewMs = 0
 const listeners = new Set<Listener>()
 
-export function reportReachable(reachable: boolean): void {
-  const changed = reachable !== state.reachable
-  state = { reachable, lastAnswerAt: reachable ? Date.now() : state.lastAnswerAt }
-  if (changed) for (const listener of listeners) listener()
+function change(next: Partial<ConnectionState>): void {
+  const before = state
+  state = { ...state, ...next }
+  if (before.trouble !== state.trouble || before.outdated !== state.outdated) for (const listener of listeners) listener()
+}
+
+/** The server answered, and serves or does not. */
+export function reportAnswer(serves: boolean): void {
+  change({ trouble: serves ? undefined : 'unavailable', lastAnswerAt: serves ? Date.now() : state.lastAnswerAt })
+}
+
+export function reportSilence(): void {
+  change({ trouble: 'silent' })
+}
+
+/** The server was asked for its pages, and they are of another build. */
+export function reportOutdated(): void {
+  change({ outdated: true })
+}
+
+/** Watches a call that was sent just now; call the result when it has ended. */
+export function watchCall(waitMs: number): () => void {
+  const sentAt = Date.now()
+  const timer = setTimeout(() => {
+    // Another call was answered meanwhile: this one is slow, the server is there.
+    if (state.lastAnswerAt <= sentAt) reportSilence()
+  }, waitMs + SILENT_MS)
+  return () => clearTimeout(timer)
 }
 
 export function reportServerDate(header: string | null): void {

@@ -1,11 +1,12 @@
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
-import { Button, Form, Input, Select } from 'antd'
+import { useQuery } from '../api/useQuery'
+import { Form, Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { ApiKey } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
 import { useShowError } from '../components/hooks'
 import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
@@ -47,16 +48,16 @@ export function ApiKeysPage() {
       title: t('field.actions'),
       kind: 'actions',
       render: (one) => (
-        <Button size="small" danger onClick={() => revoke(one)} aria-label={`${t('keys.revoke')}: ${one.name}`}>
+        <ActionButton size="small" danger onClick={() => revoke(one)} aria-label={`${t('keys.revoke')}: ${one.name}`}>
           {t('keys.revoke')}
-        </Button>
+        </ActionButton>
       ),
     },
   ]
   const create = (
-    <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+    <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
       {t('keys.create')}
-    </Button>
+    </ActionButton>
   )
   return (
     <Page title={t('keys.title')} sub={t('keys.help')} actions={create}>

@@ -1,6 +1,6 @@
 // Writing a calendar. Days and windows are lines of text: they are typed,
 // pasted and sorted; pickers put lines in.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { App, Form, Input, Select } from 'antd'
 import { useMemo, useRef, useState } from 'react'

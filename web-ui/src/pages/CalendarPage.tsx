@@ -1,13 +1,14 @@
 // One calendar: its days and windows, who uses it, and its versions.
 import { DeleteOutlined, EditOutlined, ImportOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { App, Button } from 'antd'
+import { App } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshCalendars } from '../api/queries'
 import type { Blackout, Calendar, CalendarDay, Id } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
 import { CalendarVersions } from '../components/CalendarVersions'
 import { Fact } from '../components/Fact'
@@ -18,10 +19,11 @@ import { Page } from '../components/Page'
 import { ErrorState, PageSkeleton } from '../components/States'
 import { useDanger } from '../components/useDanger'
 import { DEFAULT_WEEKEND, formatWall, rangesOf } from '../lib/calendar'
+import { loadChunk } from '../lib/chunk'
 import { serverNow } from '../lib/connection'
 import { localZone } from '../lib/time'
 
-const CalendarImport = lazy(() => import('../components/CalendarImport'))
+const CalendarImport = lazy(() => loadChunk(() => import('../components/CalendarImport')))
 
 export function CalendarPage() {
   const { t } = useTranslation()
@@ -187,12 +189,12 @@ function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name:
       <LinkButton to="/calendars/$calendarId/edit" params={{ calendarId: calendar.id }} icon={<EditOutlined />}>
         {t('action.edit')}
       </LinkButton>
-      <Button icon={<ImportOutlined />} onClick={() => setImporting(true)}>
+      <ActionButton icon={<ImportOutlined />} onClick={() => setImporting(true)}>
         {t('calendars.import')}
-      </Button>
-      <Button danger icon={<DeleteOutlined />} onClick={remove}>
+      </ActionButton>
+      <ActionButton danger icon={<DeleteOutlined />} onClick={remove}>
         {t('calendars.delete')}
-      </Button>
+      </ActionButton>
       {importing && (
         <Suspense fallback={null}>
           <CalendarImport calendar={calendar} onClose={() => setImporting(false)} />

@@ -1,5 +1,5 @@
 // The engine at a glance: what it stands on, its nodes, who plans what.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'

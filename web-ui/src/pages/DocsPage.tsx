@@ -1,6 +1,6 @@
 // The reference of the API, made from the document that the server serves. It
 // needs nobody to be signed in, and nothing from another host.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Input } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'

@@ -1,6 +1,6 @@
 // One executor: its instances, its handlers, its join tokens.
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Checkbox } from 'antd'
 import { useTranslation } from 'react-i18next'

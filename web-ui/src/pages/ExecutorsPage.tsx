@@ -1,5 +1,5 @@
 import { AppstoreOutlined, PlusOutlined, TableOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Form, Input, Segmented } from 'antd'
 import { useState } from 'react'

@@ -1,13 +1,13 @@
 // A job's backfills: what was asked for, how far it is.
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useParams } from '@tanstack/react-router'
-import { Button } from 'antd'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Backfill } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { useCan } from '../components/hooks'
 import { ByWhom } from '../components/ByWhom'
 import { ResourceTable, type Column } from '../components/ResourceTable'
@@ -15,8 +15,9 @@ import { BackfillStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
 import { useDanger } from '../components/useDanger'
 import { formatWall } from '../lib/calendar'
+import { loadChunk } from '../lib/chunk'
 
-const BackfillDialog = lazy(() => import('../components/BackfillDialog'))
+const BackfillDialog = lazy(() => loadChunk(() => import('../components/BackfillDialog')))
 
 export function JobBackfillsTab() {
   const { t } = useTranslation()
@@ -28,9 +29,9 @@ export function JobBackfillsTab() {
   const columns = useColumns(job?.schedule.zone ?? 'UTC', canRun)
   if (!job) return null
   const create = canRun && job.schedule.kind !== 'none' && (
-    <Button type="primary" icon={<PlusOutlined />} onClick={() => setAsking(true)}>
+    <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setAsking(true)}>
       {t('backfill.create')}
-    </Button>
+    </ActionButton>
   )
   return (
     <>
@@ -150,8 +151,8 @@ function Cancel({ backfill }: { backfill: Backfill }) {
       },
     })
   return (
-    <Button size="small" danger onClick={cancel}>
+    <ActionButton size="small" danger onClick={cancel}>
       {t('backfill.cancel')}
-    </Button>
+    </ActionButton>
   )
 }

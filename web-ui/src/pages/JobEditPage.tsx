@@ -1,5 +1,5 @@
 // Creating and editing a job: one page, three sections, the next fires beside.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { App, Button, Checkbox, Form } from 'antd'
 import { useRef, useState } from 'react'

@@ -1,6 +1,6 @@
 // One job: what it is and when it fires next, its runs, its revisions.
 import { EditOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Alert } from 'antd'
 import { useTranslation } from 'react-i18next'

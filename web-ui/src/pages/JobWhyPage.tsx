@@ -1,7 +1,7 @@
 // A job at a moment: why did it run, or not? The moment is in the address, so
 // the answer can be sent as a link.
 import { LeftOutlined, RightOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Button } from 'antd'
 import dayjs, { type Dayjs } from 'dayjs'
@@ -13,10 +13,11 @@ import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../components
 import { LinkButton } from '../components/LinkButton'
 import { RunStateChip } from '../components/StateChip'
 import { Blank, ErrorState } from '../components/States'
+import { loadChunk } from '../lib/chunk'
 import { serverNow } from '../lib/connection'
 import { formatWithZone, instantToWall, localZone, wallToInstant } from '../lib/time'
 
-const WallPicker = lazy(() => import('../components/WallPicker'))
+const WallPicker = lazy(() => loadChunk(() => import('../components/WallPicker')))
 
 /** Among these is one whose time has come: rows are written a few seconds ahead. */
 const RECENT = 20

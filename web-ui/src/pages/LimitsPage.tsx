@@ -1,5 +1,5 @@
 // How many runs go on at once: of the tenant, and of each executor.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'

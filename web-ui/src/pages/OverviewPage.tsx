@@ -1,6 +1,6 @@
 // Is anything wrong, is anything late, what comes next: on one screen.
 import { CheckCircleOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'

@@ -1,13 +1,14 @@
 // What the code of applications wants jobs to become: beside what is, to be
 // accepted or declined.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
-import { App, Button } from 'antd'
+import { App } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Proposal } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { FieldDiffTable } from '../components/FieldDiffTable'
 import { useCan, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
@@ -80,12 +81,12 @@ function ProposalCard({ proposal }: { proposal: Proposal }) {
         </div>
         {canEdit && (
           <span className="row">
-            <Button disabled={busy} onClick={() => void decide(api.declineProposal, t(job ? 'proposals.declined' : 'proposals.declinedNew', { name }))} aria-label={`${t(job ? 'proposals.decline' : 'proposals.declineNew')}: ${name}`}>
+            <ActionButton disabled={busy} onClick={() => void decide(api.declineProposal, t(job ? 'proposals.declined' : 'proposals.declinedNew', { name }))} aria-label={`${t(job ? 'proposals.decline' : 'proposals.declineNew')}: ${name}`}>
               {t(job ? 'proposals.decline' : 'proposals.declineNew')}
-            </Button>
-            <Button type="primary" loading={busy} onClick={() => void decide(api.acceptProposal, t(job ? 'proposals.accepted' : 'proposals.acceptedNew', { name }))} aria-label={`${t(job ? 'proposals.accept' : 'proposals.acceptNew')}: ${name}`}>
+            </ActionButton>
+            <ActionButton type="primary" loading={busy} onClick={() => void decide(api.acceptProposal, t(job ? 'proposals.accepted' : 'proposals.acceptedNew', { name }))} aria-label={`${t(job ? 'proposals.accept' : 'proposals.acceptNew')}: ${name}`}>
               {t(job ? 'proposals.accept' : 'proposals.acceptNew')}
-            </Button>
+            </ActionButton>
           </span>
         )}
       </div>

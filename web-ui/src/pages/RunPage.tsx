@@ -1,13 +1,14 @@
 // One run: what happened, why, and its live log.
 import { RedoOutlined, StopOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useParams } from '@tanstack/react-router'
-import { Alert, App, Button, Input, Progress } from 'antd'
+import { Alert, App, Input, Progress } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isFinal, queries, queryClient, refreshJobs } from '../api/queries'
 import type { Explanation, RunDetail } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../components/Explain'
 import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
@@ -20,6 +21,7 @@ import { RunTimeline } from '../components/RunTimeline'
 import { RunStateChip } from '../components/StateChip'
 import { ErrorState, PageSkeleton } from '../components/States'
 import { AbsoluteTime, DurationText } from '../components/TimeText'
+import { useConfirm } from '../components/useConfirm'
 import { reasonText } from '../lib/why'
 import { RunDuration } from './RunsPage'
 
@@ -280,14 +282,15 @@ function RunErrors({ run }: { run: RunDetail }) {
 
 function RunActions({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { message } = App.useApp()
+  const confirm = useConfirm()
   const showError = useShowError()
   const allowed = useCan('operator')
   const [retrying, setRetrying] = useState(false)
   if (!allowed) return null
   const cancel = () => {
     let reason = ''
-    modal.confirm({
+    confirm({
       title: t('runs.detail.cancelTitle'),
       content: (
         <div className="stack">
@@ -298,7 +301,6 @@ function RunActions({ run }: { run: RunDetail }) {
       okText: t('runs.detail.cancel'),
       okButtonProps: { danger: true },
       cancelText: t('runs.detail.keepRunning'),
-      autoFocusButton: 'cancel',
       onOk: async () => {
         try {
           await api.cancelRun(run.id, reason.trim())
@@ -314,14 +316,14 @@ function RunActions({ run }: { run: RunDetail }) {
   return (
     <>
       {!isFinal(run.state) && (
-        <Button danger icon={<StopOutlined />} onClick={cancel} disabled={run.state === 'cancelling'}>
+        <ActionButton danger icon={<StopOutlined />} onClick={cancel} disabled={run.state === 'cancelling'}>
           {t('runs.detail.cancel')}
-        </Button>
+        </ActionButton>
       )}
       {isFinal(run.state) && (
-        <Button icon={<RedoOutlined />} onClick={() => setRetrying(true)}>
+        <ActionButton icon={<RedoOutlined />} onClick={() => setRetrying(true)}>
           {t('runs.detail.retry')}
-        </Button>
+        </ActionButton>
       )}
       {retrying && <RetryDialog run={run} onClose={() => setRetrying(false)} />}
     </>

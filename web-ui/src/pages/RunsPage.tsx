@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Select } from 'antd'
 import { lazy, Suspense, useMemo } from 'react'
@@ -13,10 +13,11 @@ import { SearchBox } from '../components/SearchBox'
 import { RunStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
+import { loadChunk } from '../lib/chunk'
 import { reasonText } from '../lib/why'
 import { CAUSES, isFiltered, newestFirst, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
 
-const RangePicker = lazy(() => import('../components/RangePicker'))
+const RangePicker = lazy(() => loadChunk(() => import('../components/RangePicker')))
 
 function anHourAgo(): string {
   const minute = 60_000

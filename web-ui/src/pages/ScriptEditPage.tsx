@@ -1,5 +1,5 @@
 // Writing a script: each save is a revision with its author and a note.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Alert, App, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'

@@ -1,14 +1,15 @@
 // One script: its content, its revisions with what each changed, and the jobs
 // that use it.
 import { DeleteOutlined, EditOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { App, Button, Input } from 'antd'
+import { App, Input } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient, refreshScripts } from '../api/queries'
 import type { Script, ScriptRevision } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
 import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
@@ -17,6 +18,7 @@ import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
 import { ScriptDiff } from '../components/ScriptDiff'
 import { ErrorState, PageSkeleton } from '../components/States'
+import { useConfirm } from '../components/useConfirm'
 import { useDanger } from '../components/useDanger'
 import { Version, Versions } from '../components/Versions'
 import { SCRIPT_LANGUAGES } from '../lib/script'
@@ -72,9 +74,9 @@ function Revision({ script, revision, canRestore }: { script: Script; revision: 
   const [open, setOpen] = useState(revision.revision === script.revision)
   const n = revision.revision
   const action = canRestore && (
-    <Button size="small" onClick={() => restore(n)}>
+    <ActionButton size="small" onClick={() => restore(n)}>
       {t('scripts.restore')}
-    </Button>
+    </ActionButton>
   )
   return (
     <Version title={t('scripts.revisionN', { n })} who={revision.createdBy} at={revision.createdAt} action={action}>
@@ -93,12 +95,13 @@ function Revision({ script, revision, canRestore }: { script: Script; revision: 
 
 function useRestore(script: Script): (revision: number) => void {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { message } = App.useApp()
+  const confirm = useConfirm()
   const showError = useShowError()
   const note = useRef('')
   return (revision) => {
     note.current = ''
-    modal.confirm({
+    confirm({
       title: t('scripts.restoreTitle', { n: revision }),
       content: (
         <div className="stack">
@@ -145,9 +148,9 @@ function Actions({ script }: { script: Script }) {
       <LinkButton to="/scripts/$scriptId/edit" params={{ scriptId: script.id }} icon={<EditOutlined />}>
         {t('action.edit')}
       </LinkButton>
-      <Button danger icon={<DeleteOutlined />} onClick={remove}>
+      <ActionButton danger icon={<DeleteOutlined />} onClick={remove}>
         {t('scripts.delete')}
-      </Button>
+      </ActionButton>
     </>
   )
 }

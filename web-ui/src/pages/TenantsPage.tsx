@@ -1,11 +1,12 @@
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
-import { App, Button, Form, Input } from 'antd'
+import { useQuery } from '../api/useQuery'
+import { App, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Tenant } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
@@ -50,9 +51,9 @@ export function TenantsPage() {
         <span className="row tight">
           <QuotasButton tenant={one} />
           {one.id !== current && (
-            <Button size="small" onClick={() => void switchTo(one)} aria-label={`${t('tenants.switchTo')}: ${one.name}`}>
+            <ActionButton size="small" onClick={() => void switchTo(one)} aria-label={`${t('tenants.switchTo')}: ${one.name}`}>
               {t('tenants.switchTo')}
-            </Button>
+            </ActionButton>
           )}
         </span>
       ),
@@ -63,9 +64,9 @@ export function TenantsPage() {
       title={t('tenants.title')}
       sub={t('tenants.help')}
       actions={
-        <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+        <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
           {t('tenants.create')}
-        </Button>
+        </ActionButton>
       }
     >
       <div className="card flush">

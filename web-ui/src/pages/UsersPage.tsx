@@ -1,11 +1,12 @@
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '@tanstack/react-query'
-import { App, Button, Form, Input } from 'antd'
+import { useQuery } from '../api/useQuery'
+import { App, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { Role, User } from '../api/types'
+import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
@@ -14,6 +15,7 @@ import { RoleSelect } from '../components/RoleSelect'
 import { SecretDialog } from '../components/SecretDialog'
 import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
+import { useConfirm } from '../components/useConfirm'
 import { useDanger } from '../components/useDanger'
 
 interface Shown {
@@ -33,9 +35,9 @@ export function UsersPage() {
     <Page
       title={t('users.title')}
       actions={
-        <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+        <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
           {t('users.create')}
-        </Button>
+        </ActionButton>
       }
     >
       <div className="card flush">
@@ -64,7 +66,8 @@ export function UsersPage() {
 
 function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
   const { t } = useTranslation()
-  const { modal, message } = App.useApp()
+  const { message } = App.useApp()
+  const confirm = useConfirm()
   const showError = useShowError()
   const self = useSession()?.user.id
 
@@ -89,12 +92,11 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       after: refresh,
     })
   const reset = (user: User) =>
-    modal.confirm({
+    confirm({
       title: t('users.resetTitle', { name: user.username }),
       content: t('users.resetHelp'),
       okText: t('users.reset'),
       cancelText: t('action.cancel'),
-      autoFocusButton: 'cancel',
       onOk: () =>
         act(async () => {
           // An empty one asks the server to make one.
@@ -132,15 +134,15 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       render: (one) =>
         one.id === self ? null : (
           <span className="row tight">
-            <Button size="small" onClick={() => reset(one)} aria-label={`${t('users.reset')}: ${one.username}`}>
+            <ActionButton size="small" onClick={() => reset(one)} aria-label={`${t('users.reset')}: ${one.username}`}>
               {t('users.reset')}
-            </Button>
-            <Button size="small" onClick={() => void update(one, { disabled: !one.disabled })} aria-label={`${t(one.disabled ? 'users.enable' : 'users.disable')}: ${one.username}`}>
+            </ActionButton>
+            <ActionButton size="small" onClick={() => void update(one, { disabled: !one.disabled })} aria-label={`${t(one.disabled ? 'users.enable' : 'users.disable')}: ${one.username}`}>
               {t(one.disabled ? 'users.enable' : 'users.disable')}
-            </Button>
-            <Button size="small" danger onClick={() => remove(one)} aria-label={`${t('action.delete')}: ${one.username}`}>
+            </ActionButton>
+            <ActionButton size="small" danger onClick={() => remove(one)} aria-label={`${t('action.delete')}: ${one.username}`}>
               {t('action.delete')}
-            </Button>
+            </ActionButton>
           </span>
         ),
     },

@@ -1,0 +1,197 @@
+// What the pages do while something is away: the network, the server, the
+// pages of their own build. With processes of their own, which are cut off,
+// stopped and killed.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { after } from 'node:test'
+import { axe, newPage, overflow, settled, shot } from './browser.mjs'
+import { startDemo } from './demo.mjs'
+import { startProxy } from './proxy.mjs'
+import { browser, signIn, test } from './world.mjs'
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+
+let demo
+let line
+let page
+
+after(async () => {
+  line?.stop()
+  await demo?.stop()
+})
+
+const nav = (name) => page.getByRole('navigation', { name: 'Main navigation' }).getByRole('link', { name })
+const title = (name) => page.getByRole('heading', { level: 1, name })
+const silent = () => page.getByText('The server does not answer. Reconnecting…')
+const newer = () => page.getByText('A new version of these pages')
+/** As if the tab came to the front: what is on the screen is asked for now. */
+const poll = () => page.evaluate(() => window.dispatchEvent(new Event('visibilitychange')))
+const runNow = () => page.getByRole('button', { name: /^Run now/ }).first()
+
+test('an admin and its application start, and a line to them that can be cut', async () => {
+  demo = await startDemo({ http: await freePort(), executors: await freePort() })
+  line = await startProxy(demo.url)
+  ;({ page } = await newPage(browser))
+  await signIn(page, demo.password, 'admin', line.url)
+  await page.waitForURL('**/overview')
+})
+
+test('without network the pages say so, keep what they show, and their actions rest; what was clicked comes with the network', async () => {
+  await nav('Jobs').click()
+  await runNow().waitFor()
+  const rows = await page.getByRole('row').count()
+  line.cut()
+  await poll()
+  await silent().waitFor()
+  assert.equal(await page.getByRole('row').count(), rows)
+  assert.equal(await runNow().getAttribute('aria-disabled'), 'true')
+  assert.match(await runNow().getAttribute('title'), /the server does not answer/)
+  await runNow().click({ force: true }) // it looks clickable to nobody
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: theme })
+    await page.waitForFunction((value) => document.documentElement.dataset.theme === value, theme)
+    await settled(page)
+    assert.deepEqual(await axe(page), [], theme)
+    await shot(page, `away-jobs-${theme}`)
+  }
+  await page.setViewportSize({ width: 375, height: 800 })
+  assert.ok((await overflow(page)) <= 0)
+  await shot(page, 'away-jobs-narrow')
+  await page.setViewportSize({ width: 1360, height: 850 })
+
+  // Pages of a chunk that was not loaded yet.
+  await nav('Calendars').click()
+  await page.waitForURL('**/calendars')
+  await page.getByText('Loading…').waitFor()
+  assert.equal(await newer().count(), 0, 'a lost network is no upgrade')
+  line.mend()
+  await title('Calendars').waitFor()
+  await silent().waitFor({ state: 'detached' })
+  assert.equal(await newer().count(), 0)
+  await nav('Jobs').click()
+  await page.locator('button[aria-label^="Run now"]:not([aria-disabled])').first().waitFor()
+})
+
+test('a dialog that is open when the network goes keeps what was entered and cannot be confirmed', async () => {
+  await runNow().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Note').fill('kept')
+  line.cut()
+  await poll()
+  await dialog.getByText('Not possible now').first().waitFor()
+  const ok = dialog.getByRole('button', { name: 'Run', exact: true })
+  await ok.click({ force: true })
+  assert.equal(await ok.getAttribute('aria-disabled'), 'true')
+  await settled(page)
+  assert.deepEqual(await axe(page), [])
+  await shot(page, 'away-dialog')
+  line.mend()
+  await poll()
+  await dialog.getByText('Not possible now').first().waitFor({ state: 'detached' })
+  assert.equal(await dialog.getByLabel('Note').inputValue(), 'kept')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+})
+
+test('an error stays, with its way to try again, until an answer comes', async () => {
+  let asked = 0
+  let answers = false
+  await page.route('**/api/v1/limits', (route) => {
+    asked++
+    if (answers) return route.continue()
+    return route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify({ status: 500, code: 'internal', title: 'Internal Server Error', instance: `req-${asked}` }) })
+  })
+  await nav('Limits').click()
+  const again = page.getByRole('button', { name: 'Try again' })
+  await again.waitFor()
+  await page.getByText(/req-\d/).waitFor()
+  await page.getByRole('button', { name: 'Copy details' }).waitFor()
+  await page.evaluate(() => {
+    const error = document.querySelector('.blank')
+    window.blinks = 0
+    new MutationObserver(() => {
+      if (!error.isConnected || !error.querySelector('.ant-btn-primary:enabled') || document.querySelector('main .skeleton')) window.blinks++
+    }).observe(document.body, { childList: true, subtree: true })
+  })
+  const before = asked
+  await again.click()
+  await page.getByText('Trying again…').waitFor()
+  // Its own polling goes on as well.
+  while (asked < before + 7) {
+    await poll()
+    await page.waitForTimeout(100)
+  }
+  assert.equal(await page.evaluate(() => window.blinks), 0, 'the error was taken away while it was asked again')
+  assert.equal(await again.isEnabled(), true)
+  assert.deepEqual(await axe(page), [])
+  await shot(page, 'away-error')
+  answers = true
+  await again.click()
+  await page.getByRole('row').nth(1).waitFor()
+  await page.unroute('**/api/v1/limits')
+})
+
+test('a page whose first answer never came says so while the network is away, and fills itself when it is back', async () => {
+  await nav('Jobs').click()
+  await page.getByRole('link', { name: 'reload-prices' }).click()
+  await title('reload-prices').waitFor()
+  await nav('Jobs').click()
+  const other = page.getByRole('link', { name: 'export-archive' })
+  await other.waitFor()
+  line.cut()
+  await other.click()
+  await page.getByRole('button', { name: 'Try again' }).waitFor()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await shot(page, 'away-first-answer')
+  assert.deepEqual(await axe(page), [])
+  line.mend()
+  await title('export-archive').waitFor()
+})
+
+test('a server that is stopped without a word counts as silent after 10 s, and its actions are back with it', async () => {
+  await nav('Jobs').click()
+  await page.locator('button[aria-label^="Run now"]:not([aria-disabled])').first().waitFor()
+  demo.signal('SIGSTOP')
+  await silent().waitFor({ timeout: 20_000 })
+  assert.equal(await runNow().getAttribute('aria-disabled'), 'true')
+  demo.signal('SIGCONT')
+  await silent().waitFor({ state: 'detached' })
+  assert.equal(await runNow().getAttribute('aria-disabled'), null)
+})
+
+test('a server that was killed and started again is no new version', async () => {
+  await demo.kill()
+  await poll()
+  await silent().waitFor()
+  await nav('Scripts').click()
+  await demo.restart()
+  await title('Scripts').waitFor()
+  await silent().waitFor({ state: 'detached' })
+  assert.equal(await newer().count(), 0)
+})
+
+test('an upgraded server is told, and the reload leads to the page that was asked for', async () => {
+  // The next build: another entry script, and the chunks of this one are gone.
+  await page.route(`${line.url}/`, async (route) => {
+    const answer = await route.fetch()
+    await route.fulfill({ response: answer, body: (await answer.text()).replace(/\/assets\/index-[^"]+\.js/, '/assets/index-next.js') })
+  })
+  await page.route('**/assets/DeliveriesPage-*', (route) => route.fulfill({ status: 404, body: 'not found' }))
+  await nav('Alert log').click()
+  await newer().first().waitFor()
+  await settled(page)
+  assert.equal(await silent().count(), 0)
+  assert.deepEqual(await axe(page), [])
+  await shot(page, 'away-upgraded')
+  await page.unrouteAll()
+  await page.getByRole('button', { name: 'Reload now' }).first().click()
+  await title('Alert log').waitFor()
+  assert.match(page.url(), /\/deliveries$/)
+  assert.equal(await newer().count(), 0)
+})

@@ -1,0 +1,93 @@
+// The real processes: `carillon demo` (an admin and the sample shop), and an
+// admin alone that goes on with its data after the first one was killed.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const START_MS = 60_000
+const STOP_MS = 30_000
+const bin = process.env.CARILLON_BIN ?? new URL('../../bin/carillon', import.meta.url).pathname
+
+/** Starts a process; resolves to it and to what `find` finds in its output. */
+async function launch(args, find) {
+  const child = spawn(bin, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  // Not its pipes' end: the application has them too, and outlives it.
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  const found = await new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${args[0]} did not become ready:\n${output}`)), START_MS)
+    const read = (chunk) => {
+      output += chunk
+      const what = find(output)
+      if (!what) return
+      clearTimeout(timer)
+      resolve(what)
+    }
+    child.stdout.on('data', read)
+    child.stderr.on('data', read)
+    child.once('error', reject)
+    void ended.then((code) => reject(new Error(`${args[0]} ended with code ${code}:\n${output}`)))
+  }).catch((err) => {
+    child.kill('SIGKILL')
+    throw err
+  })
+  return { child, ended, found, output: () => output }
+}
+
+/** Sends a signal to a process that is not our child; whether it was there. */
+function signal(pid, name) {
+  try {
+    return process.kill(pid, name)
+  } catch {
+    return false
+  }
+}
+
+/** The processes that any thread of a process has started. */
+function childrenOf(pid) {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return threads.flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number))
+}
+
+/** Starts the demo with a new data folder. Ports are free ones unless they are named. */
+export async function startDemo({ http = 0, executors = 0 } = {}) {
+  const data = mkdtempSync(join(tmpdir(), 'carillon-e2e-'))
+  const flags = ['--data', data, '--http', `127.0.0.1:${http}`, '--executors', `127.0.0.1:${executors}`, '--log-level', 'info']
+  const demo = await launch(['demo', ...flags], (output) => {
+    const url = /web UI +(\S+)/.exec(output)?.[1]
+    const password = /password +(\S+)/.exec(output)?.[1]
+    // Its jobs are declared only when the sample shop has registered.
+    return url && password && /executor joined/.test(output) ? { url, password } : undefined
+  })
+  let admin = demo
+  const [shop] = childrenOf(demo.child.pid)
+  return {
+    ...demo.found,
+    get output() {
+      return admin.output()
+    },
+    /** The process of the application; it outlives an admin that is killed. */
+    shop,
+    /** Sends a signal to the admin. */
+    signal: (name) => admin.child.kill(name),
+    async kill() {
+      admin.child.kill('SIGKILL')
+      await admin.ended
+    },
+    /** An admin alone, on the same data and ports. */
+    async restart() {
+      admin = await launch(['server', ...flags], (output) => output.includes('admin node serves'))
+    },
+    async stop() {
+      admin.child.kill('SIGCONT')
+      admin.child.kill('SIGINT')
+      const timer = setTimeout(() => admin.child.kill('SIGKILL'), STOP_MS)
+      await admin.ended
+      clearTimeout(timer)
+      // Only an admin that was killed leaves the application behind.
+      if (admin !== demo) signal(shop, 'SIGKILL')
+      rmSync(data, { recursive: true, force: true })
+    },
+  }
+}
