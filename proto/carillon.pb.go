@@ -3489,7 +3489,7 @@ type Result struct {
 	Fence       int64                  `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	Outcome     Outcome                `protobuf:"varint,3,opt,name=outcome,proto3,enum=carillon.v1.Outcome" json:"outcome,omitempty"`
 	Output      []byte                 `protobuf:"bytes,4,opt,name=output,proto3" json:"output,omitempty"`
-	// permanent, retryable, snoozed, stopping, panic, cancelled, timeout, bad_input, output_too_large, unknown_handler, process_died.
+	// permanent, retryable, snoozed, stopping, lease_lost, stalled, panic, cancelled, timeout, bad_input, output_too_large, unknown_handler, process_died.
 	ErrorKind string `protobuf:"bytes,5,opt,name=error_kind,json=errorKind,proto3" json:"error_kind,omitempty"`
 	Error     string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	Stack     string `protobuf:"bytes,7,opt,name=stack,proto3" json:"stack,omitempty"`

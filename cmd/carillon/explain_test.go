@@ -11,10 +11,10 @@ func TestExplain(t *testing.T) {
 	term := keyed(t, server)
 	r := term.run("run", "explain", "70", "--lang", "en")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Contains(t, r.stdout, "started 7s late.\n  2026-11-21T02:00:00.000Z  Its fire time.\n")
+	require.Contains(t, r.stdout, "started 7s late.\n  cause: admin\n  2026-11-21T02:00:00.000Z  Its fire time.\n")
 	require.Regexp(t, `till-1\s+chosen\s+It was chosen\.`, r.stdout)
 	r = term.run("run", "explain", "70", "--lang", "zh")
-	require.Contains(t, r.stdout, "运行成功")
+	require.Contains(t, r.stdout, "运行成功，延迟 7s 开始。\n  原因方：管理节点\n")
 	require.Equal(t, 2, term.run("run", "explain", "70", "--lang", "fr").code)
 	require.Contains(t, term.run("run", "explain", "70", "-o", "json").stdout, `"verdict"`)
 

@@ -298,7 +298,7 @@ func (s *fakeServer) runRoutes(mux *http.ServeMux) {
 	}
 	// One line per question; the first says complete too early, as a server may
 	// that has more lines than fit into one answer.
-	explanation := `{"run":null,"summary":{"en":"It ran and succeeded; it started 7s late.","zh":"运行成功，延迟 7s 开始。"},
+	explanation := `{"run":null,"summary":{"en":"It ran and succeeded; it started 7s late.","zh":"运行成功，延迟 7s 开始。"},"party":"admin",
 		"steps":[{"at":"2026-11-21T02:00:00.000Z","code":"planned","text":{"en":"Its fire time.","zh":"计划触发时间。"}}],
 		"instances":[{"instance":{"id":"9","name":"till-1"},"verdict":"chosen","text":{"en":"It was chosen.","zh":"被选中。"}}],"stamps":null}`
 	for _, path := range []string{"GET /runs/{id}/explain", "GET /jobs/{id}/explain"} {

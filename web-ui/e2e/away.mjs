@@ -20,6 +20,9 @@ const freePort = () =>
 let demo
 let line
 let page
+/** The address of a run that goes on when the admin stops, and when that was, ms since the epoch. */
+let run
+let stoppedAt
 
 after(async () => {
   line?.stop()
@@ -100,12 +103,12 @@ test('a dialog that is open when the network goes keeps what was entered and can
 })
 
 test('an error stays, with its way to try again, until an answer comes', async () => {
-  let asked = 0
+  const asked = []
   let answers = false
   await page.route('**/api/v1/limits', (route) => {
-    asked++
+    asked.push(route)
     if (answers) return route.continue()
-    return route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify({ status: 500, code: 'internal', title: 'Internal Server Error', instance: `req-${asked}` }) })
+    return route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify({ status: 500, code: 'internal', title: 'Internal Server Error', instance: `req-${asked.length}` }) })
   })
   await nav('Limits').click()
   const again = page.getByRole('button', { name: 'Try again' })
@@ -119,11 +122,11 @@ test('an error stays, with its way to try again, until an answer comes', async (
       if (!error.isConnected || !error.querySelector('.ant-btn-primary:enabled') || document.querySelector('main .skeleton')) window.blinks++
     }).observe(document.body, { childList: true, subtree: true })
   })
-  const before = asked
+  const before = asked.length
   await again.click()
   await page.getByText('Trying again…').waitFor()
   // Its own polling goes on as well.
-  while (asked < before + 7) {
+  while (asked.length < before + 7) {
     await poll()
     await page.waitForTimeout(100)
   }
@@ -156,13 +159,42 @@ test('a page whose first answer never came says so while the network is away, an
 
 test('a server that is stopped without a word counts as silent after 10 s, and its actions are back with it', async () => {
   await nav('Jobs').click()
+  await page.getByRole('button', { name: 'Run now: export-archive' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Run', exact: true }).click()
+  await page.waitForURL('**/runs/*')
+  run = page.url()
+  await page.locator('h1 .state', { hasText: 'Running' }).waitFor()
+  stoppedAt = Date.now()
+  await nav('Jobs').click()
   await page.locator('button[aria-label^="Run now"]:not([aria-disabled])').first().waitFor()
   demo.signal('SIGSTOP')
   await silent().waitFor({ timeout: 20_000 })
   assert.equal(await runNow().getAttribute('aria-disabled'), 'true')
+  // The application stops a handler after 12 s without an answer; its lease is 15 s.
+  await page.waitForTimeout(Math.max(0, stoppedAt + 17_000 - Date.now()))
   demo.signal('SIGCONT')
   await silent().waitFor({ state: 'detached' })
   assert.equal(await runNow().getAttribute('aria-disabled'), null)
+})
+
+test('a run that was stopped because the admin was away blames the admin, in both languages', async () => {
+  await page.goto(run)
+  await page.locator('h1 .state').filter({ hasText: /Failed|Lost/ }).waitFor()
+  const why = page.locator('.explain-summary', { hasText: 'no admin node answered its executor' })
+  await why.waitFor()
+  assert.match(await why.innerText(), /Cause: admin/)
+  await settled(page)
+  assert.deepEqual(await axe(page), [])
+  await shot(page, 'away-blamed')
+  await page.getByRole('button', { name: 'Language' }).click()
+  await page.getByText('中文').click()
+  await page.locator('.explain-summary', { hasText: '没有管理节点应答其执行器' }).getByText('原因方：管理节点').waitFor()
+  assert.doesNotMatch(await page.locator('.explain-summary').innerText(), /处理器返回了错误/)
+  await settled(page)
+  await shot(page, 'away-blamed-zh')
+  await page.getByRole('button', { name: '语言' }).click()
+  await page.getByText('English').click()
+  await page.getByRole('button', { name: 'Language' }).waitFor()
 })
 
 test('a server that was killed and started again is no new version', async () => {

@@ -17,6 +17,7 @@ import (
 type Explanation struct {
 	Run       *Run               `json:"run" doc:"null: there is no run for this instant"`
 	Summary   Bilingual          `json:"summary" doc:"What happened, in one or two sentences"`
+	Party     string             `json:"party" enum:",handler,executor,admin,database,person,job" doc:"Whose doing it is that the run waits, or ended otherwise than well. job: what its owners have set, such as schedule, calendar, blocking strategy, limits. Empty: nobody's"`
 	Steps     []ExplanationStep  `json:"steps" doc:"What happened, by time"`
 	Instances []InstanceVerdict  `json:"instances" doc:"Those of the executor: at the last offer, or now for a run that waits"`
 	Stamps    *ExplanationStamps `json:"stamps" doc:"null without a run"`
@@ -94,6 +95,16 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 	if err := a.explainChoice(ctx, &r); err != nil {
 		return nil, err
 	}
+	if v.Reason == domain.ReasonPaused {
+		// Who paused it is known as long as nobody has resumed it.
+		job, err := a.deps.Store.FindJob(ctx, v.TenantID, v.JobID)
+		if err != nil && !domain.Is(err, domain.CodeNotFound) {
+			return nil, err
+		}
+		if err == nil && job.State == domain.JobPaused {
+			r.StoppedBy, r.PauseNote = job.UpdatedBy, job.PauseNote
+		}
+	}
 	if v.Reason == domain.ReasonWaitSlot {
 		holders, err := a.deps.Store.ListSlotHolders(ctx, v.TenantID, v.JobID)
 		if err != nil {
@@ -150,7 +161,7 @@ func (a *API) explainChoice(ctx context.Context, r *explain.Run) (err error) {
 }
 
 func explanationOf(e explain.Explanation) Explanation {
-	out := Explanation{Summary: Bilingual(e.Summary), Steps: []ExplanationStep{}, Instances: []InstanceVerdict{}}
+	out := Explanation{Summary: Bilingual(e.Summary), Party: string(e.Party), Steps: []ExplanationStep{}, Instances: []InstanceVerdict{}}
 	for _, s := range e.Steps {
 		out.Steps = append(out.Steps, ExplanationStep{At: instant(s.At), Code: s.Code, Text: Bilingual(s.Text)})
 	}

@@ -107,6 +107,8 @@ const (
 	ReasonProcessDied    Reason = "process_died"
 	ReasonNotStarted     Reason = "not_started"      // its executor gave it back: the handler was not called
 	ReasonStopped        Reason = "executor_stopped" // its process stopped, and the handler did not get done before that
+	ReasonLeaseLost      Reason = "lease_lost"       // its executor heard no admin node until its lease was over, and stopped the handler
+	ReasonStalled        Reason = "executor_stalled" // its process stood still for longer than its lease, and then stopped the handler
 	ReasonRollback       Reason = "db_rollback"      // its end was lost with what the database had committed after it
 	ReasonKilled         Reason = "killed"
 	ReasonTimeout        Reason = "timeout"
@@ -117,6 +119,7 @@ const (
 	ReasonHandlerPanic   Reason = "handler_panic"
 	ReasonPermanent      Reason = "permanent"
 	ReasonBadInput       Reason = "bad_input"
+	ReasonBigOutput      Reason = "output_too_large"
 	ReasonUnknownHandler Reason = "unknown_handler"
 	ReasonInstanceGone   Reason = "instance_gone"      // broadcast: the instance of the shard died or left before it ran there
 	ReasonShards         Reason = "shards_failed"      // not all shards succeeded

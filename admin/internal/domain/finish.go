@@ -191,8 +191,14 @@ func failureReason(kind string) Reason {
 		return ReasonBadInput
 	case "unknown_handler":
 		return ReasonUnknownHandler
+	case "output_too_large":
+		return ReasonBigOutput
 	case kindStopping:
 		return ReasonStopped
+	case "lease_lost":
+		return ReasonLeaseLost
+	case "stalled":
+		return ReasonStalled
 	default:
 		return ReasonHandlerFailed
 	}

@@ -239,7 +239,9 @@ func TestErrorKinds(t *testing.T) {
 		{"permanent", ReasonPermanent, false},
 		{"bad_input", ReasonBadInput, false},
 		{"unknown_handler", ReasonUnknownHandler, false},
-		{"output_too_large", ReasonHandlerFailed, false},
+		{"output_too_large", ReasonBigOutput, false},
+		{"lease_lost", ReasonLeaseLost, true},
+		{"stalled", ReasonStalled, true},
 	} {
 		t.Run(row.kind, func(t *testing.T) {
 			p := retryPolicy(2, false)

@@ -47,7 +47,9 @@ const (
 
 // Explanation is the answer.
 type Explanation struct {
-	Summary    Text
+	Summary Text
+	// Party is whose doing it is that the run waits, or ended otherwise than well.
+	Party      Party
 	Steps      []Step
 	Candidates []Candidate
 }

@@ -42,8 +42,8 @@ func TestEveryCodeHasWords(t *testing.T) {
 			switch kind.Name {
 			case "Reason":
 				seen++
-				require.NotEmpty(t, reasons[domain.Reason(text)].En, text)
-				require.NotEmpty(t, reasons[domain.Reason(text)].Zh, text)
+				require.NotEmpty(t, reasons[domain.Reason(text)].text.En, text)
+				require.NotEmpty(t, reasons[domain.Reason(text)].text.Zh, text)
 			case "Cause":
 				seen++
 				require.NotEmpty(t, causes[domain.Cause(text)].En, text)

@@ -25,15 +25,15 @@ func (r Run) family() Text {
 		return r.runningParts()
 	case domain.Cancelling:
 		t := r.counted()
-		return Text{"It is being stopped, because " + because(e.Reason).En + ", and its parts have been asked to stop; " + t.En + ".",
-			"正在停止：" + because(e.Reason).Zh + "；已请求各部分停止，" + t.Zh + "。"}
+		return Text{"It is being stopped, because " + r.why().En + ", and its parts have been asked to stop; " + t.En + ".",
+			"正在停止：" + r.why().Zh + "；已请求各部分停止，" + t.Zh + "。"}
 	case domain.Succeeded:
 		t := r.counted()
 		return Text{"It succeeded: " + t.En + ".", "运行成功：" + t.Zh + "。"}
 	default:
 		t := r.counted()
-		return Text{fmt.Sprintf("It ended as %s, because %s; %s.", e.State, because(e.Reason).En, t.En),
-			fmt.Sprintf("以“%s”结束：%s；%s。", states[e.State], because(e.Reason).Zh, t.Zh)}
+		return Text{fmt.Sprintf("It ended as %s, because %s; %s.", e.State, r.why().En, t.En),
+			fmt.Sprintf("以“%s”结束：%s；%s。", states[e.State], r.why().Zh, t.Zh)}
 	}
 }
 

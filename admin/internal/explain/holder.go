@@ -69,7 +69,7 @@ func (r Run) stopping() Text {
 	if r.isParent() {
 		return Text{"It is running and has been asked to stop.", "正在运行，已请求停止。"}
 	}
-	reason := because(e.Reason)
+	reason := r.why()
 	where, whereZh := places(e, r.names())
 	return Text{
 		"It was asked to stop, because " + reason.En + ". Its handler has not returned yet and still runs" + where +

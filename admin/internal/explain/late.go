@@ -69,7 +69,8 @@ func (r Run) spans(due time.Time) []span {
 		}
 		why := limitReason(d.Reason, d.Message)
 		if d.Message != "" && d.Reason == domain.ReasonWaitInstance {
-			why = Text{why.En + ": " + d.Message, why.Zh + "：" + d.Message}
+			more := told(d.Message)
+			why = Text{why.En + ": " + more.En, why.Zh + "：" + more.Zh}
 		}
 		add(d.At, why)
 		if d.Instance != 0 && (r.Spec == nil || r.Spec.SendRetry.Delay == 0) { // an offer that came back, not a wait

@@ -28,19 +28,21 @@ type Run struct {
 	Parts  []domain.Execution
 	Family domain.Family
 	Now    time.Time // the database's clock
+	// StoppedBy is who paused the job, if it still is, and PauseNote what for.
+	StoppedBy, PauseNote string
 }
 
 // Explain puts the life of a run into words.
 func (r Run) Explain() Explanation {
 	if r.isParent() {
-		return Explanation{Summary: r.lingers(r.family()), Steps: r.steps()}
+		return Explanation{Summary: r.lingers(r.family()), Party: r.party(), Steps: r.steps()}
 	}
 	summary := r.lingers(r.summary())
 	if r.Execution.IsPart() {
 		t := r.belongs()
 		summary = Text{t.En + ". " + summary.En, t.Zh + "。" + summary.Zh}
 	}
-	return Explanation{Summary: summary, Steps: r.steps(), Candidates: r.candidates()}
+	return Explanation{Summary: summary, Party: r.party(), Steps: r.steps(), Candidates: r.candidates()}
 }
 
 // punctual is the lateness below which nothing has to be explained.
@@ -48,7 +50,7 @@ const punctual = time.Second
 
 func (r Run) summary() Text {
 	e := &r.Execution
-	reason := because(e.Reason)
+	reason := r.why()
 	switch e.State {
 	case domain.Due, domain.RetryWait:
 		return r.waiting()
@@ -112,7 +114,8 @@ func (r Run) waiting() Text {
 	why := r.underLimit(e.Reason, e.Message)
 	out := Text{"It is due and waits, because " + why.En, "已到触发时间，正在等待：" + why.Zh}
 	if e.Reason == domain.ReasonWaitInstance && e.Message != "" {
-		out.En, out.Zh = out.En+": "+e.Message, out.Zh+"："+e.Message
+		more := told(e.Message)
+		out.En, out.Zh = out.En+": "+more.En, out.Zh+"："+more.Zh
 	}
 	if e.Reason == domain.ReasonWaitSlot {
 		by := r.blockers()
@@ -223,15 +226,19 @@ func delayStep(d domain.Delay, names map[domain.InstanceID]string) Step {
 	why := limitReason(d.Reason, d.Message)
 	t, code := Text{"It could not start, because " + why.En, "未能开始：" + why.Zh}, "delayed:"
 	if d.Stop {
-		t, code = Text{"It was asked to stop, because " + because(d.Reason).En, "已请求停止：" + because(d.Reason).Zh}, "stop_asked:"
+		if d.Reason == domain.ReasonKilled {
+			why = cancelled(d.Message)
+		}
+		t, code = Text{"It was asked to stop, because " + why.En, "已请求停止：" + why.Zh}, "stop_asked:"
 	}
 	if d.Instance != 0 {
 		t.En += " (instance " + names[d.Instance] + ")"
 		t.Zh += "（实例 " + names[d.Instance] + "）"
 	}
 	if d.Message != "" && why == because(d.Reason) {
-		t.En += ": " + d.Message
-		t.Zh += "：" + d.Message
+		more := told(d.Message)
+		t.En += ": " + more.En
+		t.Zh += "：" + more.Zh
 	}
 	if d.Count > 1 {
 		t.En += fmt.Sprintf(" (%d times, last at %s)", d.Count, clock(d.LastAt))

@@ -17,6 +17,10 @@ var (
 // errTooLate: the process stood still before it called the handler.
 var errTooLate = errors.New("the process stood still until it was too late to start the handler")
 
+// errStalled is a lease lost because this process itself stood still: nodes may
+// have answered, but it did not hear them.
+var errStalled error = &causeError{ErrLeaseLost, "its process stood still"}
+
 // errNotRunning: the handler has returned, and what it left behind asks.
 var errNotRunning = errors.New("the attempt has ended")
 
@@ -26,6 +30,8 @@ const (
 	KindRetryable      = "retryable"
 	KindSnoozed        = "snoozed"
 	KindStopping       = "stopping"
+	KindLeaseLost      = "lease_lost"
+	KindStalled        = "stalled"
 	KindPanic          = "panic"
 	KindCancelled      = "cancelled"
 	KindTimeout        = "timeout"

@@ -114,12 +114,29 @@ func TestSelfFence(t *testing.T) {
 	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
 	b.seen = nil
 	b.saved(nil)
-	b.expect("A result 2/1 NEVER_STARTED", "A result 1/1 FAILED retryable")
+	b.expect("A result 2/1 NEVER_STARTED", "A result 1/1 FAILED lease_lost")
 	require.Equal(t, "lease lost", b.results[1].GetError())
 
 	b.do(func() { b.m.renewed(A, b.now, true) })
 	b.offer(A, offer(3, 1))
 	b.expect("write accepted 3/1")
+}
+
+// A process that stood still did not hear the nodes: that is told apart from
+// nodes that did not answer.
+func TestALeaseLostByStandingStill(t *testing.T) {
+	b, A := newBench(t, 9), &testLink{name: "A"}
+	b.up(A)
+	b.offer(A, offer(1, 1, idempotent))
+	b.wait(time.Second)
+	b.seen = nil
+	b.now = b.now.Add(30 * time.Second) // suspended
+	b.do(func() { b.m.tick(b.now) })
+	b.expect("lease lost", "cancel 1/1: lease lost: its process stood still")
+	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
+	b.seen = nil
+	b.saved(nil)
+	b.expect("A result 1/1 FAILED stalled")
 }
 
 // A handler that does not listen: from the lease's end on another instance may

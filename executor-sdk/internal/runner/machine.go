@@ -119,6 +119,7 @@ type machine struct {
 	leaseTTL  time.Duration
 	renewedAt time.Time // when the heartbeat was sent that renewed it last
 	fenced    bool      // the lease is lost, and everything was cancelled
+	tickedAt  time.Time // the last tick; long ago: this process stood still
 
 	draining bool      // refuse offers
 	exitAt   time.Time // when the process ends for a stuck handler; zero = it need not

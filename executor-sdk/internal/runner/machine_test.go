@@ -229,7 +229,7 @@ func TestHigherFenceInterruptsTheOlderAttempt(t *testing.T) {
 		"A take 1/2", "A started 1/2", "start 1/2")
 	b.returns("1/1", Return{Kind: KindRetryable, Error: "context canceled"})
 	b.saved(nil)
-	b.expect("write done 1/1", "A result 1/1 FAILED retryable")
+	b.expect("write done 1/1", "A result 1/1 FAILED lease_lost")
 }
 
 // TestARefusedOneStepOfferIsNotTakenLater: the admin gives the run to another

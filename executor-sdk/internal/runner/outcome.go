@@ -19,7 +19,9 @@ import (
 // lease was lost or the process stops has failed, and may be retried: nobody
 // asked for its end. If it gave up because the process stops, that is told by
 // its kind, and costs a run that may be repeated no attempt; what a handler says
-// of its own accord counts at that moment as at any other.
+// of its own accord counts at that moment as at any other. What it says after the
+// lease was lost is told by a kind as well, so that nobody blames the handler; it
+// is retried like any failure.
 func outcome(r Return, cause error) (proto.Outcome, Return) {
 	if r.Kind == "" && len(r.Output) > proto.MaxOutput {
 		r.Kind = KindOutputTooLarge
@@ -44,8 +46,15 @@ func outcome(r Return, cause error) (proto.Outcome, Return) {
 		r.Kind, r.Error, r.RetryAfter = KindTimeout, withCause(cause, r.Error), 0
 		return proto.Outcome_OUTCOME_TIMED_OUT, r
 	}
-	if stopping && r.Interrupted && r.Kind == KindRetryable {
-		r.Kind = KindStopping
+	if r.Kind == KindRetryable {
+		switch {
+		case stopping && r.Interrupted:
+			r.Kind = KindStopping
+		case errors.Is(cause, errStalled):
+			r.Kind = KindStalled
+		case errors.Is(cause, ErrLeaseLost):
+			r.Kind = KindLeaseLost
+		}
 	}
 	r.Error = withCause(cause, r.Error)
 	return proto.Outcome_OUTCOME_FAILED, r

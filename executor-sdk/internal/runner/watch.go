@@ -14,6 +14,7 @@ import (
 // while there are attempts.
 func (m *machine) tick(now time.Time) {
 	m.checkLease(now)
+	m.tickedAt = now
 	for _, a := range m.pick(func(a *attempt) bool {
 		return a.phase == accepted && Elapsed(a.answeredAt, now) > m.limits.AcceptTTL
 	}) {
@@ -83,7 +84,11 @@ func (m *machine) checkLease(now time.Time) {
 	if len(m.attempts) > 0 {
 		m.emit(effect{lost: true})
 	}
-	m.interruptAll(now, ErrLeaseLost)
+	cause := ErrLeaseLost
+	if !m.tickedAt.IsZero() && Elapsed(m.tickedAt, now) >= m.leaseTTL/2 {
+		cause = errStalled
+	}
+	m.interruptAll(now, cause)
 }
 
 // alive is the question whether an attempt may act.

@@ -70,7 +70,7 @@ function explain(run) {
     .filter((one) => one.executorId === run.executor.id)
     .map((one) => ({ instance: { id: one.id, name: one.name }, verdict: one.id === run.instance?.id ? 'chosen' : 'not_chosen', text: both('By the routing of the job.', '按任务的路由策略。') }))
   const { attempts: _a, input: _i, output: _o, ...view } = run
-  return { run: view, summary: both(`It is ${run.state}.`, `状态：${run.state}。`), steps, instances, stamps, before: null, after: null }
+  return { run: view, summary: both(`It is ${run.state}.`, `状态：${run.state}。`), party: run.state === 'failed' ? 'handler' : '', steps, instances, stamps, before: null, after: null }
 }
 
 export const routes = ({ Refusal, byId }) => {
@@ -97,7 +97,7 @@ export const routes = ({ Refusal, byId }) => {
     ['GET', '/runs/:id/explain', ({ params }) => explain(byId(runs, params.id))],
     ['GET', '/jobs/:id/explain', ({ params, query }) => {
       const run = runs.find((one) => one.jobId === params.id && Date.parse(one.fireAt) === Date.parse(query.get('at')))
-      return run ? explain(run) : { run: null, summary: both('The schedule does not fire at this instant.', '调度计划在该时刻不触发。'), steps: [], instances: [], stamps: null, before: null, after: null }
+      return run ? explain(run) : { run: null, summary: both('The schedule does not fire at this instant.', '调度计划在该时刻不触发。'), party: '', steps: [], instances: [], stamps: null, before: null, after: null }
     }],
     ['GET', '/jobs/:id/backfills', () => all([])],
   ]

@@ -2617,6 +2617,11 @@ export interface components {
             before: string | null;
             /** @description Those of the executor: at the last offer, or now for a run that waits */
             instances: components["schemas"]["InstanceVerdict"][];
+            /**
+             * @description Whose doing it is that the run waits, or ended otherwise than well. job: what its owners have set, such as schedule, calendar, blocking strategy, limits. Empty: nobody's
+             * @enum {string}
+             */
+            party: "" | "handler" | "executor" | "admin" | "database" | "person" | "job";
             /** @description null: there is no run for this instant */
             run: components["schemas"]["Run"] | null;
             /** @description null without a run */

@@ -12,8 +12,15 @@ import { VerdictChip } from './StateChip'
 const SIGNS: Record<StepKind, string> = { planned: '◷', claimed: '✎', offered: '→', granted: '✓', started: '▶', finished: '■', delayed: '‖', stop_asked: '⊗', returned: '↩', part: '◇', before: '◇', spread: '◆', after: '◇', part_ended: '□' }
 
 export function ExplainSummary({ explanation }: { explanation: Explanation }) {
+  const { t } = useTranslation()
   const lang = useLang()
-  return <p className="explain-summary">{onOurClock(explanation.summary[lang])}</p>
+  const { party } = explanation
+  return (
+    <p className="explain-summary">
+      {onOurClock(explanation.summary[lang])}
+      {party && <span className="label-chip"> {t('explain.party', { who: t(`explain.by_${party}`) })}</span>}
+    </p>
+  )
 }
 
 export function ExplainSteps({ explanation }: { explanation: Explanation }) {

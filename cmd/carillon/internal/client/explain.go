@@ -11,6 +11,7 @@ import (
 type Explanation struct {
 	Run       *Run              `json:"run"`
 	Summary   Bilingual         `json:"summary"`
+	Party     string            `json:"party"`
 	Steps     []ExplanationStep `json:"steps"`
 	Instances []InstanceVerdict `json:"instances"`
 }

@@ -64,6 +64,12 @@ func (a *App) languageFlag(cmd *cobra.Command, lang *string) {
 	choiceFlag(cmd, lang, "lang", a.language(), languages, "en or zh (default: by LANG)")
 }
 
+// parties are whose doing it is, by the API's codes.
+var parties = map[string]client.Bilingual{
+	"handler": {En: "handler", Zh: "处理器"}, "executor": {En: "executor", Zh: "执行器"}, "admin": {En: "admin", Zh: "管理节点"},
+	"database": {En: "database", Zh: "数据库"}, "person": {En: "person", Zh: "人员操作"}, "job": {En: "settings of the job", Zh: "任务设置"},
+}
+
 func (a *App) writeExplanation(s *session, doc client.Doc[client.Explanation], lang string) error {
 	if done, err := output.Machine(s.Printer, doc); done {
 		return err
@@ -71,6 +77,12 @@ func (a *App) writeExplanation(s *session, doc client.Doc[client.Explanation], l
 	e := doc.Value
 	if _, err := fmt.Fprintln(a.out, output.Clean(e.Summary.In(lang))); err != nil {
 		return err
+	}
+	if who := parties[e.Party].In(lang); who != "" {
+		label := map[string]string{"en": "  cause: ", "zh": "  原因方："}[lang]
+		if _, err := fmt.Fprintln(a.out, label+who); err != nil {
+			return err
+		}
 	}
 	for _, step := range e.Steps {
 		if _, err := fmt.Fprintf(a.out, "  %s  %s\n", output.Stamp(step.At), output.Clean(step.Text.In(lang))); err != nil {

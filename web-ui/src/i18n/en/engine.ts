@@ -1,6 +1,13 @@
 export const engine = {
   explain: {
     title: 'Why it ran as it did',
+    party: 'Cause: {{who}}',
+    by_handler: 'handler',
+    by_executor: 'executor',
+    by_admin: 'admin',
+    by_database: 'database',
+    by_person: 'person',
+    by_job: 'settings of the job',
     steps: 'What happened',
     stepsHelp: 'Times of {{zone}}.',
     step: 'Step',

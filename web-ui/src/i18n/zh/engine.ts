@@ -3,6 +3,13 @@ import type { engine as en } from '../en/engine'
 export const engine: typeof en = {
   explain: {
     title: '为什么这样运行',
+    party: '原因方：{{who}}',
+    by_handler: '处理器',
+    by_executor: '执行器',
+    by_admin: '管理节点',
+    by_database: '数据库',
+    by_person: '人员操作',
+    by_job: '任务设置',
     steps: '经过',
     stepsHelp: '时间均为 {{zone}}。',
     step: '步骤',
