@@ -312,7 +312,7 @@ func (s *fakeServer) runRoutes(mux *http.ServeMux) {
 			page = lines[after]
 			after++
 		}
-		fmt.Fprintf(w, `{"lines":[%s],"lastLine":3,"next":%d,"complete":true,"truncated":false}`, page, after)
+		fmt.Fprintf(w, `{"lines":[%s],"lastLine":3,"next":%d,"complete":true,"truncated":false,"counts":{"written":8,"kept":3,"missing":[{"lines":5,"why":"executor"}]}}`, page, after)
 	})
 }
 

@@ -160,6 +160,7 @@ func TestFollow(t *testing.T) {
 		"2026-11-21T04:00:00.002Z WARN  odd �[31m name=\"a b\"\n"+
 		"2026-11-21T04:00:00.003Z INFO  end\n", r.stdout)
 	require.Contains(t, r.stderr, "failed")
+	require.Contains(t, r.stderr, "3 of 8 lines; 5 missing: they came faster than they could be stored.")
 
 	r = term.run("run", "logs", "70", "-o", "json", "--level", "warn")
 	require.Equal(t, 0, r.code)

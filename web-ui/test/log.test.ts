@@ -41,7 +41,7 @@ class FakeLog {
     const lines = seen.filter((one) => matches(one, query)).slice(0, limit)
     const next = lines.length === limit ? lines[limit - 1]!.n : after + seen.length
     const complete = this.complete && next >= this.lines.length
-    return { lines, lastLine: this.lines.length, complete, truncated: false, next, prev: 0 } satisfies LogPage
+    return { lines, lastLine: this.lines.length, complete, truncated: false, counts: null, next, prev: 0 } satisfies LogPage
   }
 
   private back(query: Parameters<Fetch>[0], before: number): LogPage {
@@ -49,7 +49,7 @@ class FakeLog {
     const start = Math.max(0, end - this.scan)
     const lines = this.lines.slice(start, end).filter((one) => matches(one, query)).slice(-query.limit)
     const prev = lines.length === query.limit ? lines[0]!.n : start + 1
-    return { lines, lastLine: this.lines.length, complete: this.complete, truncated: false, next: 0, prev: prev > 1 ? prev : 0 }
+    return { lines, lastLine: this.lines.length, complete: this.complete, truncated: false, counts: null, next: 0, prev: prev > 1 ? prev : 0 }
   }
 }
 

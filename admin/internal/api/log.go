@@ -24,12 +24,26 @@ type LogLine struct {
 
 // LogPage is a piece of a run's log.
 type LogPage struct {
-	Lines     []LogLine `json:"lines" doc:"The lines, by number"`
-	LastLine  int64     `json:"lastLine" doc:"Number of the last line stored so far; 0 when there is none"`
-	Next      int64     `json:"next" doc:"Give it as after to go on; beyond the last of lines when a filter left some out"`
-	Prev      int64     `json:"prev" doc:"With before: give it as before to go on; 0 when nothing comes before these"`
-	Complete  bool      `json:"complete" doc:"No further line can come after these"`
-	Truncated bool      `json:"truncated" doc:"Lines are missing: the executor wrote more than was kept or arrived"`
+	Lines     []LogLine  `json:"lines" doc:"The lines, by number"`
+	LastLine  int64      `json:"lastLine" doc:"Number of the last line stored so far; 0 when there is none"`
+	Next      int64      `json:"next" doc:"Give it as after to go on; beyond the last of lines when a filter left some out"`
+	Prev      int64      `json:"prev" doc:"With before: give it as before to go on; 0 when nothing comes before these"`
+	Complete  bool       `json:"complete" doc:"No further line can come after these"`
+	Truncated bool       `json:"truncated" doc:"Lines are missing: the executor wrote more than was kept or arrived"`
+	Counts    *LogCounts `json:"counts" doc:"How many lines there are, and why others are missing; null as long as lines can still come, and in a page that does not reach the end"`
+}
+
+// LogCounts tells whether a log that has ended is whole.
+type LogCounts struct {
+	Written int64        `json:"written" doc:"Lines that were written"`
+	Kept    int64        `json:"kept" doc:"Lines that are there"`
+	Missing []LogMissing `json:"missing" doc:"Why the others are not; empty when none is missing"`
+}
+
+// LogMissing counts lines that are not there.
+type LogMissing struct {
+	Lines int64  `json:"lines" doc:"How many"`
+	Why   string `json:"why" enum:"executor,run_limit,day_limit,lost,expired" doc:"executor: they came faster than they could be stored, and the executor dropped them. run_limit: the run's log is over its limit. day_limit: the tenant's logs are over their limit for a day. lost: they never arrived. expired: they were deleted, since logs that old are not kept or the tenant's logs take too much room"`
 }
 
 type logInput struct {

@@ -103,7 +103,34 @@ func TestLogPages(t *testing.T) {
 	require.Equal(t, []string{"six"}, messages(last))
 	require.True(t, last.Complete)
 	require.False(t, last.Truncated)
+	require.Equal(t, &LogCounts{Written: 6, Kept: 6, Missing: []LogMissing{}}, last.Counts)
+	require.Nil(t, w.logPage(path, "limit=2").Counts, "it does not reach the end")
 	require.False(t, w.logPage(path, "limit=2").Complete, "there is more to read")
+}
+
+// TestMissingLinesAreCounted: a log that has ended is not whole because of that.
+func TestMissingLinesAreCounted(t *testing.T) {
+	w := newWorld(t)
+	e, path := w.running()
+	w.write(e, 1, "one", "two")
+	w.write(e, 8, "… 5 lines dropped: they came faster than they could be stored")
+	require.Nil(t, w.logPage(path, "").Counts, "more lines can come")
+	w.finish(e, domain.OutcomeSucceeded, 8)
+	for _, query := range []string{"", "before=9007199254740991", "attempt=1"} {
+		page := w.logPage(path, query)
+		require.True(t, page.Complete, "no further line can come")
+		require.True(t, page.Truncated)
+		require.Equal(t, &LogCounts{Written: 8, Kept: 3, Missing: []LogMissing{{Lines: 5, Why: "executor"}}}, page.Counts, query)
+	}
+}
+
+// TestWhyTheEndOfALogIsNotThere: what never arrived, and what was deleted.
+func TestWhyTheEndOfALogIsNotThere(t *testing.T) {
+	ended := time.Now()
+	wrote := segment{attempt: 1, wrote: 5, over: true, endedAt: ended}
+	require.Equal(t, "lost", gone(wrote, store.LogCount{LastLine: 3}, ended.Add(2*wholeGone)))
+	require.Equal(t, "lost", gone(wrote, store.LogCount{}, ended.Add(time.Minute)))
+	require.Equal(t, "expired", gone(wrote, store.LogCount{}, ended.Add(2*wholeGone)))
 }
 
 // TestLogOfSeveralAttempts: the numbers count on, so that one cursor follows

@@ -113,11 +113,57 @@ func (a *API) logPage(ctx context.Context, id auth.Identity, in *logInput) (LogP
 		q.out.LastLine = s.before + s.last
 	}
 	if in.Before > 0 {
-		return q.out, q.backward(ctx)
+		err = q.backward(ctx)
+	} else {
+		err = q.forward(ctx)
+		q.out.Complete = q.out.Complete && q.out.Next >= q.out.LastLine
 	}
-	err = q.forward(ctx)
-	q.out.Complete = q.out.Complete && q.out.Next >= q.out.LastLine
+	if err == nil && q.out.Complete {
+		err = q.count(ctx, now)
+	}
 	return q.out, err
+}
+
+// count says of a log that has ended how many lines there are, and why others
+// are missing.
+func (q *logRequest) count(ctx context.Context, now time.Time) error {
+	list, err := q.api.deps.Store.CountLog(ctx, q.run.TenantID, q.run.ID)
+	if err != nil {
+		return err
+	}
+	found := map[int]store.LogCount{}
+	for _, c := range list {
+		found[c.Attempt] = c
+	}
+	counts, missing := &LogCounts{Missing: []LogMissing{}}, map[string]int64{}
+	for _, s := range q.segments {
+		c := found[s.attempt]
+		counts.Kept += c.Kept
+		counts.Written += max(s.wrote, c.LastLine)
+		missing["run_limit"] += c.CutByRun
+		missing["day_limit"] += c.CutByDay
+		missing["executor"] += c.LastLine - c.Kept - c.CutByRun - c.CutByDay
+		missing[gone(s, c, now)] += max(s.wrote-c.LastLine, 0)
+	}
+	for _, why := range []string{"executor", "run_limit", "day_limit", "lost", "expired"} {
+		if missing[why] > 0 {
+			counts.Missing = append(counts.Missing, LogMissing{Lines: missing[why], Why: why})
+		}
+	}
+	q.out.Counts, q.out.Truncated = counts, len(counts.Missing) > 0
+	return nil
+}
+
+// wholeGone is after how long lines that are all gone were deleted rather than
+// lost on their way.
+const wholeGone = time.Hour
+
+// gone says why the last lines of an attempt are not there.
+func gone(s segment, c store.LogCount, now time.Time) string {
+	if c.LastLine == 0 && now.Sub(s.endedAt) > wholeGone {
+		return "expired"
+	}
+	return "lost"
 }
 
 // room says how many lines the page still takes.

@@ -22,6 +22,19 @@ type Logs interface {
 	// LogEnd returns the highest attempt of a run that has lines, and the
 	// number of its last line; zeros when there are none. It is cheap.
 	LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error)
+	// CountLog says of each attempt of a run that has lines how many are there,
+	// and how many were not kept for which limit.
+	CountLog(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]LogCount, error)
+}
+
+// LogCount counts the lines of an attempt.
+type LogCount struct {
+	Attempt int
+	// LastLine is the highest number, and Kept how many lines there are up to it.
+	LastLine, Kept int64
+	// CutByRun and CutByDay were not kept for the run's limit and for the tenant's
+	// of a day. Others that are missing were dropped by the executor.
+	CutByRun, CutByDay int64
 }
 
 // LogAppend is what one executor sent.

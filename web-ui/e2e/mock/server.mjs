@@ -226,7 +226,7 @@ function readLog(id, query, req) {
     JSON.stringify([line.msg, line.attrs]).toLowerCase().includes((query.get('q') ?? '').toLowerCase())
   const answer = () => {
     const lastLine = entry.lines.length
-    const rest = { lastLine, complete: entry.complete, truncated: false, next: after, prev: 0 }
+    const rest = { lastLine, complete: entry.complete, truncated: false, counts: entry.complete ? { written: lastLine, kept: lastLine, missing: [] } : null, next: after, prev: 0 }
     if (before > 0) {
       const lines = entry.lines.slice(0, before - 1).filter(wanted).slice(-limit)
       return { ...rest, lines, prev: lines.length === limit && lines[0].n > 1 ? lines[0].n : 0 }

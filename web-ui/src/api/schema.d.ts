@@ -3238,6 +3238,20 @@ export interface components {
              */
             waiting: number;
         };
+        LogCounts: {
+            /**
+             * Format: int64
+             * @description Lines that are there
+             */
+            kept: number;
+            /** @description Why the others are not; empty when none is missing */
+            missing: components["schemas"]["LogMissing"][];
+            /**
+             * Format: int64
+             * @description Lines that were written
+             */
+            written: number;
+        };
         LogLine: {
             /**
              * Format: date-time
@@ -3263,9 +3277,23 @@ export interface components {
             /** @description Of the span that the line was written in */
             traceId?: string;
         };
+        LogMissing: {
+            /**
+             * Format: int64
+             * @description How many
+             */
+            lines: number;
+            /**
+             * @description executor: they came faster than they could be stored, and the executor dropped them. run_limit: the run's log is over its limit. day_limit: the tenant's logs are over their limit for a day. lost: they never arrived. expired: they were deleted, since logs that old are not kept or the tenant's logs take too much room
+             * @enum {string}
+             */
+            why: "executor" | "run_limit" | "day_limit" | "lost" | "expired";
+        };
         LogPage: {
             /** @description No further line can come after these */
             complete: boolean;
+            /** @description How many lines there are, and why others are missing; null as long as lines can still come, and in a page that does not reach the end */
+            counts: components["schemas"]["LogCounts"] | null;
             /**
              * Format: int64
              * @description Number of the last line stored so far; 0 when there is none

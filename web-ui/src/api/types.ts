@@ -52,6 +52,7 @@ export type RunParts = S['RunParts']
 export type Sharding = S['Sharding']
 export type LogLine = S['LogLine']
 export type LogPage = S['LogPage']
+export type LogCounts = S['LogCounts']
 export type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 
 export type Job = Omit<S['Job'], 'lastRun'> & { lastRun: (Omit<S['LastRun'], 'state'> & { state: RunState }) | null }

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import type { RunDetail } from '../api/types'
 import { lineOfHash } from '../lib/logFollow'
+import type { LogSnapshot } from '../lib/logStore'
 import { LEVELS, passes } from '../lib/logText'
 import { saveBlob } from '../lib/misc'
 import { whyEmpty } from '../lib/why'
@@ -28,6 +29,29 @@ function useFlag(key: string, fallback: boolean): [boolean, (value: boolean) => 
       setValue(next)
     },
   ]
+}
+
+/** How many lines there are; "complete" is said of a log in which none is missing. */
+export function LogCount({ log }: { log: LogSnapshot }) {
+  const { t } = useTranslation()
+  const { counts } = log
+  const partly = counts && counts.missing.length > 0
+  const whole = counts ? !partly : log.complete && !log.truncated
+  return (
+    <>
+      {partly ? t('runs.log.linesOf', { kept: counts.kept, written: counts.written }) : t('runs.log.lines', { count: log.lastLine })}
+      {partly && counts.missing.map((one) => <span key={one.why}>{`, ${t('runs.log.missing', { count: one.lines })}: ${t(`runs.log.missing_${one.why}`)}`}</span>)} ·{' '}
+      {log.interrupted ? (
+        <span className="st-timeout">{t('runs.log.reconnecting')}</span>
+      ) : !log.complete ? (
+        <span className="st-running">● {t('runs.log.live')}</span>
+      ) : whole ? (
+        t('runs.log.ended')
+      ) : (
+        <span className="st-timeout">{t('runs.log.incomplete')}</span>
+      )}
+    </>
+  )
 }
 
 export function LogView({ run }: { run: RunDetail }) {
@@ -82,8 +106,7 @@ export function LogView({ run }: { run: RunDetail }) {
       <div className="card-head" style={{ margin: 0 }}>
         <h2>{t('runs.log.title')}</h2>
         <span className="muted small" role="status">
-          {t('runs.log.lines', { count: log.lastLine })} ·{' '}
-          {log.interrupted ? <span className="st-timeout">{t('runs.log.reconnecting')}</span> : log.complete ? t('runs.log.ended') : <span className="st-running">● {t('runs.log.live')}</span>}
+          <LogCount log={log} />
         </span>
       </div>
       <LogBar
@@ -126,10 +149,10 @@ export function LogView({ run }: { run: RunDetail }) {
           onLoadLater={() => store.loadLater(new AbortController().signal).catch(showError)}
         />
       )}
-      {(hidden > 0 || log.truncated) && (
+      {(hidden > 0 || log.truncated && !log.counts) && (
         <div className="log-bar small muted" style={{ borderTop: '1px solid var(--border)', borderBottom: 0 }}>
           {hidden > 0 && <span>{t('runs.log.filtered', { count: hidden })}</span>}
-          {log.truncated && <span className="st-timeout">{t('runs.log.truncated')}</span>}
+          {log.truncated && !log.counts && <span className="st-timeout">{t('runs.log.truncated')}</span>}
         </div>
       )}
     </section>

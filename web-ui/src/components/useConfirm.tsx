@@ -4,14 +4,14 @@ import { ActionButton } from './ActionButton'
 import { useConnection } from './hooks'
 
 /**
- * Asks before something is changed on the server: Enter does not do it, the
- * focus stands on the way out, and while the server is silent it cannot be done.
+ * Asks before something is changed on the server. A destructive button is never
+ * the one that Enter hits, and while the server is silent none does anything.
  */
 export function useConfirm(): (props: ModalFuncProps) => void {
   const { modal } = App.useApp()
   return (props) =>
     void modal.confirm({
-      autoFocusButton: 'cancel',
+      autoFocusButton: props.okButtonProps?.danger ? 'cancel' : 'ok',
       footer: (_, parts) => <Foot {...parts} text={props.okText} danger={props.okButtonProps?.danger} />,
       ...props,
     })

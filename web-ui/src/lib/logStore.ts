@@ -4,7 +4,7 @@
 // window of a long log holds what the reader looks for. React reads immutable
 // snapshots of it.
 import { ApiError } from '../api/problem'
-import type { LogLevel, LogLine, LogPage } from '../api/types'
+import type { LogCounts, LogLevel, LogLine, LogPage } from '../api/types'
 
 export interface LogSnapshot {
   lines: LogLine[]
@@ -18,6 +18,8 @@ export interface LogSnapshot {
   /** No further line will be written. */
   complete: boolean
   truncated: boolean
+  /** How many lines there are, and why others are missing; null as long as lines can come. */
+  counts: LogCounts | null
   /** The server does not answer; it is asked again. */
   interrupted: boolean
   /** A refusal which ended the loading. */
@@ -56,6 +58,7 @@ const empty: LogSnapshot = {
   atEnd: false,
   complete: false,
   truncated: false,
+  counts: null,
   interrupted: false,
   error: undefined,
 }
@@ -150,6 +153,7 @@ export class LogStore {
       atEnd: this.following,
       complete: page.complete,
       truncated: page.truncated,
+      counts: page.counts,
       interrupted: false,
     })
     if (!this.following) await this.loadLater(signal)
@@ -188,6 +192,7 @@ export class LogStore {
       // A page from the middle does not know.
       complete: page.complete || (this.snapshot.complete && !atEnd),
       truncated: page.truncated,
+      counts: page.counts ?? (atEnd ? null : this.snapshot.counts),
       interrupted: false,
     })
   }

@@ -97,6 +97,7 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       content: t('users.resetHelp'),
       okText: t('users.reset'),
       cancelText: t('action.cancel'),
+      autoFocusButton: 'cancel',
       onOk: () =>
         act(async () => {
           // An empty one asks the server to make one.

@@ -129,6 +129,8 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			}
 			_, _, err = s.LogEnd(ctx, w.tenant, w.last)
 			require.NoError(t, err)
+			_, err = s.CountLog(ctx, w.tenant, w.last)
+			require.NoError(t, err)
 			_, err = s.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{Partitions: w.held, Limit: 10, Plan: w.planOne})
 			require.NoError(t, err)
 			_, err = s.ListPlanned(ctx, store.ListPlannedParams{Partitions: everyPartition(), Horizon: time.Second, Limit: 10, OfferedBy: []domain.NodeID{1}})

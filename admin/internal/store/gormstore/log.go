@@ -138,6 +138,21 @@ func (s *Store) LogEnd(ctx context.Context, tenant domain.TenantID, execution do
 	return attempt, line, err
 }
 
+// CountLog implements store.Logs. It reads the summaries of all chunks, which is
+// for logs that have ended.
+func (s *Store) CountLog(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (list []store.LogCount, err error) {
+	cut := func(why int64) string { return fmt.Sprintf("SUM(CASE WHEN cut = %d THEN dropped ELSE 0 END)", why) }
+	err = s.lookRows(ctx, "count log lines", func(rows *sql.Rows) error {
+		var c store.LogCount
+		err := rows.Scan(&c.Attempt, &c.LastLine, &c.Kept, &c.CutByRun, &c.CutByDay)
+		list = append(list, c)
+		return err
+	}, "SELECT attempt, MAX(last_line), SUM(line_count), "+cut(cutByRun)+", "+cut(cutByDay)+
+		" FROM log_chunks WHERE tenant_id = ? AND execution_id = ? GROUP BY attempt ORDER BY attempt",
+		int64(tenant), int64(execution))
+	return list, err
+}
+
 // maxTail is how many chunks at the end of a log are looked at for merging.
 const maxTail = 12
 

@@ -100,6 +100,12 @@ func TestLogLimitOfARun(t *testing.T) {
 			require.Equal(t, []string{"c", "… 12,345 " + note}, w.messages(store.ReadLogParams{Attempt: 2, Before: 1 << 60, Limit: 2}))
 			w.say(2, 12_000, 12_351, "a resend")
 			require.Len(t, w.read(store.ReadLogParams{Attempt: 2}).Lines, 7)
+			counts, err := w.s.CountLog(t.Context(), w.tenant, w.run.ID)
+			require.NoError(t, err)
+			require.Equal(t, []store.LogCount{{Attempt: 1, LastLine: 4, Kept: 4}, {Attempt: 2, LastLine: 12_351, Kept: 6, CutByRun: 12_345}}, counts)
+			counts, err = w.s.CountLog(t.Context(), w.tenant+1, w.run.ID)
+			require.NoError(t, err)
+			require.Empty(t, counts)
 			lines, _ := w.usage(dayOf(time.Now()))
 			require.EqualValues(t, 10, lines)
 			_, bytes := w.usage(0)
@@ -129,6 +135,10 @@ func TestLogLimitOfATenantsDay(t *testing.T) {
 			}))
 			w.say(1, 5, 5, "a new day")
 			require.Equal(t, []string{"… 3 lines dropped: the tenant's logs are over their limit for a day", "a new day"}, w.messages(store.ReadLogParams{After: 1}))
+			w.say(1, 9, 9, "after three that the executor dropped")
+			counts, err := w.s.CountLog(t.Context(), w.tenant, w.run.ID)
+			require.NoError(t, err)
+			require.Equal(t, []store.LogCount{{Attempt: 1, LastLine: 9, Kept: 3, CutByDay: 3}}, counts)
 		})
 	}
 }

@@ -179,7 +179,18 @@ type LogPage struct {
 	Next      int64          `json:"next"` // 0 from servers that do not say
 	Complete  bool           `json:"complete"`
 	Truncated bool           `json:"truncated"`
+	Counts    *LogCounts     `json:"counts"` // nil as long as lines can still come
 	Prev      int64          `json:"prev"`
+}
+
+// LogCounts tells whether a log that has ended is whole.
+type LogCounts struct {
+	Written int64 `json:"written"`
+	Kept    int64 `json:"kept"`
+	Missing []struct {
+		Lines int64  `json:"lines"`
+		Why   string `json:"why"`
+	} `json:"missing"`
 }
 
 // LogQuery asks for a piece of a log.
@@ -228,7 +239,7 @@ func (c *Client) lastLines(ctx context.Context, id string, q *LogQuery) (p LogPa
 		}
 		more.Lines = append(more.Lines, p.Lines...)
 		if before < logEnd { // the first answer says where the log ended
-			more.LastLine, more.Complete, more.Truncated = p.LastLine, p.Complete, p.Truncated
+			more.LastLine, more.Complete, more.Truncated, more.Counts = p.LastLine, p.Complete, p.Truncated, p.Counts
 		}
 		p, before = more, more.Prev
 	}

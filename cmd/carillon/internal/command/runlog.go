@@ -62,12 +62,40 @@ func (a *App) followLog(ctx context.Context, s *session, id string, q *client.Lo
 		}
 		atEnd := len(page.Lines) == 0 && q.After == before || page.LastLine > 0 && q.After >= page.LastLine
 		if page.Complete && atEnd || q.Wait == 0 && atEnd {
-			if page.Truncated {
-				a.say("Some lines are missing: the handler wrote more than is kept.")
+			if text := incomplete(page); text != "" {
+				a.say("%s", text)
 			}
 			return nil
 		}
 	}
+}
+
+// whyMissing says by the API's codes why lines are not there.
+var whyMissing = map[string]string{
+	"executor":  "they came faster than they could be stored",
+	"run_limit": "the run's log is over its limit",
+	"day_limit": "the tenant's logs are over their limit for a day",
+	"lost":      "they never arrived",
+	"expired":   "they were deleted, since logs that old are not kept or the tenant's logs take too much room",
+}
+
+// incomplete says how many lines of a log are missing, and why; "": none.
+func incomplete(page client.LogPage) string {
+	if page.Counts == nil || len(page.Counts.Missing) == 0 {
+		if page.Truncated {
+			return "Some lines are missing: the handler wrote more than is kept."
+		}
+		return ""
+	}
+	out := fmt.Sprintf("%d of %d lines", page.Counts.Kept, page.Counts.Written)
+	for _, m := range page.Counts.Missing {
+		why := whyMissing[m.Why]
+		if why == "" {
+			why = m.Why
+		}
+		out += fmt.Sprintf("; %d missing: %s", m.Lines, why)
+	}
+	return out + "."
 }
 
 func writeLines(w io.Writer, format output.Format, lines []client.Doc[client.LogLine]) error {
