@@ -65,8 +65,9 @@ func (e Ended) Err() error {
 //
 // The admin starts it after the run's end was stored, as a run of its own
 // that people see in the UI, on any instance of the executor. It runs at least
-// once: an error or a lost instance has it tried again, up to ten times. fn can
-// tell a repetition by Ended.RunID.
+// once: an error or a lost instance has it tried again, up to ten times. Options
+// of how it runs (Timeout, Retries, RetryDelay, labels …) hold for these runs, but for OnSuccess
+// and OnFailure: no callback follows a callback. fn can tell a repetition by Ended.RunID.
 func HandleEnd(ex *Executor, name string, fn func(ctx context.Context, run Ended) error, opts ...HandlerOption) {
 	HandleIn(ex, name, func(ctx context.Context, input json.RawMessage) error {
 		var run Ended

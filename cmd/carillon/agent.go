@@ -60,7 +60,7 @@ func agentFlags(f *pflag.FlagSet) {
 	f.StringSlice("addresses", nil, "host:port of admin nodes (default: CARILLON_EXECUTOR_ADDRESSES)")
 	f.String("executor", "", "name of the executor (default: CARILLON_EXECUTOR_NAME)")
 	f.String("token-file", "", "file with its join token (default: CARILLON_EXECUTOR_TOKEN)")
-	f.String("instance", "", "name of this process (default: the host's)")
+	f.String("instance", "", "name of this process (default: the host's, and six digits made of the path of the journal's folder)")
 	f.StringToString("labels", nil, "labels of this process, for routing, as zone=a,disk=ssd")
 	f.Int("slots", 0, "runs at once, at most 64 (default: twice the processors, at least 4)")
 	f.String("journal", "", "folder of the journal (default: ./carillon-journal/NAME)")

@@ -61,6 +61,10 @@
 // copied: it belongs into a package that both sides import. Constants and methods are not
 // copied. The folder may be in another module.
 //
+// What a clock says of how it runs holds for calls too: retries, timeout, callbacks, blocking
+// among the calls, where it runs. Callers may ask for less. retries=0 says that nothing is repeated;
+// without retries a caller may ask for it. Package proxy tells more.
+//
 // # Strictness
 //
 // A comment that almost is a marker, an unknown key, a value out of range, a
