@@ -20,7 +20,7 @@ func TestTheTableOfConceptsIsTrue(t *testing.T) {
 	concepts := ""
 	rows := 0
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "# ") {
+		if strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ") { // the next section
 			break
 		}
 		cells := strings.Split(line, " | ")

@@ -3,7 +3,6 @@ package executortest
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,26 +28,19 @@ func TestWhatIsNotKnownFailsTheTest(t *testing.T) {
 		`calendar "cn" lets it, which the test has not made`: executor.Calendars("cn"),
 		`a list with L, W or # is not known to tests`:        executor.Cron("0 0 0 ? * 2#1,3"),
 		`quartz ignores the step of "MON/2"`:                 executor.Cron("0 0 0 ? * MON/2"),
-		`nobody has registered`:                              executor.AfterShards("missing"),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			told := &recorder{TB: t}
 			admin := &Admin{t: told, jobs: map[string]*job{}}
 			ex := admin.Executor()
 			runs := 0
-			options := []executor.HandlerOption{executor.Cron("0 0 * * *"), option}
-			if strings.Contains(want, "nobody") {
-				options = append(options, executor.Shards(1))
-			}
-			executor.HandleFunc(ex, "work", func(context.Context) error { runs++; return nil }, options...)
+			executor.HandleFunc(ex, "work", func(context.Context) error { runs++; return nil }, executor.Cron("0 0 * * *"), option)
 			admin.Start()
 			admin.Sleep(25 * time.Hour)
 			admin.Stop()
 			require.Len(t, told.said, 1)
 			require.Contains(t, told.said[0], want)
-			if !strings.Contains(want, "nobody") {
-				require.Zero(t, runs)
-			}
+			require.Zero(t, runs)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -42,6 +43,9 @@ func TestGeneratedCodeRuns(t *testing.T) {
 		ex := admin.Executor()
 		RegisterOrders(ex, o)
 		RegisterStockKeeper(ex, &StockKeeper{})
+		for _, hook := range []string{"prepare", "collect"} {
+			executor.HandleFunc(ex, hook, func(context.Context) error { return nil })
+		}
 		proxies := NewOrdersProxy(admin.Proxy(), "test")
 		ctx := t.Context()
 
