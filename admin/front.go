@@ -33,7 +33,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			return a.callJobs().For(ctx, executor, handler, calling.Call)
 		},
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
-		Weights:   weightsIn,
+		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Draining:  a.draining.Load, Closing: a.closing.Load,
 		UI: a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,

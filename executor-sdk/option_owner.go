@@ -10,7 +10,8 @@ type Ownership string
 // the newest one that declares the job counts; see Config.Generation.
 const (
 	// UntilEdited: the job follows the code until somebody edits it in the
-	// console; from then on it is the console's.
+	// console; from then on it is the console's, until somebody gives it back to
+	// the code there.
 	UntilEdited Ownership = ""
 	// ByCode: the job follows the code. The console can pause and run it, and
 	// change its labels and alerts; all else is refused, and it says where the

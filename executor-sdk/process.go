@@ -368,7 +368,7 @@ func (p *process) StepAcks(_ *session.Link, list []*proto.StepAck) { p.desk.Answ
 // were not taken, or nil.
 func (p *process) health() error {
 	if err := p.fleet.Health(); err != nil {
-		if refused := p.refusal(); refused != nil && refused.Declarations[0].Job == "" {
+		if refused := p.refusal(); refused != nil && refused.Declarations[0].Job == "" && refused.Declarations[0].Handler == "" {
 			return refused // the same, with its type
 		}
 		return err

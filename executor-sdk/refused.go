@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +22,10 @@ type RefusedError struct {
 	Declarations []RefusedDeclaration
 }
 
-// RefusedDeclaration is a job that is declared in code and was not taken.
+// RefusedDeclaration is something that is declared in code and was not taken.
 type RefusedDeclaration struct {
-	// Job is empty when the admin refuses the registration with all its handlers.
+	// Job is empty when it is not about a job: about the handler, or, if that is
+	// empty too, about the registration with all its handlers.
 	Job string
 	// Handler that declares the job.
 	Handler string
@@ -34,6 +36,9 @@ type RefusedDeclaration struct {
 }
 
 func (d RefusedDeclaration) String() string {
+	if d.Job == "" && d.Handler != "" {
+		return fmt.Sprintf("what handler %q declares (%s): %s", d.Handler, d.Code, d.Reason)
+	}
 	if d.Job == "" {
 		return fmt.Sprintf("the registration (%s): %s", d.Code, d.Reason)
 	}
@@ -62,18 +67,24 @@ func (p *process) noteNotices(notices []*proto.Notice) (goOn bool) {
 	for _, n := range notices {
 		p.logger.Warn("the admin did not take a declaration",
 			"code", n.GetCode(), "subject", n.GetSubject(), "reason", n.GetMessage())
-		handler, ours := p.declared[n.GetSubject()]
+		job := n.GetSubject()
+		handler, ours := p.declared[job]
+		if !ours && p.handlers[job] != nil { // what is declared beside the handler itself
+			handler, job, ours = job, "", true
+		}
 		switch {
 		case n.GetCode() == noticeUnavailable:
 			decided = false
 		case ours && n.GetCode() != noticeEdited:
-			refused = append(refused, RefusedDeclaration{n.GetSubject(), handler, n.GetCode(), n.GetMessage()})
+			refused = append(refused, RefusedDeclaration{job, handler, n.GetCode(), n.GetMessage()})
 		}
 	}
 	if !decided && len(refused) == 0 {
 		return true // what was known stays
 	}
-	slices.SortFunc(refused, func(a, b RefusedDeclaration) int { return strings.Compare(a.Job, b.Job) })
+	slices.SortFunc(refused, func(a, b RefusedDeclaration) int {
+		return cmp.Or(strings.Compare(a.Job, b.Job), strings.Compare(a.Handler, b.Handler))
+	})
 	return p.noteRefused(refused)
 }
 

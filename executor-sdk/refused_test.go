@@ -69,6 +69,11 @@ func TestStrictEndsWhenAJobIsRefused(t *testing.T) {
 	}
 }
 
+func TestStrictEndsWhenASettingOfAHandlerIsRefused(t *testing.T) {
+	_, done := strictly(t, startAdmin(t, refusing([]*proto.Notice{notice("validation_failed", "close")})))
+	require.EqualError(t, <-done, `executor: the admin refuses what handler "close" declares (validation_failed): because of validation_failed`)
+}
+
 func TestStrictEndsWhenTheRegistrationIsRefused(t *testing.T) {
 	admin := startAdmin(t, &fakeadmin.Admin{Refuse: func(*proto.ClientHello) *proto.Error {
 		return &proto.Error{Code: "malformed", Message: "too many labels", RetryAfterMs: -1}

@@ -33,6 +33,18 @@ func (s *fakeServer) catalogueRoutes(mux *http.ServeMux) {
 		s.accepted, s.revision = true, s.revision+1
 		fmt.Fprint(w, s.job("1"))
 	})
+	s.route(mux, "GET /jobs/{id}/declaration", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"hash":"d2","version":"1.5.0","editedAt":"2026-11-02T00:00:00.000Z","editedBy":"anna","giveBack":true,"changes":[
+			{"field":"schedule.expr","from":"0 0 9 * * *","to":"0 0 3 * * *"}]}`)
+	})
+	s.route(mux, "POST /jobs/{id}/give-back", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		if body["hash"] != "d2" {
+			refuse(w, 409, "conflict", "the application declares something else meanwhile")
+			return
+		}
+		s.revision++
+		fmt.Fprint(w, s.job("1"))
+	})
 	s.route(mux, "POST /job-proposals/{id}/decline", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) { w.WriteHeader(204) })
 }
 
@@ -45,6 +57,22 @@ func TestExecutorHandlers(t *testing.T) {
 	require.Contains(t, r.stdout, "Closes the day")
 	r = term.run("executor", "handlers", "shop", "-o", "json")
 	require.Contains(t, r.stdout, `"inputSchema": {`)
+}
+
+func TestGiveBack(t *testing.T) {
+	server := newFakeServer(t)
+	term := keyed(t, server)
+	before := server.revision
+	r := term.run("job", "give-back", "close-day") // nobody answers
+	require.NotEqual(t, 0, r.code)
+	require.Contains(t, r.stderr, "Edited in the console by anna")
+	require.Contains(t, r.stderr, "- schedule.expr: \"0 0 9 * * *\"\n+ schedule.expr: \"0 0 3 * * *\"\n")
+	require.Equal(t, before, server.revision)
+	r = term.run("job", "give-back", "close-day", "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "Job close-day is the code's again, at revision")
+	require.Equal(t, "d2", server.lastBody("POST /jobs/{id}/give-back")["hash"], "what was looked at")
+	require.Equal(t, before+1, server.revision)
 }
 
 func TestProposals(t *testing.T) {

@@ -64,6 +64,10 @@ type Deps struct {
 	JobsChanged func()
 	// CallJob returns the job that calls of a handler belong to.
 	CallJob func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error)
+	// Declaration returns what code declares of a job, CodeNotFound if that is not
+	// known. GivenBack tells that a job has become so; both may be nil.
+	Declaration func(ctx context.Context, job store.JobView) (domain.DeclaredJob, error)
+	GivenBack   func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
 	// Denied tells that there is a new denial, for the sessions that it names;
 	// may be nil.
 	Denied func()
@@ -201,6 +205,7 @@ func (a *API) routes() {
 	a.registerJobs()
 	a.registerJobActions()
 	a.registerProposals()
+	a.registerGiveBack()
 	a.registerSchedules()
 	a.registerCalendars()
 	a.registerScripts()

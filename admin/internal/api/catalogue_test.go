@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -187,6 +188,72 @@ func TestJobsThatTheCodeOwns(t *testing.T) {
 	require.Equal(t, "until_edited", free.Declared.Ownership)
 	require.False(t, free.Declared.Locked)
 	require.Equal(t, "console", into[Job](put(free, with("priority", 3)).is(200)).Source)
+}
+
+func TestGivingAJobBackToTheCode(t *testing.T) {
+	var declared domain.DeclaredJob
+	known, told := true, 0
+	w := newWorld(t, func(d *Deps) {
+		d.Declaration = func(_ context.Context, v store.JobView) (domain.DeclaredJob, error) {
+			if !known {
+				return declared, domain.Errorf(domain.CodeNotFound, "what the code declares is not known")
+			}
+			out := declared
+			out.Spec = v.Spec
+			out.Spec.Priority, out.Spec.Timeout = 0, time.Minute
+			return out, nil
+		}
+		d.GivenBack = func(context.Context, domain.TenantID, domain.ExecutorID) { told++ }
+	})
+	e := w.executor("acme", "shop")
+	w.instance(e, "one", "reconcile")
+	j := w.declare(e, "close the day", domain.OwnedUntilEdited)
+	declared.Hash, declared.Declared = "h2", domain.Declared{By: e.ID, Version: "1.5.0", Build: "d2"}
+	edited := into[Job](w.call("acme/editor", "PUT", "/jobs/"+j.ID, jobBody(j.Name, e, with("priority", 3), with("labels", map[string]any{"team": "books"})), header{"If-Match": "*"}).is(200))
+	require.Equal(t, "console", edited.Source)
+	w.call("acme/operator", "POST", "/jobs/"+j.ID+"/pause", nil).is(200) // no edit, though it moves updatedAt
+
+	difference := into[JobDeclaration](w.call("acme/viewer", "GET", "/jobs/"+j.ID+"/declaration", nil).is(200))
+	require.True(t, difference.GiveBack)
+	require.Equal(t, []string{"h2", "1.5.0", "acme-editor"}, []string{difference.Hash, difference.Version, difference.EditedBy})
+	require.NotNil(t, difference.EditedAt)
+	require.Equal(t, []Change{
+		{Field: "priority", From: json.RawMessage(`3`), To: json.RawMessage(`0`)},
+		{Field: "timeout", From: json.RawMessage(`"0s"`), To: json.RawMessage(`"1m"`)},
+	}, difference.Changes)
+
+	back := func(who, hash string) answer {
+		return w.call(who, "POST", "/jobs/"+j.ID+"/give-back", map[string]any{"hash": hash})
+	}
+	back("acme/operator", "h2").problem(403, "permission_denied")
+	back("beta/editor", "h2").problem(404, "not_found")
+	back("acme/editor", "h1").problem(409, "conflict")
+	known = false
+	back("acme/editor", "h2").problem(409, "conflict")
+	w.call("acme/viewer", "GET", "/jobs/"+j.ID+"/declaration", nil).problem(404, "not_found")
+	known = true
+	given := into[Job](back("acme/editor", "h2").is(200))
+	require.Equal(t, []any{"code", "1m", 0, "paused", "1.5.0", edited.Revision + 1, "acme-editor"},
+		[]any{given.Source, given.Timeout, given.Priority, given.State, given.Declared.Version, given.Revision, given.UpdatedBy})
+	require.Equal(t, "books", given.Labels["team"])
+	require.Equal(t, 1, told)
+	require.Contains(t, w.logText(), `msg="job given back to the code"`)
+	require.Contains(t, back("acme/editor", "h2").problem(409, "conflict").Detail, "was not edited in the console")
+
+	for own, reason := range map[domain.Ownership]string{
+		domain.OwnedByConsole: "the code says that the console decides", domain.OwnedUntilEdited: "no version of the application that runs declares",
+	} {
+		id := mustID[domain.JobID](t, w.declare(e, "another "+string(own), own).ID)
+		gone := domain.Declared{By: e.ID, Ownership: own, Gone: own == domain.OwnedUntilEdited}
+		require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, id, store.DeclaredMark{Declared: gone}))
+		require.Contains(t, w.call("acme/editor", "POST", "/jobs/"+id.String()+"/give-back", nil).problem(409, "conflict").Detail, reason)
+		shown := into[JobDeclaration](w.call("acme/viewer", "GET", "/jobs/"+id.String()+"/declaration", nil).is(200))
+		require.False(t, shown.GiveBack)
+		require.Contains(t, shown.Reason, reason)
+	}
+	plain := w.job("acme", "plain", e).ID
+	w.call("acme/editor", "POST", "/jobs/"+plain+"/give-back", nil).problem(409, "conflict")
+	w.call("acme/viewer", "GET", "/jobs/"+plain+"/declaration", nil).problem(404, "not_found")
 }
 
 func TestProposals(t *testing.T) {

@@ -132,6 +132,29 @@ func DecideRemoval(j *Job) Removal {
 	}
 }
 
+// DeclaredJob is what the newest build that is known declares of a job, with the
+// settings kept that code has not said.
+type DeclaredJob struct {
+	Declaration
+	Spec JobSpec
+}
+
+// MayGiveBack says why a job that was edited in the console cannot be given back
+// to the code that declares it; nil: it can.
+func (j *Job) MayGiveBack() error {
+	switch {
+	case j.Declared.By == 0:
+		return Errorf(CodeConflict, "the job %q is not declared by the code of an application", j.Spec.Name)
+	case j.Declared.Gone:
+		return Errorf(CodeConflict, "no version of the application that runs declares the job %q any more", j.Spec.Name)
+	case j.Declared.Ownership == OwnedByConsole:
+		return Errorf(CodeConflict, "the code says that the console decides about the job %q", j.Spec.Name)
+	case j.Source == SourceCode:
+		return Errorf(CodeConflict, "the job %q was not edited in the console: it is as its code declares it", j.Spec.Name)
+	}
+	return nil
+}
+
 // Proposal is what code wants a job to become.
 type Proposal struct {
 	ID       int64

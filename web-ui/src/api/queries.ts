@@ -78,6 +78,7 @@ export const queries = {
   job: (id: Id) =>
     queryOptions({ queryKey: ['job', id], queryFn: ({ signal }) => api.job(id, signal), refetchInterval: LIST_MS }),
   proposals: () => list(['proposals'], (signal) => api.proposals(signal), SLOW_MS),
+  declaration: (id: Id, revision: number) => list(['job', id, 'declaration', revision], (signal) => api.declaration(id, signal), SLOW_MS),
   revisions: (id: Id) => list(['job', id, 'revisions'], (signal) => api.revisions(id, signal), SLOW_MS),
   nextFires: (id: Id, revision: number, n: number) =>
     list(['job', id, 'next-fires', revision, n], (signal) => api.nextFires(id, n, signal), LIST_MS),

@@ -59,6 +59,7 @@ export type Job = Omit<S['Job'], 'lastRun'> & { lastRun: (Omit<S['LastRun'], 'st
 export type JobState = Job['state']
 export type Revision = S['Revision']
 export type Proposal = S['Proposal']
+export type JobDeclaration = S['JobDeclaration']
 export type Ref = S['Ref']
 
 type Whole<T> = { [K in keyof T]-?: T[K] }

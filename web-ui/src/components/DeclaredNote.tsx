@@ -4,6 +4,7 @@ import { Alert } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Job } from '../api/types'
+import { EditedNote } from './EditedNote'
 
 /** Who decides about a job that code declares; nothing for all other jobs. */
 export function DeclaredNote({ job }: { job: Job }) {
@@ -26,6 +27,7 @@ export function DeclaredNote({ job }: { job: Job }) {
       />
     )
   }
+  if (job.source === 'console' && !declared.gone && declared.ownership !== 'console') return <EditedNote job={job} />
   if (declared.gone) return <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.detail.declaredGone', at)} />
   if (!declared.locked) return null
   return <Alert type="info" showIcon style={{ marginBottom: 12 }} title={t('jobs.detail.declaredCode', at)} />

@@ -2,6 +2,7 @@
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { App, Button, Checkbox, Form } from 'antd'
+import type { TFunction } from 'i18next'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, type Lenient } from '../api/endpoints'
@@ -33,6 +34,14 @@ export function JobNewPage() {
   )
 }
 
+/** Who decides about the job that is edited, if code declares it. */
+function ownerHint({ declared, source }: Job, t: TFunction): string | undefined {
+  if (!declared) return undefined
+  if (declared.locked || declared.ownership === 'code') return t('jobs.detail.lockedHint')
+  if (declared.ownership === 'until_edited' && source === 'console') return t('jobs.giveBack.notApplied')
+  return t(`jobs.detail.editHint_${declared.ownership}`)
+}
+
 export function JobEditPage() {
   const { t } = useTranslation()
   const { jobId } = useParams({ from: '/app/jobs/$jobId/edit' })
@@ -49,7 +58,7 @@ export function JobEditPage() {
           </Link>
         </>
       )}
-      sub={({ declared }) => (declared ? t(declared.locked || declared.ownership === 'code' ? 'jobs.detail.lockedHint' : `jobs.detail.editHint_${declared.ownership}`) : undefined)}
+      sub={(edited) => ownerHint(edited, t)}
     >
       {(job) => <JobForm key={job.revision} initial={writeOf(job)} stored={job} />}
     </EditPage>

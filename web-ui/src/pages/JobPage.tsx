@@ -161,7 +161,7 @@ function JobWhat({ job }: { job: Job }) {
           {job.declared && (
             <span className="muted">
               {' '}
-              · {t(`jobs.detail.owned_${job.declared.ownership}`)}
+              · {t(job.source === 'console' && job.declared.ownership === 'until_edited' ? 'jobs.detail.owned_edited' : `jobs.detail.owned_${job.declared.ownership}`)}
               {job.declared.version && ` · ${job.declared.version}`}
             </span>
           )}

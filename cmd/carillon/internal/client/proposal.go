@@ -51,3 +51,27 @@ func (c *Client) DeclineProposal(ctx context.Context, id, hash string) error {
 	}, nil)
 	return err
 }
+
+// JobDeclaration compares a job with what code declares of it.
+type JobDeclaration struct {
+	Hash     string     `json:"hash"`
+	Version  string     `json:"version"`
+	EditedAt *time.Time `json:"editedAt"` // in the console; nil: it was not
+	EditedBy string     `json:"editedBy"`
+	GiveBack bool       `json:"giveBack"`
+	Changes  []Change   `json:"changes"`
+}
+
+// Declaration returns what code declares of a job.
+func (c *Client) Declaration(ctx context.Context, job string) (d JobDeclaration, err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(job) + "/declaration"}, &d)
+	return d, err
+}
+
+// GiveBack makes the job what code declares under the hash.
+func (c *Client) GiveBack(ctx context.Context, job, hash string) (d Doc[Job], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/jobs/" + url.PathEscape(job) + "/give-back", body: map[string]string{"hash": hash},
+	}, &d)
+	return d, err
+}

@@ -18,7 +18,7 @@ func (a *App) jobCommand() *cobra.Command {
 	return a.serverFlags(group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		a.jobList(), a.jobGet(), a.jobCreate(), a.jobEdit(), a.jobRun(),
-		a.jobPause(), a.jobResume(), a.jobDelete(), a.jobNext(), a.jobBackfill(), a.jobExplain(), a.proposalCommand()))
+		a.jobPause(), a.jobResume(), a.jobDelete(), a.jobNext(), a.jobBackfill(), a.jobExplain(), a.jobGiveBack(), a.proposalCommand()))
 }
 
 // jobView shows jobs; now makes times relative.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -76,22 +77,27 @@ func (a *App) proposalShow() *cobra.Command {
 				_, err := fmt.Fprintf(a.out, "a new job %s (see it with -o yaml)\n", output.Clean(p.Value.Name))
 				return err
 			}
-			for _, c := range p.Value.Changes {
-				for _, side := range []struct {
-					sign  string
-					value []byte
-				}{{"-", c.From}, {"+", c.To}} {
-					if string(side.value) == "null" {
-						continue
-					}
-					if _, err := fmt.Fprintf(a.out, "%s %s: %s\n", side.sign, output.Clean(c.Field), output.Clean(string(side.value))); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
+			return writeChanges(a.out, p.Value.Changes)
 		},
 	}
+}
+
+// writeChanges writes each setting that differs, what is and what it becomes.
+func writeChanges(to io.Writer, changes []client.Change) error {
+	for _, c := range changes {
+		for _, side := range []struct {
+			sign  string
+			value []byte
+		}{{"-", c.From}, {"+", c.To}} {
+			if string(side.value) == "null" {
+				continue
+			}
+			if _, err := fmt.Fprintf(to, "%s %s: %s\n", side.sign, output.Clean(c.Field), output.Clean(string(side.value))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (a *App) proposalAccept() *cobra.Command {

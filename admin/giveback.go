@@ -1,0 +1,78 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Declaration returns what the newest build that is known declares of a job: of
+// the present builds; or else, while nothing of the application runs, of those
+// in force.
+func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out domain.DeclaredJob, err error) {
+	k := store.ExecutorKey{Tenant: job.TenantID, Executor: job.Declared.By}
+	builds, err := d.catalogue.ListBuilds(ctx, k.Tenant, k.Executor)
+	if err != nil {
+		return out, fmt.Errorf("list builds: %w", err)
+	}
+	count := domain.PresentBuilds(builds)
+	if len(count) == 0 {
+		for i := range builds {
+			builds[i].Present = builds[i].Applied
+		}
+		count = domain.PresentBuilds(builds)
+	}
+	digests := make([]string, len(count))
+	for i, b := range count {
+		digests[i] = b.Digest
+	}
+	catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, digests)
+	if err != nil {
+		return out, fmt.Errorf("read catalogues: %w", err)
+	}
+	_, jobs, _, err := d.merge(ctx, k, count, catalogues)
+	if err != nil {
+		return out, err
+	}
+	w := jobs[job.Spec.Name]
+	if w == nil || job.Executor != k.Executor {
+		return out, domain.Errorf(domain.CodeNotFound, "what the code declares of the job %q is not known; it is when the application has registered", job.Spec.Name)
+	}
+	if w.silenced {
+		return out, errMayNotDeclare
+	}
+	if err := domain.CheckDeclaration(w.terms); err != nil {
+		return out, err
+	}
+	if out.Spec, err = d.specOf(ctx, k.Tenant, w.handler, w.job); err != nil {
+		return out, err
+	}
+	if err := d.checkCallbacks(ctx, k.Tenant, k.Executor, &out.Spec); err != nil {
+		return out, err
+	}
+	keepConsoles(&out.Spec, &job.Spec, w.job)
+	out.Declaration = domain.Declaration{Executor: k.Executor, Declared: w.terms, Hash: w.hash}
+	return out, nil
+}
+
+// GivenBack takes the job from the list of those that were not taken, and lets
+// the next registrations hear so. What does not come to that, they do themselves.
+func (d *declarer) GivenBack(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) {
+	d.applied.forget(store.ExecutorKey{Tenant: tenant, Executor: executor})
+	if _, err := d.reconcile(ctx, tenant, executor); err != nil {
+		d.log.Warn("declarations were not looked at again; the next registration does it", "tenant_id", tenant, "executor_id", executor, "err", err)
+	}
+}
+
+// forget drops what is remembered of the builds of an executor.
+func (a *applied) forget(k store.ExecutorKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for b := range a.builds {
+		if b.ExecutorKey == k {
+			delete(a.builds, b)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+func (a *App) jobGiveBack() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "give-back JOB", Short: "Give a job that was edited in the console back to the code that declares it",
+		Long: "The job becomes what the code declares now, and follows the code again. Labels, alerts and its state stay.\n" +
+			"What changes is shown before you are asked.",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		Example: "  carillon job give-back close-day\n  carillon job give-back close-day --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			job, err := findJob(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			d, err := s.Declaration(cmd.Context(), job.Value.ID)
+			if err != nil {
+				return err
+			}
+			if d.GiveBack && !yes {
+				if d.EditedAt != nil {
+					a.say("Edited in the console by %s, %s.", output.Clean(d.EditedBy), output.When(d.EditedAt, a.now()))
+				}
+				if err := writeChanges(a.err, d.Changes); err != nil {
+					return err
+				}
+				if len(d.Changes) == 0 {
+					a.say("The code declares the same; the job follows it again from now on.")
+				}
+				question := "Give job " + output.Clean(job.Value.Name) + " back to the code"
+				if d.Version != "" {
+					question += " (version " + output.Clean(d.Version) + ")"
+				}
+				if err := a.confirm(question + "?"); err != nil {
+					return err
+				}
+			}
+			back, err := s.GiveBack(cmd.Context(), job.Value.ID, d.Hash)
+			if err != nil {
+				return err
+			}
+			a.say("Job %s is the code's again, at revision %d.", output.Clean(back.Value.Name), back.Value.Revision)
+			return output.One(s.Printer, jobView(a.now()), back)
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
