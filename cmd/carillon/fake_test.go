@@ -394,6 +394,26 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		}
 		w.WriteHeader(204)
 	})
+	const invited = `"id":"91","role":"operator","invitedBy":"admin","createdAt":"2026-11-01T00:00:00.000Z","expiresAt":"2026-11-08T00:00:00.000Z"`
+	s.route(mux, "POST /invitations", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		w.WriteHeader(201)
+		fmt.Fprint(w, `{"username":"paula",`+invited+"}")
+	})
+	s.route(mux, "GET /invitations", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{"username":"paula",`+invited+`}],"nextCursor":null}`)
+	})
+	s.route(mux, "GET /me/invitations", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{"tenant":{"id":"3","name":"reports"},`+invited+`}],"nextCursor":null}`)
+	})
+	for _, route := range []string{"DELETE /invitations/{id}", "POST /me/invitations/{id}/accept", "POST /me/invitations/{id}/decline"} {
+		s.route(mux, route, func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+			if r.PathValue("id") != "91" {
+				refuse(w, 404, "not_found", "there is no invitation "+r.PathValue("id"))
+				return
+			}
+			w.WriteHeader(204)
+		})
+	}
 	const denial = `{"id":"31","kind":"instance","subject":"b00","instance":"pod-1","reason":"stolen","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}`
 	s.route(mux, "POST /executors/{id}/denials", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)

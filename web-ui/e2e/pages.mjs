@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { axe, overflow, shot } from './browser.mjs'
 import { go, heading, made, page, test } from './world.mjs'
 
-const PAGES = ['/overview', '/jobs', '/jobs/new', '/jobs/proposals', '/runs', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/limits', '/deliveries', '/cluster', '/settings/users', '/settings/api-keys']
-const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|explain|why|backfill|calendars|scripts|limits|quotas|cluster|users|keys|time|unit|schemaForm|denials|refusals|proposals)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
+const PAGES = ['/overview', '/jobs', '/jobs/new', '/jobs/proposals', '/runs', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/limits', '/deliveries', '/cluster', '/settings/users', '/settings/api-keys', '/invitations']
+const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|explain|why|backfill|calendars|scripts|limits|quotas|cluster|users|invitations|keys|time|unit|schemaForm|denials|refusals|proposals)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
 /** The pages of what the steps have made. */
 const own = () => [made.job, `${made.job}/why?at=2020-01-01T00:00:00.000Z`, `${made.job}/backfills`, made.run, made.calendar, made.script, made.executor]
 

@@ -221,6 +221,11 @@ const users = createRoute({
   path: '/settings/users',
   component: page(() => import('./pages/UsersPage'), 'UsersPage'),
 })
+const invitations = createRoute({
+  getParentRoute: () => app,
+  path: '/invitations',
+  component: lazyRouteComponent(() => import('./pages/InvitationsPage'), 'InvitationsPage'),
+})
 const apiKeys = createRoute({
   getParentRoute: () => app,
   path: '/settings/api-keys',
@@ -260,6 +265,7 @@ const routeTree = root.addChildren([
     limits,
     cluster,
     users,
+    invitations,
     apiKeys,
     tenants,
   ]),

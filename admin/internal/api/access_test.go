@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,16 +120,95 @@ func TestAccountsOfOtherTenants(t *testing.T) {
 	w.call("platform", "GET", "/me", nil).is(200)
 }
 
-func TestPlatformAdminAddsAnExistingUser(t *testing.T) {
+// TestInvitation: an account gets into another tenant by its owner's consent,
+// and by nothing else.
+func TestInvitation(t *testing.T) {
 	w := newWorld(t)
 	there := into[Login](w.call("platform", "POST", "/auth/tenant", map[string]any{"tenant": "acme"}).is(200))
 	w.bearers["platform@acme"] = there.AccessToken
-	u := into[UserWithPassword](w.call("platform@acme", "POST", "/users", map[string]any{"username": "beta-viewer", "role": "operator"}).is(201))
-	require.Equal(t, w.users["beta-viewer"].String(), u.ID)
-	require.Empty(t, u.Password)
+	members := func() string { return string(w.call("acme/admin", "GET", "/users", nil).is(200).body) }
+	before := members()
+	taken := w.call("acme/admin", "POST", "/users", map[string]any{"username": "beta-viewer", "role": "operator"}).problem(409, "conflict")
+	require.Equal(t, `the user name "beta-viewer" is taken`, taken.Detail)
 	w.call("platform@acme", "POST", "/users", map[string]any{"username": "beta-viewer", "role": "operator"}).problem(409, "conflict")
+	require.Equal(t, before, members(), "nobody was added by that")
+
+	invite := func(name string) answer {
+		return w.call("acme/admin", "POST", "/invitations", map[string]any{"username": name, "role": "operator"})
+	}
+	one, none := into[Invitation](invite("Beta-Viewer").is(201)), into[Invitation](invite("nobody-at-all").is(201))
+	require.Equal(t, "beta-viewer", one.Username)
+	none.ID, none.Username, none.CreatedAt, none.ExpiresAt = one.ID, one.Username, one.CreatedAt, one.ExpiresAt
+	require.Equal(t, one, none, "a name that nobody has is answered the same")
+	require.Equal(t, before, members(), "nothing changes before the owner answers")
+	require.Len(t, into[Me](w.call("beta/viewer", "GET", "/me", nil).is(200)).Tenants, 1)
+	invite("beta-viewer").problem(409, "conflict")
+	invite("acme-viewer").problem(409, "conflict")
+	invite("no name").problem(422, "validation_failed")
+
+	mine := into[Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200).golden("my_invitations"))
+	require.Len(t, mine.Items, 1)
+	require.Equal(t, "acme", mine.Items[0].Tenant.Name)
+	require.Empty(t, into[Page[MyInvitation]](w.call("beta/editor", "GET", "/me/invitations", nil).is(200)).Items)
+	accept := "/me/invitations/" + one.ID + "/accept"
+	w.call("beta/admin", "POST", accept, nil).problem(404, "not_found")
+	w.call("acme/admin", "POST", accept, nil).problem(404, "not_found")
+	w.call("beta/viewer", "POST", accept, nil).is(204)
+	w.call("beta/viewer", "POST", accept, nil).problem(404, "not_found")
 	me := into[Me](w.call("beta/viewer", "GET", "/me", nil).is(200))
 	require.Len(t, me.Tenants, 2)
+	require.Contains(t, members(), "beta-viewer")
+	for _, said := range []string{"account invited", "invitation accepted"} {
+		require.Contains(t, w.logText(), said)
+	}
+	// Since then neither tenant's administrator can take the account.
+	for _, admin := range []string{"acme/admin", "beta/admin"} {
+		for _, change := range []map[string]any{{"password": "taken over by " + admin}, {"password": ""}, {"disabled": true}} {
+			w.call(admin, "PATCH", "/users/"+w.users["beta-viewer"].String(), change).problem(403, "permission_denied")
+		}
+	}
+
+	// The name that nobody has cannot be claimed by making it.
+	w.call("beta/admin", "POST", "/users", map[string]any{"username": "nobody-at-all", "role": "viewer", "password": "late but welcome"}).is(201)
+	w.bearers["late"] = into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "nobody-at-all", "password": "late but welcome"}).is(200)).AccessToken
+	require.Empty(t, into[Page[MyInvitation]](w.call("late", "GET", "/me/invitations", nil).is(200)).Items)
+}
+
+func TestInvitationsThatAreNotAccepted(t *testing.T) {
+	w := newWorld(t)
+	invite := func(by, name string) Invitation {
+		return into[Invitation](w.call(by, "POST", "/invitations", map[string]any{"username": name, "role": "admin"}).is(201))
+	}
+	open := func() int {
+		return len(into[Page[Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items)
+	}
+
+	declined := invite("acme/admin", "beta-viewer")
+	w.call("beta/viewer", "POST", "/me/invitations/"+declined.ID+"/decline", nil).is(204)
+	w.call("beta/viewer", "POST", "/me/invitations/"+declined.ID+"/accept", nil).problem(404, "not_found")
+	require.Empty(t, into[Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Equal(t, 1, open(), "the tenant does not learn that there is somebody who declined")
+
+	taken := invite("acme/admin", "beta-editor")
+	w.call("beta/admin", "DELETE", "/invitations/"+taken.ID, nil).problem(404, "not_found")
+	w.call("acme/admin", "DELETE", "/invitations/"+taken.ID, nil).is(204)
+	w.call("beta/editor", "POST", "/me/invitations/"+taken.ID+"/accept", nil).problem(404, "not_found")
+
+	// Who loses the right to invite takes his invitations along.
+	second := into[UserWithPassword](w.call("acme/admin", "POST", "/users", map[string]any{"username": "second", "role": "admin", "password": "a password of my own"}).is(201))
+	w.bearers["second"] = into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "second", "password": "a password of my own"}).is(200)).AccessToken
+	stale := invite("second", "beta-operator")
+	w.call("acme/admin", "PATCH", "/users/"+second.ID, map[string]any{"role": "viewer"}).is(200)
+	w.call("beta/operator", "POST", "/me/invitations/"+stale.ID+"/accept", nil).problem(404, "not_found")
+
+	key := into[CreatedAPIKey](w.call("beta/admin", "POST", "/api-keys", map[string]any{"name": "k", "role": "admin"}).is(201))
+	w.bearers["key"] = key.Secret
+	w.call("key", "GET", "/me/invitations", nil).problem(403, "permission_denied")
+
+	for n := open(); n < domain.MaxInvitations; n++ {
+		invite("acme/admin", fmt.Sprint("guest-", n))
+	}
+	w.call("acme/admin", "POST", "/invitations", map[string]any{"username": "one-more", "role": "viewer"}).problem(409, "conflict")
 }
 
 func TestTenants(t *testing.T) {

@@ -194,6 +194,7 @@ func (a *API) routes() {
 	a.registerSession()
 	a.registerAPIKeys()
 	a.registerUsers()
+	a.registerInvitations()
 	a.registerTenants()
 	a.registerExecutors()
 	a.registerHandlers()

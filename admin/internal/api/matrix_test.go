@@ -37,7 +37,9 @@ func (w *world) objectsOf(tenant string) objects {
 	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
 	proposal.Spec.Name = proposal.Name
 	require.NoError(w.t, w.store.Propose(w.t.Context(), proposal))
+	invitation := into[Invitation](w.call(admin, "POST", "/invitations", map[string]any{"username": "stranger", "role": "viewer"}).is(201))
 	return objects{
+		"/invitations/{id}":   invitation.ID,
 		"/job-proposals/{id}": domain.JobID(proposal.ID).String(),
 		"/scripts/{id}":       script.ID, "/revisions/{revision}": map[bool]string{true: "1", false: "771177117711771177"}[tenant == "acme"],
 		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),

@@ -28,6 +28,8 @@ type policy struct {
 	perm  domain.Permission
 	// platform: only platform admins.
 	platform bool
+	// owner: only the account's owner, not an API key.
+	owner bool
 }
 
 var (
@@ -36,6 +38,8 @@ var (
 	// signedIn operations are for everybody with valid credentials, also for
 	// users who have to change their password first.
 	signedIn = policy{name: "authenticated", signedIn: true}
+	// accountOwner operations are about the own account, in whichever tenant.
+	accountOwner = policy{name: "account_owner", signedIn: true, fresh: true, owner: true}
 	// platformAdmin operations are for users who manage the platform itself.
 	platformAdmin = policy{name: "platform_admin", signedIn: true, fresh: true, platform: true}
 )
@@ -66,6 +70,8 @@ func (p policy) allow(id auth.Identity) error {
 		return domain.Errorf(domain.CodeDenied, "change your password first (POST %s/auth/password)", base)
 	case p.platform && !id.PlatformAdmin:
 		return domain.Errorf(domain.CodeDenied, "only a platform administrator may do this")
+	case p.owner && id.Kind != auth.KindUser:
+		return domain.Errorf(domain.CodeDenied, "only a user can do this, not an API key")
 	case !id.May(p.perm):
 		return domain.Errorf(domain.CodeDenied, "your role %q does not allow this (it needs %q)",
 			id.Role, strings.Join(permissionNames(p.perm&^id.Permissions), ", "))

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"regexp"
 
@@ -54,6 +53,10 @@ type updateUserInput struct {
 
 var userName = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,63}$`)
 
+func errUserName() error {
+	return domain.Invalid("body.username", "must be letters, digits and . _ @ + -, beginning with a letter or digit")
+}
+
 func (a *API) registerUsers() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodGet, path: base + "/users", id: "list-users", tag: "access", summary: "List the tenant's users",
@@ -71,8 +74,8 @@ func (a *API) registerUsers() {
 	})
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/users", id: "create-user", tag: "access",
-		summary:     "Add a user to the tenant",
-		description: "A platform administrator may also add a user who exists already in another tenant.",
+		summary:     "Make a user of the tenant",
+		description: "409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations.",
 		status:      http.StatusCreated, errors: []int{http.StatusConflict},
 	}, a.createUser)
 	register(a, may(domain.PermAdmin), operation{
@@ -92,7 +95,7 @@ func (a *API) registerUsers() {
 func (a *API) createUser(ctx context.Context, id auth.Identity, in *createUserInput) (*userOutput, error) {
 	username := auth.NormalUsername(in.Body.Username)
 	if !userName.MatchString(username) {
-		return nil, domain.Invalid("body.username", "must be letters, digits and . _ @ + -, beginning with a letter or digit")
+		return nil, errUserName()
 	}
 	password, generated, err := choosePassword("body.password", username, in.Body.Password)
 	if err != nil {
@@ -110,9 +113,6 @@ func (a *API) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 		Role: domain.Role(in.Body.Role),
 	}
 	err = a.deps.Store.CreateUser(ctx, m.User, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role})
-	if domain.Is(err, domain.CodeConflict) && id.PlatformAdmin && in.Body.Password == "" {
-		return a.addExisting(ctx, id, username, m.Role)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,28 +122,6 @@ func (a *API) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 		out.Body.Password = password
 	}
 	return out, nil
-}
-
-// addExisting makes a user of another tenant a member of this one.
-func (a *API) addExisting(ctx context.Context, id auth.Identity, username string, role domain.Role) (*userOutput, error) {
-	user, err := a.deps.Store.FindUserByName(ctx, username)
-	if err != nil {
-		return nil, err
-	}
-	memberships, err := a.deps.Store.ListMemberships(ctx, user.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range memberships {
-		if m.TenantID == id.Tenant {
-			return nil, domain.Errorf(domain.CodeConflict, "the user %q belongs to this tenant already", username)
-		}
-	}
-	if err := a.deps.Store.SaveMembership(ctx, domain.Membership{TenantID: id.Tenant, UserID: user.ID, Role: role}); err != nil {
-		return nil, err
-	}
-	a.log.Info("user added to the tenant", "user", username, "role", role, "by", id)
-	return &userOutput{UserWithPassword{User: userOf(store.Member{User: user, Role: role})}}, nil
 }
 
 func choosePassword(location, username, given string) (password string, generated bool, err error) {
@@ -193,7 +171,7 @@ func (a *API) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 	if in.Body.Disabled != nil && *in.Body.Disabled != m.User.Disabled {
 		m.User.Disabled = *in.Body.Disabled
 		m.User.SessionVersion++
-		if err := a.deps.Store.UpdateUser(ctx, m.User); err != nil {
+		if err := a.deps.Store.UpdateUser(ctx, m.User, only(id)); err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +180,7 @@ func (a *API) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 		if err != nil {
 			return nil, err
 		}
-		if m.User, err = a.deps.Auth.SetPassword(ctx, m.User, password, true); err != nil {
+		if m.User, err = a.deps.Auth.SetPassword(ctx, m.User, password, true, only(id)); err != nil {
 			return nil, err
 		}
 		if generated {
@@ -214,6 +192,15 @@ func (a *API) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 		"new_password", in.Body.Password != nil, "by", id)
 	out.Body.User = userOf(m)
 	return out, nil
+}
+
+// only is the tenant on whose word an account is changed; of a platform
+// administrator it need not be the account's only one.
+func only(id auth.Identity) domain.TenantID {
+	if id.PlatformAdmin {
+		return 0
+	}
+	return id.Tenant
 }
 
 // mayChange keeps administrators from locking themselves out, and those of one
@@ -230,7 +217,7 @@ func mayChange(id auth.Identity, m store.Member, tenants int, in *updateUserInpu
 }
 
 func (a *API) deleteUser(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
-	m, tenants, err := a.member(ctx, id, in.ID)
+	m, _, err := a.member(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -239,13 +226,6 @@ func (a *API) deleteUser(ctx context.Context, id auth.Identity, in *idInput) (*s
 	}
 	if err := a.deps.Store.DeleteMembership(ctx, id.Tenant, m.User.ID); err != nil {
 		return nil, err
-	}
-	if tenants == 1 && !m.User.PlatformAdmin {
-		m.User.Disabled = true
-		m.User.SessionVersion++
-		if err := a.deps.Store.UpdateUser(ctx, m.User); err != nil {
-			return nil, fmt.Errorf("lock account: %w", err)
-		}
 	}
 	a.deps.Auth.Forget(m.User.ID)
 	a.log.Info("user removed from the tenant", "user", m.User.Username, "by", id)

@@ -67,6 +67,16 @@ func (s *Service) roleIn(ctx context.Context, user domain.User, tenant domain.Te
 	return "", nil
 }
 
+// MayAdminister reports whether an account has the rights of an administrator in
+// the tenant now.
+func (s *Service) MayAdminister(ctx context.Context, user domain.UserID, tenant domain.TenantID) (bool, error) {
+	a, err := s.account(ctx, accountKey{user: user, tenant: tenant})
+	if domain.Is(err, domain.CodeUnauthenticated) {
+		return false, nil
+	}
+	return err == nil && a.role.Permissions()&domain.PermAdmin != 0, err
+}
+
 // Forget drops what is known of a user, so that a change shows at once on
 // this node.
 func (s *Service) Forget(user domain.UserID) {

@@ -41,6 +41,9 @@ func (id Identity) Known() bool { return id.Kind != "" }
 // May reports whether the identity has all the rights in p.
 func (id Identity) May(p domain.Permission) bool { return id.Permissions&p == p }
 
+// Account is the user who answers for what the identity does.
+func (id Identity) Account() domain.UserID { return id.User }
+
 // Actor is the name written into createdBy, requestedBy and the like.
 func (id Identity) Actor() string {
 	if id.Kind == KindAPIKey {

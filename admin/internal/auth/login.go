@@ -276,7 +276,7 @@ func (s *Service) ChangePassword(ctx context.Context, id Identity, current, next
 	if current == next {
 		return Session{}, domain.Invalid("body.new", "must differ from the current password")
 	}
-	if user, err = s.SetPassword(ctx, user, next, false); err != nil {
+	if user, err = s.SetPassword(ctx, user, next, false, 0); err != nil {
 		return Session{}, err
 	}
 	tenant, err := s.store.FindTenant(ctx, id.Tenant)
@@ -287,15 +287,16 @@ func (s *Service) ChangePassword(ctx context.Context, id Identity, current, next
 }
 
 // SetPassword writes a new password and ends all sessions of the user. With
-// mustChange the user has to choose another one at the next login.
-func (s *Service) SetPassword(ctx context.Context, user domain.User, password string, mustChange bool) (domain.User, error) {
+// mustChange the user has to choose another one at the next login. only is the
+// tenant on whose word it is done, or 0 (store.UpdateUser).
+func (s *Service) SetPassword(ctx context.Context, user domain.User, password string, mustChange bool, only domain.TenantID) (domain.User, error) {
 	phc, err := s.hasher.hash(ctx, user.ID.String(), password)
 	if err != nil {
 		return user, err
 	}
 	user.PasswordHash, user.MustChangePassword = phc, mustChange
 	user.SessionVersion++
-	if err := s.store.UpdateUser(ctx, user); err != nil {
+	if err := s.store.UpdateUser(ctx, user, only); err != nil {
 		return user, fmt.Errorf("update user: %w", err)
 	}
 	s.Forget(user.ID)

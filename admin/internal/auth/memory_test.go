@@ -109,7 +109,7 @@ func (m *memory) FindUserByName(_ context.Context, name string) (domain.User, er
 	return domain.User{}, errMissing
 }
 
-func (m *memory) UpdateUser(_ context.Context, u domain.User) error {
+func (m *memory) UpdateUser(_ context.Context, u domain.User, _ domain.TenantID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.users[u.ID] = u

@@ -29,6 +29,30 @@ type Membership struct {
 	Role     Role
 }
 
+// Bounds of invitations.
+const (
+	// MaxInvitations is how many a tenant may have open at once.
+	MaxInvitations = 100
+	// InvitationTTL is how long an account's owner has to answer.
+	InvitationTTL = 7 * 24 * time.Hour
+)
+
+// Invitation offers an account a role in a tenant. Nothing changes until the
+// account's owner accepts. The tenant sees the same whether there is an account
+// of that name or not, and whether its owner has declined or has not answered.
+type Invitation struct {
+	ID       InvitationID
+	TenantID TenantID
+	Username string
+	Role     Role
+	// InvitedBy is who has invited, in words; Inviter is the account whose right
+	// to do so must still be there when it is accepted.
+	InvitedBy string
+	Inviter   UserID
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
 // Role is a fixed set of permissions.
 type Role string
 

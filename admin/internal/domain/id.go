@@ -10,30 +10,32 @@ import (
 // the index. In JSON they are decimal strings, because browsers lose digits
 // beyond 2^53.
 type (
-	TenantID    int64
-	UserID      int64
-	ExecutorID  int64
-	InstanceID  int64
-	JobID       int64
-	ExecutionID int64
-	CalendarID  int64
-	BackfillID  int64
-	ScriptID    int64
-	SessionID   int64
-	NodeID      int64
+	TenantID     int64
+	UserID       int64
+	ExecutorID   int64
+	InstanceID   int64
+	JobID        int64
+	ExecutionID  int64
+	CalendarID   int64
+	BackfillID   int64
+	ScriptID     int64
+	SessionID    int64
+	InvitationID int64
+	NodeID       int64
 )
 
-func (id TenantID) String() string    { return strconv.FormatInt(int64(id), 10) }
-func (id UserID) String() string      { return strconv.FormatInt(int64(id), 10) }
-func (id ExecutorID) String() string  { return strconv.FormatInt(int64(id), 10) }
-func (id InstanceID) String() string  { return strconv.FormatInt(int64(id), 10) }
-func (id JobID) String() string       { return strconv.FormatInt(int64(id), 10) }
-func (id ExecutionID) String() string { return strconv.FormatInt(int64(id), 10) }
-func (id CalendarID) String() string  { return strconv.FormatInt(int64(id), 10) }
-func (id BackfillID) String() string  { return strconv.FormatInt(int64(id), 10) }
-func (id ScriptID) String() string    { return strconv.FormatInt(int64(id), 10) }
-func (id SessionID) String() string   { return strconv.FormatInt(int64(id), 10) }
-func (id NodeID) String() string      { return strconv.FormatInt(int64(id), 10) }
+func (id TenantID) String() string     { return strconv.FormatInt(int64(id), 10) }
+func (id UserID) String() string       { return strconv.FormatInt(int64(id), 10) }
+func (id ExecutorID) String() string   { return strconv.FormatInt(int64(id), 10) }
+func (id InstanceID) String() string   { return strconv.FormatInt(int64(id), 10) }
+func (id JobID) String() string        { return strconv.FormatInt(int64(id), 10) }
+func (id ExecutionID) String() string  { return strconv.FormatInt(int64(id), 10) }
+func (id CalendarID) String() string   { return strconv.FormatInt(int64(id), 10) }
+func (id BackfillID) String() string   { return strconv.FormatInt(int64(id), 10) }
+func (id ScriptID) String() string     { return strconv.FormatInt(int64(id), 10) }
+func (id SessionID) String() string    { return strconv.FormatInt(int64(id), 10) }
+func (id InvitationID) String() string { return strconv.FormatInt(int64(id), 10) }
+func (id NodeID) String() string       { return strconv.FormatInt(int64(id), 10) }
 
 // ParseID reads an id as it stands in a URL or in JSON.
 func ParseID[T ~int64](s string) (T, error) {

@@ -24,9 +24,14 @@ type Accounts interface {
 	ListMembers(ctx context.Context, tenant domain.TenantID) ([]Member, error)
 	ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error)
 	SaveMembership(ctx context.Context, m domain.Membership) error
+	// DeleteMembership takes a user out of the tenant. An account that belongs to
+	// no tenant then is locked, unless it is a platform administrator's.
 	DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error
-	// UpdateUser writes the mutable fields (hash, flags, session version).
-	UpdateUser(ctx context.Context, u domain.User) error
+	// UpdateUser writes the mutable fields (hash, flags, session version). only
+	// is the tenant on whose word it is done: CodeDenied when the account belongs
+	// to another one too, or is a platform administrator's. 0: it is done on its
+	// owner's word or a platform administrator's.
+	UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error
 
 	CreateRefreshToken(ctx context.Context, t domain.RefreshToken) error
 	// UseRefreshToken marks the token used and returns it. CodeTokenExpired

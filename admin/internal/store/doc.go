@@ -28,6 +28,7 @@ type Store interface {
 	Cluster
 	History
 	Accounts
+	Invitations
 	Fleet
 	Catalogue
 	Trust

@@ -150,6 +150,8 @@ export const users = [
   { id: newId(), username: 'vera', password: 'viewer-password-1', role: 'viewer', platformAdmin: false, mustChangePassword: false, disabled: false, createdAt: iso(now - 9 * DAY) },
   { id: newId(), username: 'old-hand', password: 'x', role: 'operator', platformAdmin: false, mustChangePassword: false, disabled: true, createdAt: iso(now - 30 * DAY) },
 ]
+export const invitations = [{ id: newId(), username: 'paula', role: 'operator', invitedBy: 'admin', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
+export const myInvitations = [{ id: newId(), tenant: { id: '3', name: 'reports' }, role: 'viewer', invitedBy: 'rita', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
 export const apiKeys = [{ id: newId(), name: 'ci-deploy', prefix: 'ck_7Hq2', role: 'editor', createdAt: iso(now - 8 * DAY), lastUsedAt: iso(now - 3 * MIN), expiresAt: iso(now + 357 * DAY) }]
 export const tenants = [
   { id: '1', name: 'default', createdAt: iso(now - 41 * DAY) },

@@ -108,6 +108,16 @@ const routes = [
     return { ...user, password: body.password ? undefined : password }
   }, 201],
   ['PATCH', '/users/:id', ({ body, params }) => Object.assign(byId(d.users, params.id), body)],
+  ['GET', '/invitations', ({ query }) => page(d.invitations, query)],
+  ['POST', '/invitations', ({ body }) => {
+    const one = { id: d.newId(), username: body.username, role: body.role, invitedBy: 'admin', createdAt: d.iso(Date.now()), expiresAt: d.iso(Date.now() + 7 * 86_400_000) }
+    d.invitations.push(one)
+    return one
+  }, 201],
+  ['DELETE', '/invitations/:id', ({ params }) => void d.invitations.splice(d.invitations.indexOf(byId(d.invitations, params.id)), 1)],
+  ['GET', '/me/invitations', ({ query }) => page(d.myInvitations, query)],
+  ['POST', '/me/invitations/:id/accept', ({ params }) => void d.myInvitations.splice(d.myInvitations.indexOf(byId(d.myInvitations, params.id)), 1)],
+  ['POST', '/me/invitations/:id/decline', ({ params }) => void d.myInvitations.splice(d.myInvitations.indexOf(byId(d.myInvitations, params.id)), 1)],
   ['DELETE', '/users/:id', ({ params }) => void d.users.splice(d.users.indexOf(byId(d.users, params.id)), 1)],
   ['GET', '/api-keys', ({ query }) => page(d.apiKeys, query)],
   ['POST', '/api-keys', ({ body }) => {

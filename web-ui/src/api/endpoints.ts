@@ -53,6 +53,13 @@ export const api = {
   updateUser: (id: T.Id, body: Body<'/api/v1/users/{id}', 'patch'>) => take(http.PATCH('/api/v1/users/{id}', { params: at(id), body })),
   deleteUser: (id: T.Id) => take(http.DELETE('/api/v1/users/{id}', { params: at(id) })),
 
+  invitations: (signal?: AbortSignal) => take(http.GET('/api/v1/invitations', { signal })),
+  createInvitation: (body: Body<'/api/v1/invitations', 'post'>) => take(http.POST('/api/v1/invitations', { body })),
+  deleteInvitation: (id: T.Id) => take(http.DELETE('/api/v1/invitations/{id}', { params: at(id) })),
+  myInvitations: (signal?: AbortSignal) => take(http.GET('/api/v1/me/invitations', { signal })),
+  acceptInvitation: (id: T.Id) => take(http.POST('/api/v1/me/invitations/{id}/accept', { params: at(id) })),
+  declineInvitation: (id: T.Id) => take(http.POST('/api/v1/me/invitations/{id}/decline', { params: at(id) })),
+
   tenants: (signal?: AbortSignal) => take(http.GET('/api/v1/tenants', { signal })),
   createTenant: (body: Body<'/api/v1/tenants', 'post'>) => take(http.POST('/api/v1/tenants', { body })),
 

@@ -143,6 +143,8 @@ export const queries = {
 
   deliveries: (query: DeliveriesQuery) => list(['deliveries', query], (signal) => api.deliveries(query, signal)),
   users: () => list(['users'], (signal) => api.users(signal), SLOW_MS),
+  invitations: () => list(['invitations'], (signal) => api.invitations(signal), SLOW_MS),
+  myInvitations: () => list(['my-invitations'], (signal) => api.myInvitations(signal), SLOW_MS),
   apiKeys: () => list(['api-keys'], (signal) => api.apiKeys(signal), SLOW_MS),
   tenants: () => list(['tenants'], (signal) => api.tenants(signal), SLOW_MS),
 }

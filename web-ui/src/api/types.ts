@@ -24,6 +24,8 @@ export type Me = S['Me']
 export type Role = S['SessionUser']['role']
 export type ApiKey = S['APIKey']
 export type User = S['User']
+export type Invitation = S['Invitation']
+export type MyInvitation = S['MyInvitation']
 export type Tenant = S['Tenant']
 
 export type Executor = S['Executor']

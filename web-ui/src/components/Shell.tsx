@@ -86,6 +86,7 @@ function AccountMenu() {
   const navigate = useNavigate()
   const showError = useShowError()
   const me = useQuery(queries.me())
+  const invitations = useQuery(queries.myInvitations())
   const tenants = me.data?.tenants ?? []
   if (!session) return null
   const { user, tenant } = session
@@ -93,6 +94,7 @@ function AccountMenu() {
   const onClick = async ({ key }: { key: string }) => {
     try {
       if (key === 'password') await navigate({ to: '/password' })
+      else if (key === 'invitations') await navigate({ to: '/invitations' })
       else if (key === 'out') await api.logout()
       else if (key.startsWith('tenant:')) {
         await api.switchTenant(key.slice('tenant:'.length))
@@ -115,6 +117,7 @@ function AccountMenu() {
             ? [{ key: 'tenants', type: 'group' as const, label: t('user.switchTenant'), children: others.map((one) => ({ key: `tenant:${one.id}`, label: one.name })) }]
             : []),
           { type: 'divider' },
+          { key: 'invitations', label: t('user.invitations', { count: invitations.data?.items.length ?? 0 }) },
           { key: 'password', label: t('user.changePassword') },
           { key: 'out', label: t('user.signOut') },
         ],

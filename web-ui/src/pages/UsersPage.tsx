@@ -9,6 +9,7 @@ import type { Role, User } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
+import { Invitations, InviteUser } from '../components/Invitations'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { RoleSelect } from '../components/RoleSelect'
@@ -29,15 +30,19 @@ export function UsersPage() {
   const { t } = useTranslation()
   const users = useQuery(queries.users())
   const [creating, setCreating] = useState(false)
+  const [inviting, setInviting] = useState(false)
   const [shown, setShown] = useState<Shown>()
   const columns = useUserColumns(setShown)
   return (
     <Page
       title={t('users.title')}
       actions={
-        <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
-          {t('users.create')}
-        </ActionButton>
+        <>
+          <ActionButton onClick={() => setInviting(true)}>{t('invitations.invite')}</ActionButton>
+          <ActionButton type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+            {t('users.create')}
+          </ActionButton>
+        </>
       }
     >
       <div className="card flush">
@@ -51,6 +56,8 @@ export function UsersPage() {
           empty={<Blank title={t('users.title')} />}
         />
       </div>
+      <Invitations />
+      {inviting && <InviteUser onClose={() => setInviting(false)} />}
       {creating && (
         <CreateUser
           onClose={(made) => {

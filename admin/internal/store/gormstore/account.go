@@ -160,7 +160,10 @@ func (t *txn) createUser(u domain.User, m domain.Membership) error {
 		return err
 	}
 	if err := t.db.Create(toUserRow(u)).Error; err != nil {
-		return taken(err, "user", u.Username)
+		if isDuplicate(err) { // by an account here or in another tenant: that is not told
+			err = domain.Errorf(domain.CodeConflict, "the user name %q is taken", u.Username)
+		}
+		return err
 	}
 	m.UserID = u.ID
 	return t.db.Create(toMembershipRow(m)).Error
@@ -217,8 +220,26 @@ func (s *Store) SaveMembership(ctx context.Context, m domain.Membership) error {
 
 func (s *Store) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
 	return s.run(ctx, "delete membership", func(t *txn) error {
-		return t.mustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user))
+		u, err := t.lockUser(user)
+		if err != nil {
+			return err
+		}
+		if err := t.mustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
+			return err
+		}
+		left, err := t.tenantsBut(tenant, user)
+		if err != nil || left > 0 || u.PlatformAdmin {
+			return err
+		}
+		_, err = t.exec(t.ctx, "UPDATE users SET disabled = 1, session_version = session_version + 1 WHERE id = ?", int64(user))
+		return err
 	})
+}
+
+// tenantsBut counts the tenants of an account without one.
+func (t *txn) tenantsBut(tenant domain.TenantID, user domain.UserID) (n int64, err error) {
+	err = t.db.Model(&membershipRow{}).Where("user_id = ? AND tenant_id <> ?", int64(user), int64(tenant)).Count(&n).Error
+	return n, err
 }
 
 // mustFind executes a statement that has to find its row.
@@ -230,8 +251,21 @@ func (t *txn) mustFind(what string, id interface{ String() string }, statement s
 	return err
 }
 
-func (s *Store) UpdateUser(ctx context.Context, u domain.User) error {
+func (s *Store) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {
 	return s.runRepeatable(ctx, "update user", func(t *txn) error {
+		if only != 0 {
+			row, err := t.lockUser(u.ID)
+			if err != nil {
+				return err
+			}
+			others, err := t.tenantsBut(only, u.ID)
+			if err != nil {
+				return err
+			}
+			if others > 0 || row.PlatformAdmin {
+				return domain.Errorf(domain.CodeDenied, "the account of %q does not belong to this tenant alone: only its owner or a platform administrator may change it", row.Username)
+			}
+		}
 		return t.mustFind("user", u.ID, "UPDATE users SET password_hash = ?, platform_admin = ?, must_change_password = ?, disabled = ?, session_version = ? WHERE id = ?",
 			u.PasswordHash, flag(u.PlatformAdmin), flag(u.MustChangePassword), flag(u.Disabled), u.SessionVersion, int64(u.ID))
 	})

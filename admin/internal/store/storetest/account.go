@@ -72,12 +72,12 @@ func testUsers(t *testing.T, f *fixture) {
 	require.Equal(t, []domain.Membership{{TenantID: f.tenant, UserID: u.ID, Role: domain.RoleAdmin}}, memberships)
 
 	u.PasswordHash, u.Disabled, u.SessionVersion, u.MustChangePassword, u.PlatformAdmin = "h2", true, 7, true, true
-	f.ok(f.s.UpdateUser(f.ctx, u))
-	f.ok(f.s.UpdateUser(f.ctx, u)) // nothing changed, still found
+	f.ok(f.s.UpdateUser(f.ctx, u, 0))
+	f.ok(f.s.UpdateUser(f.ctx, u, 0)) // nothing changed, still found
 	found, err := f.s.FindUser(f.ctx, u.ID)
 	f.ok(err)
 	require.Equal(t, u, found)
-	f.code(domain.CodeNotFound, f.s.UpdateUser(f.ctx, domain.User{ID: 1}))
+	f.code(domain.CodeNotFound, f.s.UpdateUser(f.ctx, domain.User{ID: 1}, 0))
 	_, err = f.s.FindUserByName(f.ctx, "nobody")
 	f.code(domain.CodeNotFound, err)
 

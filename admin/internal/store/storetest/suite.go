@@ -61,7 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		run  func(*testing.T, *fixture)
 	}{
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
-		{"Tenants", testTenants}, {"Users", testUsers}, {"RefreshTokens", testRefreshTokens},
+		{"Tenants", testTenants}, {"Users", testUsers}, {"Invitations", testInvitations}, {"AccountsOfSeveralTenants", testAccountsOfSeveralTenants}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"JoinTokens", testJoinTokens}, {"JoinTokensTogether", testJoinTokensTogether}, {"Denials", testDenials}, {"DeniedInstances", testDeniedInstances}, {"ParkedInstances", testParkedInstances}, {"RefusingInstances", testRefusingInstances},
 		{"Executors", testExecutors}, {"Instances", testInstances}, {"Heard", testHeard}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
 		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},

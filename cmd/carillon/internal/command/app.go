@@ -46,7 +46,7 @@ func New(version string) *App {
 func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwordCommand(),
-		a.jobCommand(), a.calendarCommand(), a.scriptCommand(), a.runCommand(), a.executorCommand(), a.limitCommand(), a.quotaCommand(), a.apiKeyCommand(), a.clusterCommand(),
+		a.jobCommand(), a.calendarCommand(), a.scriptCommand(), a.runCommand(), a.executorCommand(), a.limitCommand(), a.quotaCommand(), a.apiKeyCommand(), a.invitationCommand(), a.clusterCommand(),
 		a.cronCommand(), a.generateCommand(), a.versionCommand(), a.licensesCommand(),
 	}
 }

@@ -21,6 +21,7 @@ export const common = {
   user: {
     menu: 'Account of {{name}}',
     changePassword: 'Change password',
+    invitations: 'Invitations ({{count}})',
     signOut: 'Sign out',
     tenant: 'Tenant',
     switchTenant: 'Switch tenant',

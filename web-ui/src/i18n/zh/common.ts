@@ -22,6 +22,7 @@ export const common: typeof en = {
   },
   user: {
     menu: '{{name}} 的账户',
+    invitations: '邀请（{{count}}）',
     changePassword: '修改密码',
     signOut: '退出登录',
     tenant: '租户',

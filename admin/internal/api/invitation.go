@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Invitation is what a tenant sees of an account that it has invited: the same,
+// whether the account exists or not, and whether its owner has declined or not.
+type Invitation struct {
+	ID        string `json:"id" doc:"Of the invitation, a decimal string"`
+	Username  string `json:"username" doc:"Name of the account"`
+	Role      string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+	InvitedBy string `json:"invitedBy" doc:"Who has invited"`
+	CreatedAt string `json:"createdAt" format:"date-time" doc:"When"`
+	ExpiresAt string `json:"expiresAt" format:"date-time" doc:"After it the invitation is gone, 7 days after it was made"`
+}
+
+// MyInvitation is what the account's owner sees of it.
+type MyInvitation struct {
+	ID        string    `json:"id" doc:"Of the invitation, a decimal string"`
+	Tenant    TenantRef `json:"tenant" doc:"The one that invites"`
+	Role      string    `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+	InvitedBy string    `json:"invitedBy" doc:"Who has invited"`
+	CreatedAt string    `json:"createdAt" format:"date-time" doc:"When"`
+	ExpiresAt string    `json:"expiresAt" format:"date-time" doc:"After it the invitation is gone, 7 days after it was made"`
+}
+
+type createInvitationInput struct {
+	Body struct {
+		Username string `json:"username" minLength:"1" maxLength:"64" doc:"Name of the account, which need not exist"`
+		Role     string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+	}
+}
+
+func invitationOf(i domain.Invitation) Invitation {
+	return Invitation{
+		ID: i.ID.String(), Username: i.Username, Role: string(i.Role), InvitedBy: i.InvitedBy,
+		CreatedAt: instant(i.CreatedAt), ExpiresAt: instant(i.ExpiresAt),
+	}
+}
+
+func (a *API) registerInvitations() {
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodGet, path: base + "/invitations", id: "list-invitations", tag: "access",
+		summary: "List the open invitations of the tenant", description: "A declined one stays until it expires.",
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[Invitation], error) {
+		list, err := a.deps.Store.ListInvitations(ctx, id.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		items := []Invitation{}
+		for _, i := range list {
+			items = append(items, invitationOf(i))
+		}
+		return slicePage(items, in.ShortPage, "invitations")
+	})
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodPost, path: base + "/invitations", id: "create-invitation", tag: "access",
+		summary: "Invite an account of another tenant",
+		description: "Nothing changes until the account's owner accepts, within 7 days. The answer is the same when there is no such account. " +
+			"409 when the name is a member or invited already, or when 100 invitations are open.",
+		status: http.StatusCreated, errors: []int{http.StatusConflict},
+	}, a.createInvitation)
+	register(a, may(domain.PermAdmin), operation{
+		method: http.MethodDelete, path: base + "/invitations/{id}", id: "delete-invitation", tag: "access",
+		summary: "Take an invitation back", description: "Its owner cannot accept it any more. Who has accepted stays a member.", status: http.StatusNoContent,
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+		invitation, err := domain.ParseID[domain.InvitationID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.deps.Store.DeleteInvitation(ctx, id.Tenant, invitation); err != nil {
+			return nil, err
+		}
+		a.log.Info("invitation taken back", "invitation_id", invitation, "by", id)
+		return nil, nil
+	})
+	a.registerMyInvitations()
+}
+
+func (a *API) createInvitation(ctx context.Context, id auth.Identity, in *createInvitationInput) (*struct{ Body Invitation }, error) {
+	username := auth.NormalUsername(in.Body.Username)
+	if !userName.MatchString(username) {
+		return nil, errUserName()
+	}
+	i, err := a.deps.Store.CreateInvitation(ctx, store.CreateInvitationParams{
+		Invitation: domain.Invitation{
+			ID: domain.InvitationID(a.deps.NewID()), TenantID: id.Tenant, Username: username, Role: domain.Role(in.Body.Role),
+			InvitedBy: id.Actor(), Inviter: id.Account(),
+		},
+		TTL: domain.InvitationTTL, Most: domain.MaxInvitations,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("account invited", "user", username, "role", i.Role, "invitation_id", i.ID, "by", id)
+	return &struct{ Body Invitation }{invitationOf(i)}, nil
+}
+
+func (a *API) registerMyInvitations() {
+	register(a, accountOwner, operation{
+		method: http.MethodGet, path: base + "/me/invitations", id: "list-my-invitations", tag: "session",
+		summary: "List the invitations that the own account has not answered", description: "Of all tenants, the expired ones left out.",
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[MyInvitation], error) {
+		list, err := a.deps.Store.ListInvitationsOf(ctx, id.User)
+		if err != nil {
+			return nil, err
+		}
+		items := []MyInvitation{}
+		for _, i := range list {
+			t, err := a.deps.Store.FindTenant(ctx, i.TenantID)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, MyInvitation{
+				ID: i.ID.String(), Tenant: TenantRef{ID: t.ID.String(), Name: t.Name}, Role: string(i.Role), InvitedBy: i.InvitedBy,
+				CreatedAt: instant(i.CreatedAt), ExpiresAt: instant(i.ExpiresAt),
+			})
+		}
+		return slicePage(items, in.ShortPage, "my-invitations")
+	})
+	register(a, accountOwner, operation{
+		method: http.MethodPost, path: base + "/me/invitations/{id}/accept", id: "accept-invitation", tag: "session",
+		summary: "Become a member of the tenant", description: "404 also when who has invited may not do so any more.",
+		status: http.StatusNoContent,
+	}, a.acceptInvitation)
+	register(a, accountOwner, operation{
+		method: http.MethodPost, path: base + "/me/invitations/{id}/decline", id: "decline-invitation", tag: "session",
+		summary: "Decline an invitation", description: "The tenant is not told.", status: http.StatusNoContent,
+	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+		invitation, err := domain.ParseID[domain.InvitationID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.deps.Store.DeclineInvitation(ctx, id.User, invitation); err != nil {
+			return nil, err
+		}
+		a.log.Info("invitation declined", "invitation_id", invitation, "by", id)
+		return nil, nil
+	})
+}
+
+func (a *API) acceptInvitation(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+	invitation, err := domain.ParseID[domain.InvitationID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := a.deps.Store.ListInvitationsOf(ctx, id.User)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(mine, func(i domain.Invitation) bool { return i.ID == invitation })
+	if at < 0 {
+		return nil, domain.Errorf(domain.CodeNotFound, "there is no invitation %s", invitation)
+	}
+	i := mine[at]
+	// The role was offered by somebody who could give it then. Nobody's word
+	// outlives his rights.
+	if i.Inviter != 0 {
+		ok, err := a.deps.Auth.MayAdminister(ctx, i.Inviter, i.TenantID)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, domain.Errorf(domain.CodeNotFound, "%s, who has sent this invitation, may not invite any more; ask for another one", i.InvitedBy)
+		}
+	}
+	if err := a.deps.Store.AcceptInvitation(ctx, id.User, invitation); err != nil {
+		return nil, err
+	}
+	a.deps.Auth.Forget(id.User)
+	a.log.Info("invitation accepted", "invitation_id", invitation, "user", id.Name, "role", i.Role, "invited_by", i.InvitedBy, "joined_tenant_id", int64(i.TenantID))
+	return nil, nil
+}

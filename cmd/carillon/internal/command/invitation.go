@@ -1,0 +1,141 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+)
+
+// userRoles are the roles that a user may have, the least first.
+var userRoles = keyRoles[1:]
+
+func invitationView(mine bool) output.View[client.Invitation] {
+	who := output.Column[client.Invitation]{Title: "USER", Value: func(i client.Invitation) string { return i.Username }}
+	if mine {
+		who = output.Column[client.Invitation]{Title: "TENANT", Value: func(i client.Invitation) string { return i.Tenant.Name }}
+	}
+	return output.View[client.Invitation]{
+		Name: func(i client.Invitation) string { return i.ID },
+		Columns: []output.Column[client.Invitation]{
+			{Title: "INVITATION", Value: func(i client.Invitation) string { return i.ID }},
+			who,
+			{Title: "ROLE", Value: func(i client.Invitation) string { return i.Role }},
+			{Title: "EXPIRES", Value: func(i client.Invitation) string { return output.Stamp(i.ExpiresAt) }},
+			{Title: "BY", Value: func(i client.Invitation) string { return i.InvitedBy }, Drop: 1},
+		},
+	}
+}
+
+func (a *App) invitationCommand() *cobra.Command {
+	return a.serverFlags(group("invitation", "Invite accounts of other tenants, and answer invitations",
+		"  carillon invitation create paula --role operator\n  carillon invitation mine",
+		a.invitationCreate(), a.invitationList(false), a.invitationTakeBack(),
+		a.invitationList(true), a.invitationAnswer(true), a.invitationAnswer(false)))
+}
+
+func (a *App) invitationCreate() *cobra.Command {
+	var role string
+	cmd := &cobra.Command{
+		Use: "create USER", Short: "Invite an account of another tenant", Args: cobra.ExactArgs(1),
+		Long: "Invites an account that exists in another tenant. Nothing changes until its owner accepts,\n" +
+			"within 7 days. Whether there is an account of that name is not told.",
+		Example: "  carillon invitation create paula --role operator",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(userRoles, role) {
+				return usagef("--role must be one of %s", strings.Join(userRoles, ", "))
+			}
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			made, err := s.Invite(cmd.Context(), args[0], role)
+			if err != nil {
+				return err
+			}
+			if done, err := output.Machine(s.Printer, made); done {
+				return err
+			}
+			i := made.Value
+			a.say("Invited %s as %s, until %s: invitation %s.", output.Clean(i.Username), i.Role, output.Stamp(i.ExpiresAt), i.ID)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "viewer", "what the user may do: "+strings.Join(userRoles, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(userRoles, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *App) invitationList(mine bool) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the tenant's open invitations", Args: cobra.NoArgs,
+		Example: "  carillon invitation list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			ask := s.Invitations
+			if mine {
+				ask = s.MyInvitations
+			}
+			list, err := ask(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.say("No open invitations.")
+			}
+			return output.List(s.Printer, invitationView(mine), list)
+		},
+	}
+	if mine {
+		cmd.Use, cmd.Aliases = "mine", nil
+		cmd.Short, cmd.Example = "List the invitations for your own account", "  carillon invitation mine"
+	}
+	return cmd
+}
+
+func (a *App) invitationTakeBack() *cobra.Command {
+	return &cobra.Command{
+		Use: "take-back INVITATION", Short: "Take an invitation of the tenant back", Args: cobra.ExactArgs(1),
+		Example: "  carillon invitation take-back 12",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if err := s.TakeInvitationBack(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.say("Took back invitation %s.", args[0])
+			return nil
+		},
+	}
+}
+
+func (a *App) invitationAnswer(accept bool) *cobra.Command {
+	use, short, said := "decline INVITATION", "Decline an invitation for your own account", "Declined invitation %s."
+	if accept {
+		use, short = "accept INVITATION", "Accept an invitation for your own account"
+		said = "Accepted invitation %s. To work in that tenant, log in with --tenant."
+	}
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(1),
+		Example: "  carillon invitation mine\n  carillon invitation " + strings.Fields(use)[0] + " 12",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if err := s.AnswerInvitation(cmd.Context(), args[0], accept); err != nil {
+				return err
+			}
+			a.say(said, args[0])
+			return nil
+		},
+	}
+}

@@ -1,0 +1,98 @@
+// Inviting an account of another tenant, for the users' page.
+import { useQuery } from '../api/useQuery'
+import { App, Button, Form, Input } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/endpoints'
+import { queries, queryClient } from '../api/queries'
+import type { Invitation, Role } from '../api/types'
+import { Dialog } from './Dialog'
+import { useShowError } from './hooks'
+import { ResourceTable, type Column } from './ResourceTable'
+import { RoleSelect } from './RoleSelect'
+import { Blank } from './States'
+import { RelativeTime } from './TimeText'
+
+const refresh = () => void queryClient.invalidateQueries({ queryKey: ['invitations'] })
+
+export function Invitations() {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const showError = useShowError()
+  const invitations = useQuery(queries.invitations())
+  if (invitations.data?.items.length === 0) return null
+  const takeBack = async (one: Invitation) => {
+    try {
+      await api.deleteInvitation(one.id)
+      message.success(t('invitations.takenBack', { name: one.username }))
+      refresh()
+    } catch (err) {
+      showError(err)
+    }
+  }
+  const columns: Column<Invitation>[] = [
+    { key: 'name', title: t('users.username'), kind: 'title', render: (one) => <strong>{one.username}</strong> },
+    { key: 'role', title: t('field.role'), render: (one) => t(`role.${one.role}`) },
+    { key: 'by', title: t('invitations.by'), render: (one) => one.invitedBy },
+    { key: 'expires', title: t('invitations.expires'), render: (one) => <RelativeTime at={one.expiresAt} /> },
+    {
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) => (
+        <Button size="small" onClick={() => void takeBack(one)} aria-label={`${t('invitations.takeBack')}: ${one.username}`}>
+          {t('invitations.takeBack')}
+        </Button>
+      ),
+    },
+  ]
+  return (
+    <section className="card flush" aria-label={t('invitations.open')}>
+      <div className="card-head">
+        <h2>{t('invitations.open')}</h2>
+      </div>
+      <ResourceTable
+        label={t('invitations.open')}
+        columns={columns}
+        rows={invitations.data?.items}
+        rowKey={(one) => one.id}
+        error={invitations.error}
+        onRetry={() => void invitations.refetch()}
+        empty={<Blank title={t('invitations.open')} />}
+      />
+    </section>
+  )
+}
+
+export function InviteUser({ onClose }: { onClose: () => void }) {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const showError = useShowError()
+  const [form] = Form.useForm<{ username: string; role: Role }>()
+  const [busy, setBusy] = useState(false)
+  const submit = async (fields: { username: string; role: Role }) => {
+    setBusy(true)
+    try {
+      const made = await api.createInvitation({ username: fields.username.trim(), role: fields.role })
+      refresh()
+      message.success(t('invitations.sent', { name: made.username }))
+      onClose()
+    } catch (err) {
+      showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={t('invitations.invite')} okText={t('invitations.invite')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+      <p className="muted">{t('invitations.help')}</p>
+      <Form form={form} layout="vertical" initialValues={{ role: 'viewer' }} onFinish={submit}>
+        <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
+          <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} />
+        </Form.Item>
+        <Form.Item name="role" label={t('field.role')}>
+          <RoleSelect />
+        </Form.Item>
+      </Form>
+    </Dialog>
+  )
+}
