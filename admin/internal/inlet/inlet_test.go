@@ -3,6 +3,7 @@ package inlet
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -243,7 +244,7 @@ func TestSlowReaders(t *testing.T) {
 		<-pace.C
 		got, err := io.CopyN(io.Discard, res.Body, piece)
 		n += got
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

@@ -54,7 +54,8 @@ func TestAProcessThatStoodStillBeforeTheHandlerStartsNothing(t *testing.T) {
 		r.mu.Unlock()
 		time.Sleep(time.Second + time.Millisecond)
 		for _, one := range []*attempt{late, killed} {
-			one.ctx, one.cancel = context.WithCancelCause(context.Background())
+			ctx, cancel := context.WithCancelCause(context.Background())
+			one.ctx, one.cancel = ctx, cancel
 			r.execute(one)
 		}
 		synctest.Wait()

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -49,10 +50,10 @@ func run() error {
 	if err := enc.Encode(g.file); err != nil {
 		return err
 	}
-	if err := os.WriteFile("licenses.json", b.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile("licenses.json", b.Bytes(), 0o644); err != nil { //nolint:gosec // a source file
 		return err
 	}
-	return os.WriteFile(filepath.Join(g.root, "NOTICE"), g.notice(), 0o644)
+	return os.WriteFile(filepath.Join(g.root, "NOTICE"), g.notice(), 0o644) //nolint:gosec // a source file
 }
 
 type generator struct {
@@ -229,7 +230,7 @@ func (g *generator) notice() []byte {
 }
 
 func output(env []string, name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
+	cmd := exec.CommandContext(context.Background(), name, args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
