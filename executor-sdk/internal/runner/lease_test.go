@@ -55,7 +55,7 @@ func TestAProcessThatStoodStillBeforeTheHandlerStartsNothing(t *testing.T) {
 		time.Sleep(time.Second + time.Millisecond)
 		for _, one := range []*attempt{late, killed} {
 			ctx, cancel := context.WithCancelCause(context.Background())
-			one.ctx, one.cancel = ctx, cancel
+			one.ctx, one.cancel = ctx, cancel //nolint:fatcontext // each has its own
 			r.execute(one)
 		}
 		synctest.Wait()
