@@ -58,8 +58,8 @@ func TestFrozenProcess(t *testing.T) {
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
 	seen := saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Results) > 0 && len(seen.Answers) == 3 })
 	t.Logf("result %s after waking up", time.Since(woken).Round(time.Millisecond))
-	require.Equal(t, "FAILED retryable", brief(resultOf(seen, 1)))
-	require.Equal(t, "lease lost", resultOf(seen, 1).GetError())
+	require.Equal(t, "FAILED stalled", brief(resultOf(seen, 1)), "and no admin is blamed")
+	require.Equal(t, "lease lost: its process stood still", resultOf(seen, 1).GetError())
 	for _, answer := range seen.Answers[1:] {
 		require.Equal(t, "busy", answer.GetRejectCode())
 	}

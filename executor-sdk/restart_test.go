@@ -285,7 +285,7 @@ func TestRunsSurviveAReconnect(t *testing.T) {
 	s.Cut()
 	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 3 }) // 3 was granted by the verdict
 	seen := saw(t, admin, results(1))
-	require.Equal(t, "FAILED retryable", brief(resultOf(seen, 2)))
+	require.Equal(t, "FAILED lease_lost", brief(resultOf(seen, 2)))
 	require.Equal(t, "lease lost: the run was given away", resultOf(seen, 2).GetError())
 	close(release)
 	seen = saw(t, admin, results(3))

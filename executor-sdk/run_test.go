@@ -381,7 +381,7 @@ func TestSelfFence(t *testing.T) {
 	require.ErrorIs(t, <-cause, executor.ErrLeaseLost)
 	require.ErrorContains(t, a.Health(), "no admin node renews the lease")
 	seen := saw(t, admin, results(1))
-	require.Equal(t, "FAILED retryable", brief(seen.Results[0]))
+	require.Equal(t, "FAILED lease_lost", brief(seen.Results[0]))
 	admin.DenyLease.Store(false)
 	require.Eventually(t, func() bool { return a.Health() == nil }, patience, 10*time.Millisecond)
 	require.NoError(t, a.stop())

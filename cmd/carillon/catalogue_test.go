@@ -62,17 +62,21 @@ func TestExecutorHandlers(t *testing.T) {
 func TestGiveBack(t *testing.T) {
 	server := newFakeServer(t)
 	term := keyed(t, server)
-	before := server.revision
+	revision := func() (n int) {
+		server.locked(func() { n = server.revision })
+		return n
+	}
+	before := revision()
 	r := term.run("job", "give-back", "close-day") // nobody answers
 	require.NotEqual(t, 0, r.code)
 	require.Contains(t, r.stderr, "Edited in the console by anna")
 	require.Contains(t, r.stderr, "- schedule.expr: \"0 0 9 * * *\"\n+ schedule.expr: \"0 0 3 * * *\"\n")
-	require.Equal(t, before, server.revision)
+	require.Equal(t, before, revision())
 	r = term.run("job", "give-back", "close-day", "--yes")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stderr, "Job close-day is the code's again, at revision")
 	require.Equal(t, "d2", server.lastBody("POST /jobs/{id}/give-back")["hash"], "what was looked at")
-	require.Equal(t, before+1, server.revision)
+	require.Equal(t, before+1, revision())
 }
 
 func TestProposals(t *testing.T) {

@@ -43,7 +43,7 @@ func TestChoices(t *testing.T) {
 
 func TestRunGetShowsProgressAndSteps(t *testing.T) {
 	server := newFakeServer(t)
-	server.runs["7301"] = "succeeded"
+	server.locked(func() { server.runs["7301"] = "succeeded" })
 	term := keyed(t, server)
 	r := term.run("run", "get", "7301")
 	require.Equal(t, 0, r.code, r.stderr)

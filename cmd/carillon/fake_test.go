@@ -92,6 +92,13 @@ func refuse(w http.ResponseWriter, status int, code, detail string) {
 
 // route registers a handler that runs under the lock, after the credentials
 // were checked and the body was kept.
+// locked lets f see or change what the server knows while it serves.
+func (s *fakeServer) locked(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
 func (s *fakeServer) route(mux *http.ServeMux, pattern string, handler func(w http.ResponseWriter, r *http.Request, body map[string]any)) {
 	method, path, _ := strings.Cut(pattern, " ")
 	mux.HandleFunc(method+" /api/v1"+path, func(w http.ResponseWriter, r *http.Request) {

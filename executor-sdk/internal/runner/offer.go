@@ -32,6 +32,9 @@ func accept(k Key) *proto.Answer {
 // journal takes nothing, or is nil.
 func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalErr error) {
 	m.checkLease(now)
+	if len(m.attempts) == 0 {
+		m.tickedAt = now // nothing ticked while there was nothing to watch
+	}
 	var answers, accepts []*proto.Answer
 	var started []*proto.Started
 	var records []journal.Record
