@@ -204,6 +204,8 @@ func TestInvitationsThatAreNotAccepted(t *testing.T) {
 	key := into[CreatedAPIKey](w.call("beta/admin", "POST", "/api-keys", map[string]any{"name": "k", "role": "admin"}).is(201))
 	w.bearers["key"] = key.Secret
 	w.call("key", "GET", "/me/invitations", nil).problem(403, "permission_denied")
+	refused := w.call("key", "POST", "/invitations", map[string]any{"username": "acme-viewer", "role": "viewer"}).problem(403, "permission_denied")
+	require.Contains(t, refused.Detail, "an API key cannot invite", "what it sends would outlive it")
 
 	for n := open(); n < domain.MaxInvitations; n++ {
 		invite("acme/admin", fmt.Sprint("guest-", n))

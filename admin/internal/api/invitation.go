@@ -64,6 +64,7 @@ func (a *API) registerInvitations() {
 		method: http.MethodPost, path: base + "/invitations", id: "create-invitation", tag: "access",
 		summary: "Invite an account of another tenant",
 		description: "Nothing changes until the account's owner accepts, within 7 days. The answer is the same when there is no such account. " +
+			"403 for API keys: an invitation ends with the rights of the account that sent it. " +
 			"409 when the name is a member or invited already, or when 100 invitations are open.",
 		status: http.StatusCreated, errors: []int{http.StatusConflict},
 	}, a.createInvitation)
@@ -85,6 +86,10 @@ func (a *API) registerInvitations() {
 }
 
 func (a *API) createInvitation(ctx context.Context, id auth.Identity, in *createInvitationInput) (*struct{ Body Invitation }, error) {
+	if id.Account() == 0 {
+		// It would outlive its key: an invitation ends with the rights of the account that sent it.
+		return nil, domain.Errorf(domain.CodeDenied, "an API key cannot invite: sign in as an administrator of the tenant")
+	}
 	username := auth.NormalUsername(in.Body.Username)
 	if !userName.MatchString(username) {
 		return nil, errUserName()

@@ -65,21 +65,18 @@ func (e *Execution) unlose(now time.Time, message string) {
 // Unheard takes a one-step attempt from an instance that does not answer, or
 // whose connection broke, when nobody has heard that its offer arrived, and it can
 // start there no more (arrow 5, docs/adr/0056). It may have started before: so it is
-// lost, at no cost, and only where it may be repeated. The slot stays with the
-// execution: whatever the instance does, it is the same run that may run twice,
-// and not two of the job.
+// lost, at no cost, and only where it may be repeated. A run that holds its job's
+// slot stays until the lease of its instance is over: were it to end elsewhere
+// sooner, the next run of the job could start beside it (promise P6).
 func (e *Execution) Unheard(now time.Time, fence int64, message string, p Policy) (Effects, error) {
 	if e.Fence != fence {
 		return Effects{}, Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
 	}
-	if e.State != Running || !e.Idempotent || !e.StartedAt.IsZero() || !p.RetryLost || e.LostAttempts >= FreeLosses || e.Bound != 0 {
+	if e.State != Running || !e.Idempotent || !e.StartedAt.IsZero() || !p.RetryLost || e.LostAttempts >= FreeLosses || e.Bound != 0 || e.HoldsSlot {
 		return Effects{}, e.illegal("take it from its instance")
 	}
 	e.FinishedAt = now
-	slot := e.HoldsSlot
-	fx := e.loseFree(now, ReasonSessionLost, message, p)
-	e.HoldsSlot, fx.ReleaseSlot = slot, false
-	return fx, nil
+	return e.loseFree(now, ReasonSessionLost, message, p), nil
 }
 
 // found takes back that the current attempt was lost: its result has come

@@ -115,13 +115,12 @@ func TestALossEndsARunThatMustNotBeRepeated(t *testing.T) {
 	require.Zero(t, e.LostAttempts)
 }
 
-// What nobody has heard of is offered elsewhere at once, keeps its slot, and its
-// instance's late word changes nothing unless it is a result.
+// What nobody has heard of is offered elsewhere at once, and its instance's late
+// word changes nothing unless it is a result.
 func TestAnUnheardOneStepOfferGoesElsewhere(t *testing.T) {
 	p := retryPolicy(1, true)
 	e := newExecution(1)
 	require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))
-	e.HoldsSlot = true
 	now := t0.Add(1300 * time.Millisecond)
 	_, err := e.Unheard(now, e.Fence+1, "silent", p)
 	require.Equal(t, CodeStaleFence, CodeOf(err))
@@ -130,7 +129,6 @@ func TestAnUnheardOneStepOfferGoesElsewhere(t *testing.T) {
 	require.Equal(t, RetryWait, e.State)
 	require.Equal(t, now, e.NotBefore)
 	require.Equal(t, []int{1, 1, 2}, []int{e.LostAttempts, e.Attempt, e.MaxAttempts})
-	require.True(t, e.HoldsSlot)
 	require.Equal(t, Effects{Archive: fx.Archive}, fx)
 	require.Equal(t, ReasonSessionLost, fx.Archive.Reason)
 
@@ -141,7 +139,6 @@ func TestAnUnheardOneStepOfferGoesElsewhere(t *testing.T) {
 	fx, err = done.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeSucceeded}, p)
 	require.NoError(t, err)
 	require.Equal(t, Succeeded, done.State)
-	require.True(t, fx.ReleaseSlot)
 
 	for range FreeLosses - 1 {
 		require.NoError(t, e.Offer(e.NotBefore, testNode, testInstance, true, true, p))
@@ -159,6 +156,7 @@ func TestWhatMayHaveStartedOnceStaysWithItsInstance(t *testing.T) {
 		"in two steps":         func(e *Execution, _ *Policy) { e.Idempotent = false },
 		"it was heard":         func(e *Execution, _ *Policy) { e.StartedAt = t0 },
 		"for this one only":    func(e *Execution, _ *Policy) { e.Bound = testInstance },
+		"it holds a slot":      func(e *Execution, _ *Policy) { e.HoldsSlot = true },
 	} {
 		e, p := newExecution(1), retryPolicy(1, true)
 		require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))

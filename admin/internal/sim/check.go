@@ -88,7 +88,7 @@ func (t *witness) checkOverlap(s *started, row *domain.Execution) {
 	beside, counted := 0, map[domain.ExecutionID]bool{mine.ID: true}
 	for _, o := range live {
 		e := w.db.holder(w.db.find(o.id))
-		if counted[e.ID] || w.unheard(o) {
+		if counted[e.ID] {
 			continue
 		}
 		places := w.db.jobs[e.JobID].of(e).SlotLimit()

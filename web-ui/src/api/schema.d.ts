@@ -687,7 +687,7 @@ export interface paths {
         put?: never;
         /**
          * Invite an account of another tenant
-         * @description Nothing changes until the account's owner accepts, within 7 days. The answer is the same when there is no such account. 409 when the name is a member or invited already, or when 100 invitations are open.
+         * @description Nothing changes until the account's owner accepts, within 7 days. The answer is the same when there is no such account. 403 for API keys: an invitation ends with the rights of the account that sent it. 409 when the name is a member or invited already, or when 100 invitations are open.
          */
         post: operations["create-invitation"];
         delete?: never;

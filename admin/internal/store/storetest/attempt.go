@@ -112,32 +112,32 @@ func testOneStepRefused(t *testing.T, f *fixture) {
 
 // testOneStepUnheard: another instance gets it, and the first one's loss is kept.
 func testOneStepUnheard(t *testing.T, f *fixture) {
-	j := f.job(func(s *domain.JobSpec) { serial(s); s.OnLost = domain.OnLostAuto })
-	e, next := f.oneStep(f.run(j)), f.run(j)
-	f.offer(store.OfferBlocked, next)
-	unheard := store.GiveBack{Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Unheard: true, Message: "silent"}
-	for _, want := range []store.OfferStatus{store.OfferMade, store.OfferGone} {
-		got, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{unheard})
+	e := f.oneStep(f.run(f.job(func(s *domain.JobSpec) { s.OnLost = domain.OnLostAuto })))
+	giveBack := func(e domain.Execution) store.OfferStatus {
+		got, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{
+			Tenant: f.tenant, ID: e.ID, Fence: e.Fence, Instance: e.Instance, Unheard: true, Message: "silent",
+		}})
 		f.ok(err)
-		require.Equal(t, want, got[0].Status)
+		return got[0].Status
 	}
+	require.Equal(t, store.OfferMade, giveBack(e))
+	require.Equal(t, store.OfferGone, giveBack(e))
 	after := f.find(e)
 	require.Equal(t, domain.RetryWait, after.State)
 	require.Equal(t, 1, after.LostAttempts)
-	require.True(t, after.HoldsSlot)
-	f.offer(store.OfferBlocked, next)
 	again := f.oneStep(after)
 	require.Equal(t, []int64{2, 2}, []int64{again.Fence, int64(again.Attempt)})
 	require.Equal(t, store.FinishStale, f.finish(e, domain.OutcomeSucceeded).Code, "of the first one")
 	require.Equal(t, store.FinishStored, f.finish(again, domain.OutcomeSucceeded).Code)
-	f.start(next)
 
-	forbidden := f.oneStep(f.run(f.job(func(s *domain.JobSpec) { s.OnLost = domain.OnLostFail })))
-	unheard.ID, unheard.Fence = forbidden.ID, forbidden.Fence
-	got, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{unheard})
-	f.ok(err)
-	require.Equal(t, store.OfferGone, got[0].Status)
-	require.Equal(t, forbidden, f.find(forbidden))
+	for name, change := range map[string]func(*domain.JobSpec){
+		"must not be repeated": func(s *domain.JobSpec) { s.OnLost = domain.OnLostFail },
+		"the next would start": func(s *domain.JobSpec) { serial(s); s.OnLost = domain.OnLostAuto },
+	} {
+		stays := f.oneStep(f.run(f.job(change)))
+		require.Equal(t, store.OfferGone, giveBack(stays), name)
+		require.Equal(t, stays, f.find(stays), name)
+	}
 }
 
 // oneStep offers a run to the fixture's instance in one step.
