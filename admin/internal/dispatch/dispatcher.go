@@ -467,6 +467,9 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 			c.target.Release(c.execution.ID, reserved)
 			_ = c.target.Reserve(r.Execution.ID, r.Execution.Fence, c.weight, len(r.Spec.InputOf(&r.Execution))) // a full instance refuses by itself
 		}
+		if r.Execution.State == domain.Cancelling {
+			continue // a later offer of the batch covered it: it gets the cancel, and no offer
+		}
 		out.Add(c.target, r)
 		switch {
 		case c.offer.Granted:
