@@ -90,7 +90,21 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 		return err
 	}
 	if step == domain.DeclareCreate {
-		return d.create(ctx, tenant, executor, w, spec)
+		err := d.create(ctx, tenant, executor, w, spec)
+		if !domain.Is(err, domain.CodeConflict) {
+			return err
+		}
+		// Somebody was quicker: another instance of the application, the console, or
+		// another executor, which is a refusal.
+		switch found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name); {
+		case domain.Is(err, domain.CodeNotFound):
+			return domain.Errorf(domain.CodeUnavailable, "the job %q was made and deleted at this moment; the next registration tries again", w.job.Name)
+		case err != nil:
+			return err
+		case found.Executor != executor:
+			return domain.JobNameTaken(w.job.Name, found.ExecutorName)
+		}
+		return nil
 	}
 	if job != nil {
 		keepConsoles(&spec, &job.Spec, w.job)
@@ -196,9 +210,6 @@ func (d *declarer) create(ctx context.Context, tenant domain.TenantID, executor 
 		State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: w.hash, Declared: w.terms, Revision: 1,
 		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: declaredBy, UpdatedBy: declaredBy,
 	}, d.next(id))
-	if domain.Is(err, domain.CodeConflict) {
-		return nil // another instance of the same application was quicker
-	}
 	if err == nil {
 		d.log.Info("job declared by the application", "tenant_id", tenant, "job_id", id, "job", w.job.Name)
 		d.changed()

@@ -62,11 +62,15 @@ func newShop(t *testing.T, driver, dsn string) *shop {
 	}
 	require.NoError(t, db.CreateTenant(ctx, domain.Tenant{ID: s.key.Tenant, Name: "acme"}))
 	require.NoError(t, db.CreateExecutor(ctx, domain.Executor{ID: s.key.Executor, TenantID: s.key.Tenant, Name: "shop"}))
-	s.d = &declarer{
-		catalogue: s, jobs: db, handlers: db, calendars: db, newID: ids.Next, check: checkSchedule, next: nextFire,
+	s.d = s.declarer()
+	return s
+}
+
+func (s *shop) declarer() *declarer {
+	return &declarer{
+		catalogue: s, jobs: s, handlers: s, calendars: s, newID: s.ids.Next, check: checkSchedule, next: nextFire,
 		changed: func() {}, now: time.Now, log: slog.New(slog.DiscardHandler),
 	}
-	return s
 }
 
 // register registers an instance of a version whose handler declares jobs.

@@ -69,8 +69,9 @@ type description string
 func (d description) applyHandler(h *handler) { h.description = string(d) }
 func (d description) applyJob(j *job)         { j.description = string(d) }
 
-// Job declares a job of its own for the handler. Names are unique within the
-// executor.
+// Job declares a job of its own for the handler. Names of jobs are unique in the
+// tenant: one that another executor's job has, or one made in the console for
+// another executor, is refused (RefusedError), and the reason names that executor.
 func Job(name string, opts ...JobOption) HandlerOption {
 	return handlerOption(func(h *handler) {
 		j := &job{name: name}
@@ -82,7 +83,7 @@ func Job(name string, opts ...JobOption) HandlerOption {
 }
 
 // JobName names the job that the options beside it declare. Default: the
-// handler's name.
+// handler's name. Names of jobs are unique in the tenant, see Job.
 func JobName(name string) JobOption { return jobOption(func(j *job) { j.name = name }) }
 
 // Cron fires the job by a cron expression of 5 fields, 6 (with seconds), or

@@ -151,7 +151,7 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 			CreatedAt: now, UpdatedAt: now, CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
 		}, a.deps.NextFire(jid))
 	} else if v.Job.Executor != v.Executor {
-		err = domain.Errorf(domain.CodeConflict, "the job %q belongs to the executor %q by now", v.Name, v.Job.ExecutorName)
+		err = domain.JobNameTaken(v.Name, v.Job.ExecutorName)
 	} else {
 		job, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
 			Tenant: id.Tenant, ID: v.Job.ID, IfRevision: v.Job.Revision, Spec: mergedProposal(v), Source: domain.SourceCode,

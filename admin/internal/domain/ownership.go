@@ -89,7 +89,7 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	case found == nil:
 		return DeclareCreate, nil
 	case found.Executor != d.Executor:
-		return DeclareNothing, Errorf(CodeConflict, "a job %q exists already and belongs to the executor %q", found.Spec.Name, executorName)
+		return DeclareNothing, JobNameTaken(found.Spec.Name, executorName)
 	}
 	same := found.DeclarationHash == d.Hash
 	mark := DeclareNothing
@@ -113,6 +113,13 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	default:
 		return DeclareUpdate, nil
 	}
+}
+
+// JobNameTaken refuses a declaration whose name the job of another executor of the
+// tenant has.
+func JobNameTaken(name, executor string) *Error {
+	return Errorf(CodeConflict, "the executor %q has a job %q already, and names of jobs are unique in the tenant: "+
+		"give this one another name, or rename or delete that one", executor, name)
 }
 
 // DecideRemoval says what becomes of a job that no build declares any more:

@@ -1,0 +1,76 @@
+package admin
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// as is the shop as another executor, of this tenant or of another one.
+func (s *shop) as(tenant domain.TenantID, executor string) *shop {
+	s.t.Helper()
+	other := *s
+	other.key = store.ExecutorKey{Tenant: tenant, Executor: domain.ExecutorID(s.ids.Next())}
+	other.d = other.declarer()
+	require.NoError(s.t, s.CreateExecutor(s.t.Context(), domain.Executor{ID: other.key.Executor, TenantID: tenant, Name: executor}))
+	return &other
+}
+
+// lateJobs does not find a job the first time: it is made at the same moment.
+type lateJobs struct {
+	store.Jobs
+	looked bool
+}
+
+func (j *lateJobs) FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error) {
+	if !j.looked {
+		j.looked = true
+		return store.JobView{}, domain.Errorf(domain.CodeNotFound, "no such job")
+	}
+	return j.Jobs.FindJobByName(ctx, tenant, name)
+}
+
+// Names of jobs are unique in the tenant: the second executor hears whose the name
+// is and what to do, and that of another tenant may have it too.
+func TestAJobNameIsTakenOncePerTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		_, notices := s.register("1", daily("close", "1", "code"))
+		require.Empty(t, notices)
+		taken := func(o *shop, hour string) {
+			t.Helper()
+			_, notices := o.register("1", daily("close", hour, "code"))
+			refused := o.refused()
+			require.Len(t, notices, 1)
+			require.Equal(t, []string{"close", "conflict"}, []string{notices[0].Subject, notices[0].Code})
+			require.Equal(t, `the executor "shop" has a job "close" already, and names of jobs are unique in the tenant: `+
+				"give this one another name, or rename or delete that one", notices[0].Message)
+			require.Len(t, refused, 1, "the executor's page says so too")
+			require.Equal(t, notices[0].Message, refused[0].Message)
+		}
+		billing := s.as(s.key.Tenant, "billing")
+		taken(billing, "2")
+		require.Equal(t, s.key.Executor, s.job("close").Executor)
+		require.Equal(t, "0 0 1 * * *", s.job("close").Spec.Schedule.Expr, "the job is as its own executor declares it")
+
+		// Both at the same moment: who is later hears the same.
+		storage := s.as(s.key.Tenant, "storage")
+		storage.d.jobs = &lateJobs{Jobs: storage.d.jobs}
+		taken(storage, "3")
+
+		// Another instance of the same application that is quicker is no refusal.
+		s.d.jobs = &lateJobs{Jobs: s.d.jobs}
+		_, notices = s.register("2", daily("close", "1", "code"))
+		require.Empty(t, notices)
+
+		tenant := domain.TenantID(s.ids.Next())
+		require.NoError(t, s.CreateTenant(t.Context(), domain.Tenant{ID: tenant, Name: "other"}))
+		elsewhere := s.as(tenant, "billing")
+		_, notices = elsewhere.register("1", daily("close", "4", "code"))
+		require.Empty(t, notices, "names of other tenants are nobody's business")
+		require.Equal(t, "0 0 4 * * *", elsewhere.job("close").Spec.Schedule.Expr)
+	})
+}
