@@ -108,6 +108,7 @@ var calls = map[string]func(*called) (register func(*executor.Executor), call fu
 	"nothing declared":                failing(1, nil),
 	"nothing declared, caller asks":   failing(2, nil, sdkproxy.Attempts(2)),
 	"the handler's retries":           failing(3, options(executor.Retries(2), executor.RetryDelay(time.Millisecond))),
+	"the handler's longest delay":     failing(3, options(executor.Retries(2), executor.RetryDelay(time.Hour), executor.RetryBackoff(2), executor.MaxRetryDelay(time.Millisecond))),
 	"fewer retries for the caller":    failing(2, options(executor.Retries(2), executor.RetryDelay(time.Millisecond)), sdkproxy.Attempts(2)),
 	"no more retries for the caller":  failing(3, options(executor.Retries(2), executor.RetryDelay(time.Millisecond)), sdkproxy.Attempts(10)),
 	"declared: no retries":            failing(1, options(executor.Retries(0)), sdkproxy.Attempts(10)),

@@ -107,10 +107,12 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 		return nil
 	}
 	if job != nil {
-		keepConsoles(&spec, &job.Spec, w.job)
+		if err := keepConsoles(&spec, &job.Spec); err != nil {
+			return err
+		}
 	}
 	switch {
-	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode):
+	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode && spec.CodeSays.Same(job.Spec.CodeSays)):
 		return d.mark(ctx, tenant, job, w)
 	case step == domain.DeclarePropose:
 		return d.propose(ctx, tenant, executor, job, w, spec)
@@ -135,22 +137,20 @@ func (d *declarer) propose(ctx context.Context, tenant domain.TenantID, executor
 	return d.wake(ctx, tenant, job)
 }
 
-// keepConsoles keeps what code cannot declare, or has not.
-func keepConsoles(spec, old *domain.JobSpec, decl *proto.JobDeclaration) {
-	spec.Alert, spec.Labels = old.Alert, old.Labels
-	if decl.OwnerEmail == "" {
-		spec.Owner = old.Owner
-	}
+// keepConsoles keeps of the job what code does not say.
+func keepConsoles(spec, old *domain.JobSpec) error {
 	if s, was := &spec.Schedule, old.Schedule; s.Kind == was.Kind && s.Every == was.Every && s.StartAt.Equal(was.StartAt) {
 		s.Anchor = was.Anchor // a change of something else does not shift a fixed rate
 	}
+	return spec.KeepConsoles(old)
 }
 
-// sameSpec compares what the store would write; what a calendar says is its
-// own and not the job's.
+// sameSpec compares settings as the store would write them; what a calendar says is
+// its own and not the job's.
 func sameSpec(a, b *domain.JobSpec) bool {
 	texts := [2]string{}
 	for i, s := range []domain.JobSpec{*a, *b} {
+		s.CodeSays = nil
 		s.Schedule.Calendars = slices.Clone(s.Schedule.Calendars)
 		for j := range s.Schedule.Calendars {
 			s.Schedule.Calendars[j].Content = nil
@@ -235,11 +235,14 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
 		Retry:   declaredRetry(decl),
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
-		OnLost:  domain.OnLostAuto,
+		OnLost:  domain.OnLost(first(decl.OnLost, string(domain.OnLostAuto))),
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
+		Labels:  decl.Labels, Alert: declaredAlert(decl.Alert), CodeSays: codeSays(decl),
 
-		OnSuccess: decl.OnSuccess, OnFailure: decl.OnFailure,
-		Alert: domain.Alert{OnFailure: true, IncludeNoExecutor: true},
+		OnSuccess: decl.OnSuccess, OnFailure: decl.OnFailure, DispatchTimeout: time.Duration(decl.DispatchTimeoutMs) * time.Millisecond,
+	}
+	if p := decl.RetryBackoffPermille; p != 0 && p < 1000 {
+		return spec, domain.Invalid("job.retry.backoff", "must be from 1 to 100")
 	}
 	if err := declaredRouting(&spec, decl); err != nil {
 		return spec, err
@@ -314,7 +317,7 @@ func (d *declarer) callsOf(ctx context.Context, tenant domain.TenantID, h *proto
 		}
 	}
 	return &domain.JobSpec{
-		Handler: h.Name, Timeout: all.Timeout, Retry: all.Retry, OnLost: all.OnLost, OnSuccess: all.OnSuccess, OnFailure: all.OnFailure,
+		Handler: h.Name, Timeout: all.Timeout, DispatchTimeout: all.DispatchTimeout, Retry: all.Retry, OnLost: all.OnLost, OnSuccess: all.OnSuccess, OnFailure: all.OnFailure,
 		Routing: all.Routing, RoutingKey: all.RoutingKey, Require: all.Require, Prefer: all.Prefer, SendRetry: all.SendRetry,
 		Blocking: all.Blocking, Parallelism: all.Parallelism, Priority: all.Priority,
 	}, nil
@@ -326,7 +329,13 @@ func declaredRetry(decl *proto.JobDeclaration) domain.Retry {
 	if decl.RetryDelayMs != 0 {
 		out.Delay = time.Duration(decl.RetryDelayMs) * time.Millisecond
 	}
-	return out.Bound()
+	if decl.RetryBackoffPermille != 0 {
+		out.Backoff = float64(decl.RetryBackoffPermille) / 1000
+	}
+	if out = out.Bound(); decl.MaxRetryDelayMs != 0 {
+		out.MaxDelay = time.Duration(decl.MaxRetryDelayMs) * time.Millisecond
+	}
+	return out
 }
 
 // declaredRouting reads which instances get the runs, and how often they are sent.

@@ -52,7 +52,9 @@ func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out doma
 	if err := d.checkCallbacks(ctx, k.Tenant, k.Executor, &out.Spec); err != nil {
 		return out, err
 	}
-	keepConsoles(&out.Spec, &job.Spec, w.job)
+	if err := keepConsoles(&out.Spec, &job.Spec); err != nil {
+		return out, err
+	}
 	out.Declaration = domain.Declaration{Executor: k.Executor, Declared: w.terms, Hash: w.hash}
 	return out, nil
 }

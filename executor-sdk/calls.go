@@ -21,7 +21,7 @@ func (h *handler) calls() *proto.JobDeclaration {
 		d.Zone, d.WindowFrom, d.WindowTo, d.StartAtMs, d.EndAtMs, d.JitterMs = "", "", "", 0, 0, 0
 		d.DstGap, d.DstOverlap, d.Calendars, d.CalendarDays = "", "", nil, ""
 		d.Misfire, d.MisfireThresholdMs, d.MisfireWindowMs, d.MisfireMaxRuns = "", 0, 0, 0
-		d.OwnerEmail, d.Ownership, d.Removal = "", "", ""
+		d.OwnerEmail, d.Ownership, d.Removal, d.Labels, d.Alert = "", "", "", nil, nil
 		if !j.hasRetries {
 			d.MaxAttempts = 0
 		}

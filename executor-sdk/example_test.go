@@ -114,6 +114,21 @@ func ExampleOwnedBy() {
 	// Output: succeeded {"orders":0,"cents":0}
 }
 
+// How often and how soon a failed run is tried again, what becomes of one whose
+// instance died, how it is found, and who is told.
+func ExampleRetryBackoff() {
+	admin, ex := newDemo()
+	executor.Handle(ex, "close-day", closeDay,
+		executor.Cron("0 0 2 * * *"),
+		executor.Retries(5), executor.RetryDelay(time.Second), executor.RetryBackoff(2), executor.MaxRetryDelay(time.Minute),
+		executor.DispatchTimeout(30*time.Minute), executor.OnLost(executor.RetryLost),
+		executor.JobLabel("team", "books"),
+		executor.Owner("books@example.com"), executor.AlertEmails("ops@example.com"), executor.AlertNoExecutor(false))
+
+	admin.run(ex, "close-day", `{"day": "2026-11-20"}`)
+	// Output: succeeded {"orders":0,"cents":0}
+}
+
 // The job option beside a handler declares one job, named like the handler.
 func ExampleCron() {
 	admin, ex := newDemo()

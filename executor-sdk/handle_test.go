@@ -3,6 +3,10 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +113,63 @@ func TestHandleDeclaresRouting(t *testing.T) {
 	} {
 		require.Panics(t, func() { Handle(newTest(t), "x", closeDayFunc, Job("y", opts...)) }, name)
 	}
+}
+
+func TestHandleDeclaresRetryLossLabelsAndAlerts(t *testing.T) {
+	ex := newTest(t)
+	Handle(ex, "close-day", closeDayFunc,
+		Retries(3), RetryBackoff(1.5), MaxRetryDelay(time.Minute), DispatchTimeout(time.Hour), OnLost(FailLost),
+		JobLabel("team", "books"), JobLabel("env", "prod"), JobLabel("team", "shop"),
+		AlertOnFailure(false), AlertNoExecutor(true), AlertEmails("a@b.c"), AlertWebhook("https://example.com/x"),
+		Job("plain", RetryBackoff(1)), Job("quiet", AlertNoExecutor(false)))
+	m := ex.handlers["close-day"].message()
+	yes, no := true, false
+	requireMessage(t, &proto.JobDeclaration{
+		Name: "close-day", MaxAttempts: 4, RetryBackoffPermille: 1500, MaxRetryDelayMs: 60_000, DispatchTimeoutMs: 3_600_000, OnLost: "fail",
+		Labels: map[string]string{"team": "shop", "env": "prod"},
+		Alert:  &proto.AlertDeclaration{OnFailure: &no, IncludeNoExecutor: &yes, Emails: []string{"a@b.c"}, WebhookUrl: "https://example.com/x"},
+	}, m.GetJobs()[0])
+	requireMessage(t, &proto.JobDeclaration{Name: "plain", MaxAttempts: 1}, m.GetJobs()[1])
+	requireMessage(t, &proto.JobDeclaration{Name: "quiet", MaxAttempts: 1, Alert: &proto.AlertDeclaration{IncludeNoExecutor: &no}}, m.GetJobs()[2])
+	requireMessage(t, &proto.JobDeclaration{
+		MaxAttempts: 4, RetryBackoffPermille: 1500, MaxRetryDelayMs: 60_000, DispatchTimeoutMs: 3_600_000, OnLost: "fail",
+	}, m.GetCalls())
+
+	many := make([]string, 21)
+	for i := range many {
+		many[i] = "a@b.c"
+	}
+	var labels []JobOption
+	for i := range 33 {
+		labels = append(labels, JobLabel("k"+strconv.Itoa(i), ""))
+	}
+	for want, opts := range map[string][]JobOption{
+		"RetryBackoff(0.5): must be from 1 to 100":                      {RetryBackoff(0.5)},
+		"RetryBackoff(NaN): must be from 1 to 100":                      {RetryBackoff(math.NaN())},
+		"RetryBackoff(101): must be from 1 to 100":                      {RetryBackoff(101)},
+		"MaxRetryDelay(24h0m1s): must be from 0s (the default) to 24h":  {MaxRetryDelay(24*time.Hour + time.Second)},
+		"DispatchTimeout(-1s): must be from 0s (the default) to 168h":   {DispatchTimeout(-time.Second)},
+		"1.5ms is no whole number of milliseconds":                      {DispatchTimeout(1500 * time.Microsecond)},
+		`OnLost("repeat"): must be auto, fail or retry`:                 {OnLost("repeat")},
+		`JobLabel("a b"): keys have 1 to 63 bytes without colon`:        {JobLabel("a b", "")},
+		`JobLabel("a"): values have at most 128 bytes`:                  {JobLabel("a", "x\xff")},
+		"33 times JobLabel: at most 32":                                 labels,
+		"AlertEmails: must be from 1 to 20 addresses":                   {AlertEmails()},
+		"AlertEmails: must be from 1 to 20 addresses ":                  {AlertEmails(many...)},
+		`AlertEmails: "ops" is no mail address such as ops@example.com`: {AlertEmails("ops")},
+		"AlertWebhook must be an http or https address":                 {AlertWebhook("")},
+		"AlertWebhook must be an http or https address ":                {AlertWebhook("ftp://example.com")},
+		"AlertWebhook must not contain a user name or password":         {AlertWebhook("https://a:b@example.com")},
+		"AlertWebhook must have at most 2048 bytes":                     {AlertWebhook("https://example.com/" + strings.Repeat("x", 2048))},
+	} {
+		require.Contains(t, panicOf(func() { Handle(newTest(t), "x", closeDayFunc, Job("y", opts...)) }), strings.TrimSpace(want), want)
+	}
+}
+
+func panicOf(f func()) (text string) {
+	defer func() { text = fmt.Sprint(recover()) }()
+	f()
+	return ""
 }
 
 func TestHandleWithoutJobOptionsDeclaresNone(t *testing.T) {

@@ -31,6 +31,15 @@ type job struct {
 	retries              int
 	hasRetries           bool
 	retryDelay, timeout  time.Duration
+	backoff              float64
+	hasBackoff           bool
+	maxRetryDelay        time.Duration
+	dispatchTimeout      time.Duration
+	onLost               LostPolicy
+	labels               map[string]string
+	alert                *proto.AlertDeclaration // nil: nothing is said
+	hasEmails            bool
+	hasWebhook           bool
 	blocking             BlockingStrategy
 	parallelism          int
 	priority             int
@@ -57,7 +66,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	if err := checkName(j.name); err != nil {
 		return nil, fmt.Errorf("job name %q: %w", j.name, err)
 	}
-	if err := errors.Join(j.checkSchedule(), j.checkSharding()); err != nil {
+	if err := errors.Join(j.checkSchedule(), j.checkSharding(), j.checkRetry(), j.checkLabels(), j.checkAlert()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -78,7 +87,9 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	case j.priority < -100 || j.priority > 100:
 		return nil, errors.New("Priority must be from -100 to 100")
 	}
-	for _, d := range []time.Duration{j.every, j.delay, j.jitter, j.late, j.window, j.retryDelay, j.timeout, j.sendDelay} {
+	for _, d := range []time.Duration{
+		j.every, j.delay, j.jitter, j.late, j.window, j.retryDelay, j.timeout, j.sendDelay, j.maxRetryDelay, j.dispatchTimeout,
+	} {
 		if d%time.Millisecond != 0 {
 			return nil, fmt.Errorf("%s is no whole number of milliseconds", d)
 		}
@@ -97,6 +108,12 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		DstGap: string(j.gap), DstOverlap: string(j.overlap), Calendars: j.calendars, CalendarDays: string(j.days),
 		MisfireThresholdMs: j.late.Milliseconds(), MisfireWindowMs: j.window.Milliseconds(), MisfireMaxRuns: int32(j.maxRuns),
 		Sharding: j.shards,
+		// Newer than version 1's first release:
+		MaxRetryDelayMs: j.maxRetryDelay.Milliseconds(), DispatchTimeoutMs: j.dispatchTimeout.Milliseconds(),
+		OnLost: string(j.onLost), Labels: j.labels, Alert: j.alert,
+	}
+	if j.hasBackoff && j.backoff != 1 {
+		d.RetryBackoffPermille = int32(math.Round(j.backoff * 1000))
 	}
 	d.RoutingKey, d.RequireLabels, d.PreferLabels = j.routingKey, j.requireLabels, j.preferLabels
 	d.MaxSends, d.SendDelayMs = int32(j.maxSends), j.sendDelay.Milliseconds()
@@ -121,6 +138,21 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	}
 	d.Input = input
 	return d, nil
+}
+
+// checkRetry finds values out of range.
+func (j *job) checkRetry() error {
+	switch {
+	case j.hasBackoff && !(j.backoff >= 1 && j.backoff <= 100): // also what is no number
+		return fmt.Errorf("RetryBackoff(%v): must be from 1 to 100", j.backoff)
+	case j.maxRetryDelay < 0 || j.maxRetryDelay > 24*time.Hour:
+		return fmt.Errorf("MaxRetryDelay(%s): must be from 0s (the default) to 24h", j.maxRetryDelay)
+	case j.dispatchTimeout < 0 || j.dispatchTimeout > 7*24*time.Hour:
+		return fmt.Errorf("DispatchTimeout(%s): must be from 0s (the default) to 168h", j.dispatchTimeout)
+	case j.onLost != "" && j.onLost != AutoLost && j.onLost != FailLost && j.onLost != RetryLost:
+		return fmt.Errorf("OnLost(%q): must be auto, fail or retry", string(j.onLost))
+	}
+	return nil
 }
 
 // checkSchedule finds options that contradict each other.

@@ -123,9 +123,43 @@ func Retries(n int) JobOption { return jobOption(func(j *job) { j.retries, j.has
 // RetryDelay is the pause before a retry. Default: the admin's, 10 s.
 func RetryDelay(d time.Duration) JobOption { return jobOption(func(j *job) { j.retryDelay = d }) }
 
+// RetryBackoff multiplies the pause after each retry: with RetryDelay(time.Second)
+// and RetryBackoff(2) a run is tried again after 1 s, 2 s, 4 s and so on. From 1 to
+// 100, of which three decimals count. Default 1: all pauses are as long.
+func RetryBackoff(factor float64) JobOption {
+	return jobOption(func(j *job) { j.backoff, j.hasBackoff = factor, true })
+}
+
+// MaxRetryDelay bounds the pause that RetryBackoff leads to, to 24 h at most.
+// Default: 10 min, or RetryDelay where that is longer.
+func MaxRetryDelay(d time.Duration) JobOption {
+	return jobOption(func(j *job) { j.maxRetryDelay = d })
+}
+
 // Timeout cancels the handler with ErrTimeout when it runs longer than d.
 // Default: none.
 func Timeout(d time.Duration) JobOption { return jobOption(func(j *job) { j.timeout = d }) }
+
+// DispatchTimeout is how long a run that is due waits for an instance with room
+// before it is missed, at most 168 h. Default: the admin's, 5 min; callbacks wait for 24 h.
+func DispatchTimeout(d time.Duration) JobOption {
+	return jobOption(func(j *job) { j.dispatchTimeout = d })
+}
+
+// OnLost says what becomes of a run whose outcome is unknown: its instance died or
+// fell silent while the handler ran. Default AutoLost. Callbacks are repeated in any
+// case.
+func OnLost(p LostPolicy) JobOption { return jobOption(func(j *job) { j.onLost = p }) }
+
+// LostPolicy is what becomes of a run whose outcome is unknown.
+type LostPolicy string
+
+// The policies.
+const (
+	AutoLost  LostPolicy = "auto"  // tried again if the handler is Idempotent, else it ends as lost
+	FailLost  LostPolicy = "fail"  // it ends as lost: never started twice
+	RetryLost LostPolicy = "retry" // tried again, though it may have done its work
+)
 
 // Blocking says what happens when the job fires while its last run still
 // goes on. Default Serial, and Parallel for a job without a schedule or with At:

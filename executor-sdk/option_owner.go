@@ -14,8 +14,8 @@ const (
 	// the code there.
 	UntilEdited Ownership = ""
 	// ByCode: the job follows the code. The console can pause and run it, and
-	// change its labels and alerts; all else is refused, and it says where the
-	// job is declared.
+	// change of its labels, alerts and owner what the code does not say; all else is
+	// refused, and it says where the job is declared.
 	ByCode Ownership = "code"
 	// ByConsole: the code makes the job the first time, and never touches it
 	// again.

@@ -1186,29 +1186,35 @@ type JobDeclaration struct {
 	// Of cron, every_ms, delay_ms, at_ms and instants_ms one is set, or none: the
 	// job runs only when asked. With window_from, every_ms is the pace inside the
 	// window of each day.
-	DelayMs             int64    `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
-	AtMs                int64    `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
-	InstantsMs          []int64  `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
-	WindowFrom          string   `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
-	WindowTo            string   `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
-	StartAtMs           int64    `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
-	EndAtMs             int64    `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
-	JitterMs            int64    `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	DstGap              string   `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
-	DstOverlap          string   `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
-	Calendars           []string `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
-	CalendarDays        string   `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
-	MisfireThresholdMs  int64    `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
-	MisfireWindowMs     int64    `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
-	MisfireMaxRuns      int32    `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
-	Parallelism         int32    `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                              // runs at once with blocking "parallel"; 0 = no limit
-	Priority            int32    `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                    // -100 to 100
-	RoutingKey          string   `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                               // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
-	RequireLabels       string   `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                      // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
-	PreferLabels        string   `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                         // what they should meet
-	MaxSends            int32    `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                    // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
-	SendDelayMs         int64    `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                         // pause before another send; 0 = as the answer suggests
-	SendBackoffPermille int32    `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"` // multiplies the pause: 2000 = twice as long each time; 0 = 1000
+	DelayMs              int64             `protobuf:"varint,17,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // fixed delay: after the end of the run before
+	AtMs                 int64             `protobuf:"varint,18,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // once
+	InstantsMs           []int64           `protobuf:"varint,19,rep,packed,name=instants_ms,json=instantsMs,proto3" json:"instants_ms,omitempty"`
+	WindowFrom           string            `protobuf:"bytes,20,opt,name=window_from,json=windowFrom,proto3" json:"window_from,omitempty"` // HH:MM or HH:MM:SS
+	WindowTo             string            `protobuf:"bytes,21,opt,name=window_to,json=windowTo,proto3" json:"window_to,omitempty"`
+	StartAtMs            int64             `protobuf:"varint,22,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"` // validity; 0 = unbounded
+	EndAtMs              int64             `protobuf:"varint,23,opt,name=end_at_ms,json=endAtMs,proto3" json:"end_at_ms,omitempty"`
+	JitterMs             int64             `protobuf:"varint,24,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	DstGap               string            `protobuf:"bytes,25,opt,name=dst_gap,json=dstGap,proto3" json:"dst_gap,omitempty"`                                        // run_at_gap_end, skip; empty = the default
+	DstOverlap           string            `protobuf:"bytes,26,opt,name=dst_overlap,json=dstOverlap,proto3" json:"dst_overlap,omitempty"`                            // once, both; empty = the default
+	Calendars            []string          `protobuf:"bytes,27,rep,name=calendars,proto3" json:"calendars,omitempty"`                                                // by name
+	CalendarDays         string            `protobuf:"bytes,28,opt,name=calendar_days,json=calendarDays,proto3" json:"calendar_days,omitempty"`                      // not_holidays, workdays, all; empty = the default
+	MisfireThresholdMs   int64             `protobuf:"varint,29,opt,name=misfire_threshold_ms,json=misfireThresholdMs,proto3" json:"misfire_threshold_ms,omitempty"` // 0 = the default
+	MisfireWindowMs      int64             `protobuf:"varint,30,opt,name=misfire_window_ms,json=misfireWindowMs,proto3" json:"misfire_window_ms,omitempty"`
+	MisfireMaxRuns       int32             `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
+	Parallelism          int32             `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                                                // runs at once with blocking "parallel"; 0 = no limit
+	Priority             int32             `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                                      // -100 to 100
+	RoutingKey           string            `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                                                 // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
+	RequireLabels        string            `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                                        // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
+	PreferLabels         string            `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                                           // what they should meet
+	MaxSends             int32             `protobuf:"varint,53,opt,name=max_sends,json=maxSends,proto3" json:"max_sends,omitempty"`                                                      // sends that may lead to nothing; 0 = as many as the dispatch timeout allows
+	SendDelayMs          int64             `protobuf:"varint,54,opt,name=send_delay_ms,json=sendDelayMs,proto3" json:"send_delay_ms,omitempty"`                                           // pause before another send; 0 = as the answer suggests
+	SendBackoffPermille  int32             `protobuf:"varint,55,opt,name=send_backoff_permille,json=sendBackoffPermille,proto3" json:"send_backoff_permille,omitempty"`                   // multiplies the pause: 2000 = twice as long each time; 0 = 1000
+	RetryBackoffPermille int32             `protobuf:"varint,56,opt,name=retry_backoff_permille,json=retryBackoffPermille,proto3" json:"retry_backoff_permille,omitempty"`                // multiplies the pause after each retry: 2000 = twice as long each time; 0 = 1000
+	MaxRetryDelayMs      int64             `protobuf:"varint,57,opt,name=max_retry_delay_ms,json=maxRetryDelayMs,proto3" json:"max_retry_delay_ms,omitempty"`                             // bound of the pause; 0 = 10 min, or retry_delay_ms where that is longer
+	DispatchTimeoutMs    int64             `protobuf:"varint,58,opt,name=dispatch_timeout_ms,json=dispatchTimeoutMs,proto3" json:"dispatch_timeout_ms,omitempty"`                         // how long a due run waits for an instance; 0 = 5 min
+	OnLost               string            `protobuf:"bytes,59,opt,name=on_lost,json=onLost,proto3" json:"on_lost,omitempty"`                                                             // auto, fail, retry; empty = auto
+	Labels               map[string]string `protobuf:"bytes,60,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of the job; others that it has are the console's
+	Alert                *AlertDeclaration `protobuf:"bytes,61,opt,name=alert,proto3" json:"alert,omitempty"`                                                                             // what it does not say is the console's
 	// Who decides about the job: code, console, propose; empty = the code, until
 	// somebody edits the job in the console.
 	Ownership string `protobuf:"bytes,90,opt,name=ownership,proto3" json:"ownership,omitempty"`
@@ -1523,6 +1529,48 @@ func (x *JobDeclaration) GetSendBackoffPermille() int32 {
 	return 0
 }
 
+func (x *JobDeclaration) GetRetryBackoffPermille() int32 {
+	if x != nil {
+		return x.RetryBackoffPermille
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetMaxRetryDelayMs() int64 {
+	if x != nil {
+		return x.MaxRetryDelayMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetDispatchTimeoutMs() int64 {
+	if x != nil {
+		return x.DispatchTimeoutMs
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetOnLost() string {
+	if x != nil {
+		return x.OnLost
+	}
+	return ""
+}
+
+func (x *JobDeclaration) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *JobDeclaration) GetAlert() *AlertDeclaration {
+	if x != nil {
+		return x.Alert
+	}
+	return nil
+}
+
 func (x *JobDeclaration) GetOwnership() string {
 	if x != nil {
 		return x.Ownership
@@ -1544,6 +1592,76 @@ func (x *JobDeclaration) GetSharding() *Sharding {
 	return nil
 }
 
+// AlertDeclaration says what is told of a job, and where. What is absent or empty
+// is the console's.
+type AlertDeclaration struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	OnFailure         *bool                  `protobuf:"varint,1,opt,name=on_failure,json=onFailure,proto3,oneof" json:"on_failure,omitempty"`                           // failed for good, timed out, lost, never started
+	IncludeNoExecutor *bool                  `protobuf:"varint,2,opt,name=include_no_executor,json=includeNoExecutor,proto3,oneof" json:"include_no_executor,omitempty"` // due, and no instance online
+	Emails            []string               `protobuf:"bytes,3,rep,name=emails,proto3" json:"emails,omitempty"`                                                         // beside owner_email
+	WebhookUrl        string                 `protobuf:"bytes,4,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`                               // http or https; its signing key is the console's
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *AlertDeclaration) Reset() {
+	*x = AlertDeclaration{}
+	mi := &file_carillon_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlertDeclaration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlertDeclaration) ProtoMessage() {}
+
+func (x *AlertDeclaration) ProtoReflect() protoreflect.Message {
+	mi := &file_carillon_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlertDeclaration.ProtoReflect.Descriptor instead.
+func (*AlertDeclaration) Descriptor() ([]byte, []int) {
+	return file_carillon_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AlertDeclaration) GetOnFailure() bool {
+	if x != nil && x.OnFailure != nil {
+		return *x.OnFailure
+	}
+	return false
+}
+
+func (x *AlertDeclaration) GetIncludeNoExecutor() bool {
+	if x != nil && x.IncludeNoExecutor != nil {
+		return *x.IncludeNoExecutor
+	}
+	return false
+}
+
+func (x *AlertDeclaration) GetEmails() []string {
+	if x != nil {
+		return x.Emails
+	}
+	return nil
+}
+
+func (x *AlertDeclaration) GetWebhookUrl() string {
+	if x != nil {
+		return x.WebhookUrl
+	}
+	return ""
+}
+
 // Sharding cuts each fire of a job into shards.
 type Sharding struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1559,7 +1677,7 @@ type Sharding struct {
 
 func (x *Sharding) Reset() {
 	*x = Sharding{}
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1689,7 @@ func (x *Sharding) String() string {
 func (*Sharding) ProtoMessage() {}
 
 func (x *Sharding) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[8]
+	mi := &file_carillon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1702,7 @@ func (x *Sharding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sharding.ProtoReflect.Descriptor instead.
 func (*Sharding) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{8}
+	return file_carillon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Sharding) GetMode() string {
@@ -1642,7 +1760,7 @@ type InventoryItem struct {
 
 func (x *InventoryItem) Reset() {
 	*x = InventoryItem{}
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1772,7 @@ func (x *InventoryItem) String() string {
 func (*InventoryItem) ProtoMessage() {}
 
 func (x *InventoryItem) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[9]
+	mi := &file_carillon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1785,7 @@ func (x *InventoryItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryItem.ProtoReflect.Descriptor instead.
 func (*InventoryItem) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{9}
+	return file_carillon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InventoryItem) GetExecutionId() int64 {
@@ -1716,7 +1834,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1846,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[10]
+	mi := &file_carillon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1859,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{10}
+	return file_carillon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Registered) GetInstanceId() int64 {
@@ -1803,7 +1921,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1933,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[11]
+	mi := &file_carillon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1946,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{11}
+	return file_carillon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Inventory) GetItems() []*InventoryItem {
@@ -1848,7 +1966,7 @@ type Verdicts struct {
 
 func (x *Verdicts) Reset() {
 	*x = Verdicts{}
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1978,7 @@ func (x *Verdicts) String() string {
 func (*Verdicts) ProtoMessage() {}
 
 func (x *Verdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[12]
+	mi := &file_carillon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +1991,7 @@ func (x *Verdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
 func (*Verdicts) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{12}
+	return file_carillon_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Verdicts) GetVerdicts() []*InventoryVerdict {
@@ -1894,7 +2012,7 @@ type InventoryVerdict struct {
 
 func (x *InventoryVerdict) Reset() {
 	*x = InventoryVerdict{}
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2024,7 @@ func (x *InventoryVerdict) String() string {
 func (*InventoryVerdict) ProtoMessage() {}
 
 func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[13]
+	mi := &file_carillon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2037,7 @@ func (x *InventoryVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InventoryVerdict.ProtoReflect.Descriptor instead.
 func (*InventoryVerdict) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{13}
+	return file_carillon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InventoryVerdict) GetExecutionId() int64 {
@@ -1954,7 +2072,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2084,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[14]
+	mi := &file_carillon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2097,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{14}
+	return file_carillon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Notice) GetCode() string {
@@ -2012,7 +2130,7 @@ type NodeList struct {
 
 func (x *NodeList) Reset() {
 	*x = NodeList{}
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2142,7 @@ func (x *NodeList) String() string {
 func (*NodeList) ProtoMessage() {}
 
 func (x *NodeList) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[15]
+	mi := &file_carillon_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2155,7 @@ func (x *NodeList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeList.ProtoReflect.Descriptor instead.
 func (*NodeList) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{15}
+	return file_carillon_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeList) GetNodes() []*Node {
@@ -2058,7 +2176,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2188,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[16]
+	mi := &file_carillon_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2201,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{16}
+	return file_carillon_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Node) GetId() string {
@@ -2125,7 +2243,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2255,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[17]
+	mi := &file_carillon_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2268,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{17}
+	return file_carillon_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Heartbeat) GetSeq() int64 {
@@ -2248,7 +2366,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2378,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[18]
+	mi := &file_carillon_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2391,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{18}
+	return file_carillon_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HeartbeatAck) GetSeq() int64 {
@@ -2321,7 +2439,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2451,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[19]
+	mi := &file_carillon_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2464,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{19}
+	return file_carillon_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Drain) GetReason() string {
@@ -2373,7 +2491,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2503,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[20]
+	mi := &file_carillon_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2516,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{20}
+	return file_carillon_proto_rawDescGZIP(), []int{21}
 }
 
 // Wake asks a parked instance for its sessions to all nodes.
@@ -2410,7 +2528,7 @@ type Wake struct {
 
 func (x *Wake) Reset() {
 	*x = Wake{}
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2540,7 @@ func (x *Wake) String() string {
 func (*Wake) ProtoMessage() {}
 
 func (x *Wake) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[21]
+	mi := &file_carillon_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2553,7 @@ func (x *Wake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wake.ProtoReflect.Descriptor instead.
 func (*Wake) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{21}
+	return file_carillon_proto_rawDescGZIP(), []int{22}
 }
 
 type CommandToExecutor struct {
@@ -2454,7 +2572,7 @@ type CommandToExecutor struct {
 
 func (x *CommandToExecutor) Reset() {
 	*x = CommandToExecutor{}
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2584,7 @@ func (x *CommandToExecutor) String() string {
 func (*CommandToExecutor) ProtoMessage() {}
 
 func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[22]
+	mi := &file_carillon_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2597,7 @@ func (x *CommandToExecutor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToExecutor.ProtoReflect.Descriptor instead.
 func (*CommandToExecutor) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{22}
+	return file_carillon_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommandToExecutor) GetBody() isCommandToExecutor_Body {
@@ -2584,7 +2702,7 @@ type CommandToAdmin struct {
 
 func (x *CommandToAdmin) Reset() {
 	*x = CommandToAdmin{}
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2714,7 @@ func (x *CommandToAdmin) String() string {
 func (*CommandToAdmin) ProtoMessage() {}
 
 func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[23]
+	mi := &file_carillon_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2727,7 @@ func (x *CommandToAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandToAdmin.ProtoReflect.Descriptor instead.
 func (*CommandToAdmin) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{23}
+	return file_carillon_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CommandToAdmin) GetBody() isCommandToAdmin_Body {
@@ -2707,7 +2825,7 @@ type OfferBatch struct {
 
 func (x *OfferBatch) Reset() {
 	*x = OfferBatch{}
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2837,7 @@ func (x *OfferBatch) String() string {
 func (*OfferBatch) ProtoMessage() {}
 
 func (x *OfferBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[24]
+	mi := &file_carillon_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +2850,7 @@ func (x *OfferBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferBatch.ProtoReflect.Descriptor instead.
 func (*OfferBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{24}
+	return file_carillon_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OfferBatch) GetOffers() []*Offer {
@@ -2790,7 +2908,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2920,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[25]
+	mi := &file_carillon_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2933,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{25}
+	return file_carillon_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Offer) GetExecutionId() int64 {
@@ -3008,7 +3126,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3138,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[26]
+	mi := &file_carillon_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3151,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{26}
+	return file_carillon_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Script) GetId() int64 {
@@ -3108,7 +3226,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3238,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[27]
+	mi := &file_carillon_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3251,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{27}
+	return file_carillon_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -3158,7 +3276,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3288,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[28]
+	mi := &file_carillon_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3301,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{28}
+	return file_carillon_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Answer) GetExecutionId() int64 {
@@ -3230,7 +3348,7 @@ type GrantBatch struct {
 
 func (x *GrantBatch) Reset() {
 	*x = GrantBatch{}
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3360,7 @@ func (x *GrantBatch) String() string {
 func (*GrantBatch) ProtoMessage() {}
 
 func (x *GrantBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[29]
+	mi := &file_carillon_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3373,7 @@ func (x *GrantBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBatch.ProtoReflect.Descriptor instead.
 func (*GrantBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{29}
+	return file_carillon_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GrantBatch) GetGrants() []*Grant {
@@ -3277,7 +3395,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3407,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[30]
+	mi := &file_carillon_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3420,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{30}
+	return file_carillon_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Grant) GetExecutionId() int64 {
@@ -3335,7 +3453,7 @@ type StartedBatch struct {
 
 func (x *StartedBatch) Reset() {
 	*x = StartedBatch{}
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3465,7 @@ func (x *StartedBatch) String() string {
 func (*StartedBatch) ProtoMessage() {}
 
 func (x *StartedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[31]
+	mi := &file_carillon_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3478,7 @@ func (x *StartedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedBatch.ProtoReflect.Descriptor instead.
 func (*StartedBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{31}
+	return file_carillon_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StartedBatch) GetStarted() []*Started {
@@ -3383,7 +3501,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3513,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[32]
+	mi := &file_carillon_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3526,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{32}
+	return file_carillon_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Started) GetExecutionId() int64 {
@@ -3448,7 +3566,7 @@ type ResultBatch struct {
 
 func (x *ResultBatch) Reset() {
 	*x = ResultBatch{}
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3578,7 @@ func (x *ResultBatch) String() string {
 func (*ResultBatch) ProtoMessage() {}
 
 func (x *ResultBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[33]
+	mi := &file_carillon_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3591,7 @@ func (x *ResultBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultBatch.ProtoReflect.Descriptor instead.
 func (*ResultBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{33}
+	return file_carillon_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResultBatch) GetResults() []*Result {
@@ -3508,7 +3626,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3638,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[34]
+	mi := &file_carillon_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3533,7 +3651,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{34}
+	return file_carillon_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Result) GetExecutionId() int64 {
@@ -3636,7 +3754,7 @@ type ResultAckBatch struct {
 
 func (x *ResultAckBatch) Reset() {
 	*x = ResultAckBatch{}
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +3766,7 @@ func (x *ResultAckBatch) String() string {
 func (*ResultAckBatch) ProtoMessage() {}
 
 func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[35]
+	mi := &file_carillon_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3779,7 @@ func (x *ResultAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAckBatch.ProtoReflect.Descriptor instead.
 func (*ResultAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{35}
+	return file_carillon_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResultAckBatch) GetAcks() []*ResultAck {
@@ -3685,7 +3803,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +3815,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[36]
+	mi := &file_carillon_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +3828,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{36}
+	return file_carillon_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResultAck) GetExecutionId() int64 {
@@ -3750,7 +3868,7 @@ type CancelBatch struct {
 
 func (x *CancelBatch) Reset() {
 	*x = CancelBatch{}
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +3880,7 @@ func (x *CancelBatch) String() string {
 func (*CancelBatch) ProtoMessage() {}
 
 func (x *CancelBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[37]
+	mi := &file_carillon_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3775,7 +3893,7 @@ func (x *CancelBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatch.ProtoReflect.Descriptor instead.
 func (*CancelBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{37}
+	return file_carillon_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CancelBatch) GetCancels() []*Cancel {
@@ -3798,7 +3916,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +3928,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[38]
+	mi := &file_carillon_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +3941,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{38}
+	return file_carillon_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Cancel) GetExecutionId() int64 {
@@ -3863,7 +3981,7 @@ type ProgressBatch struct {
 
 func (x *ProgressBatch) Reset() {
 	*x = ProgressBatch{}
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +3993,7 @@ func (x *ProgressBatch) String() string {
 func (*ProgressBatch) ProtoMessage() {}
 
 func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[39]
+	mi := &file_carillon_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +4006,7 @@ func (x *ProgressBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressBatch.ProtoReflect.Descriptor instead.
 func (*ProgressBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{39}
+	return file_carillon_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ProgressBatch) GetProgress() []*Progress {
@@ -3914,7 +4032,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4044,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[40]
+	mi := &file_carillon_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4057,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{40}
+	return file_carillon_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Progress) GetExecutionId() int64 {
@@ -3986,7 +4104,7 @@ type StepBatch struct {
 
 func (x *StepBatch) Reset() {
 	*x = StepBatch{}
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4116,7 @@ func (x *StepBatch) String() string {
 func (*StepBatch) ProtoMessage() {}
 
 func (x *StepBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[41]
+	mi := &file_carillon_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4129,7 @@ func (x *StepBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepBatch.ProtoReflect.Descriptor instead.
 func (*StepBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{41}
+	return file_carillon_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StepBatch) GetSteps() []*Step {
@@ -4039,7 +4157,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4169,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[42]
+	mi := &file_carillon_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4182,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{42}
+	return file_carillon_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Step) GetExecutionId() int64 {
@@ -4118,7 +4236,7 @@ type StepAckBatch struct {
 
 func (x *StepAckBatch) Reset() {
 	*x = StepAckBatch{}
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4130,7 +4248,7 @@ func (x *StepAckBatch) String() string {
 func (*StepAckBatch) ProtoMessage() {}
 
 func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[43]
+	mi := &file_carillon_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4143,7 +4261,7 @@ func (x *StepAckBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAckBatch.ProtoReflect.Descriptor instead.
 func (*StepAckBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{43}
+	return file_carillon_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StepAckBatch) GetAcks() []*StepAck {
@@ -4169,7 +4287,7 @@ type StepAck struct {
 
 func (x *StepAck) Reset() {
 	*x = StepAck{}
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4299,7 @@ func (x *StepAck) String() string {
 func (*StepAck) ProtoMessage() {}
 
 func (x *StepAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[44]
+	mi := &file_carillon_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4312,7 @@ func (x *StepAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepAck.ProtoReflect.Descriptor instead.
 func (*StepAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{44}
+	return file_carillon_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StepAck) GetExecutionId() int64 {
@@ -4250,7 +4368,7 @@ type LogBatch struct {
 
 func (x *LogBatch) Reset() {
 	*x = LogBatch{}
-	mi := &file_carillon_proto_msgTypes[45]
+	mi := &file_carillon_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4262,7 +4380,7 @@ func (x *LogBatch) String() string {
 func (*LogBatch) ProtoMessage() {}
 
 func (x *LogBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[45]
+	mi := &file_carillon_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4275,7 +4393,7 @@ func (x *LogBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBatch.ProtoReflect.Descriptor instead.
 func (*LogBatch) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{45}
+	return file_carillon_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LogBatch) GetSeq() int64 {
@@ -4307,7 +4425,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_carillon_proto_msgTypes[46]
+	mi := &file_carillon_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4319,7 +4437,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[46]
+	mi := &file_carillon_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4332,7 +4450,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{46}
+	return file_carillon_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LogChunk) GetExecutionId() int64 {
@@ -4386,7 +4504,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_carillon_proto_msgTypes[47]
+	mi := &file_carillon_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4398,7 +4516,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[47]
+	mi := &file_carillon_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4411,7 +4529,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{47}
+	return file_carillon_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogLine) GetAtMs() int64 {
@@ -4459,7 +4577,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_carillon_proto_msgTypes[48]
+	mi := &file_carillon_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4589,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_carillon_proto_msgTypes[48]
+	mi := &file_carillon_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4484,7 +4602,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_carillon_proto_rawDescGZIP(), []int{48}
+	return file_carillon_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LogAck) GetSeq() int64 {
@@ -4588,8 +4706,7 @@ const file_carillon_proto_rawDesc = "" +
 	"idempotent\x12/\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
 	"\x06weight\x18( \x01(\x05R\x06weight\x121\n" +
-	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xc8\n" +
-	"\n" +
+	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xa5\r\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -4638,10 +4755,28 @@ const file_carillon_proto_rawDesc = "" +
 	"\rprefer_labels\x184 \x01(\tR\fpreferLabels\x12\x1b\n" +
 	"\tmax_sends\x185 \x01(\x05R\bmaxSends\x12\"\n" +
 	"\rsend_delay_ms\x186 \x01(\x03R\vsendDelayMs\x122\n" +
-	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x12\x1c\n" +
+	"\x15send_backoff_permille\x187 \x01(\x05R\x13sendBackoffPermille\x124\n" +
+	"\x16retry_backoff_permille\x188 \x01(\x05R\x14retryBackoffPermille\x12+\n" +
+	"\x12max_retry_delay_ms\x189 \x01(\x03R\x0fmaxRetryDelayMs\x12.\n" +
+	"\x13dispatch_timeout_ms\x18: \x01(\x03R\x11dispatchTimeoutMs\x12\x17\n" +
+	"\aon_lost\x18; \x01(\tR\x06onLost\x12?\n" +
+	"\x06labels\x18< \x03(\v2'.carillon.v1.JobDeclaration.LabelsEntryR\x06labels\x123\n" +
+	"\x05alert\x18= \x01(\v2\x1d.carillon.v1.AlertDeclarationR\x05alert\x12\x1c\n" +
 	"\townership\x18Z \x01(\tR\townership\x12\x18\n" +
 	"\aremoval\x18[ \x01(\tR\aremoval\x121\n" +
-	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\"\x9c\x01\n" +
+	"\bsharding\x18F \x01(\v2\x15.carillon.v1.ShardingR\bsharding\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcb\x01\n" +
+	"\x10AlertDeclaration\x12\"\n" +
+	"\n" +
+	"on_failure\x18\x01 \x01(\bH\x00R\tonFailure\x88\x01\x01\x123\n" +
+	"\x13include_no_executor\x18\x02 \x01(\bH\x01R\x11includeNoExecutor\x88\x01\x01\x12\x16\n" +
+	"\x06emails\x18\x03 \x03(\tR\x06emails\x12\x1f\n" +
+	"\vwebhook_url\x18\x04 \x01(\tR\n" +
+	"webhookUrlB\r\n" +
+	"\v_on_failureB\x16\n" +
+	"\x14_include_no_executor\"\x9c\x01\n" +
 	"\bSharding\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12\x17\n" +
@@ -4910,7 +5045,7 @@ func file_carillon_proto_rawDescGZIP() []byte {
 }
 
 var file_carillon_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_carillon_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_carillon_proto_goTypes = []any{
 	(Purpose)(0),              // 0: carillon.v1.Purpose
 	(AttemptPhase)(0),         // 1: carillon.v1.AttemptPhase
@@ -4925,110 +5060,114 @@ var file_carillon_proto_goTypes = []any{
 	(*Register)(nil),          // 10: carillon.v1.Register
 	(*Handler)(nil),           // 11: carillon.v1.Handler
 	(*JobDeclaration)(nil),    // 12: carillon.v1.JobDeclaration
-	(*Sharding)(nil),          // 13: carillon.v1.Sharding
-	(*InventoryItem)(nil),     // 14: carillon.v1.InventoryItem
-	(*Registered)(nil),        // 15: carillon.v1.Registered
-	(*Inventory)(nil),         // 16: carillon.v1.Inventory
-	(*Verdicts)(nil),          // 17: carillon.v1.Verdicts
-	(*InventoryVerdict)(nil),  // 18: carillon.v1.InventoryVerdict
-	(*Notice)(nil),            // 19: carillon.v1.Notice
-	(*NodeList)(nil),          // 20: carillon.v1.NodeList
-	(*Node)(nil),              // 21: carillon.v1.Node
-	(*Heartbeat)(nil),         // 22: carillon.v1.Heartbeat
-	(*HeartbeatAck)(nil),      // 23: carillon.v1.HeartbeatAck
-	(*Drain)(nil),             // 24: carillon.v1.Drain
-	(*Leave)(nil),             // 25: carillon.v1.Leave
-	(*Wake)(nil),              // 26: carillon.v1.Wake
-	(*CommandToExecutor)(nil), // 27: carillon.v1.CommandToExecutor
-	(*CommandToAdmin)(nil),    // 28: carillon.v1.CommandToAdmin
-	(*OfferBatch)(nil),        // 29: carillon.v1.OfferBatch
-	(*Offer)(nil),             // 30: carillon.v1.Offer
-	(*Script)(nil),            // 31: carillon.v1.Script
-	(*AnswerBatch)(nil),       // 32: carillon.v1.AnswerBatch
-	(*Answer)(nil),            // 33: carillon.v1.Answer
-	(*GrantBatch)(nil),        // 34: carillon.v1.GrantBatch
-	(*Grant)(nil),             // 35: carillon.v1.Grant
-	(*StartedBatch)(nil),      // 36: carillon.v1.StartedBatch
-	(*Started)(nil),           // 37: carillon.v1.Started
-	(*ResultBatch)(nil),       // 38: carillon.v1.ResultBatch
-	(*Result)(nil),            // 39: carillon.v1.Result
-	(*ResultAckBatch)(nil),    // 40: carillon.v1.ResultAckBatch
-	(*ResultAck)(nil),         // 41: carillon.v1.ResultAck
-	(*CancelBatch)(nil),       // 42: carillon.v1.CancelBatch
-	(*Cancel)(nil),            // 43: carillon.v1.Cancel
-	(*ProgressBatch)(nil),     // 44: carillon.v1.ProgressBatch
-	(*Progress)(nil),          // 45: carillon.v1.Progress
-	(*StepBatch)(nil),         // 46: carillon.v1.StepBatch
-	(*Step)(nil),              // 47: carillon.v1.Step
-	(*StepAckBatch)(nil),      // 48: carillon.v1.StepAckBatch
-	(*StepAck)(nil),           // 49: carillon.v1.StepAck
-	(*LogBatch)(nil),          // 50: carillon.v1.LogBatch
-	(*LogChunk)(nil),          // 51: carillon.v1.LogChunk
-	(*LogLine)(nil),           // 52: carillon.v1.LogLine
-	(*LogAck)(nil),            // 53: carillon.v1.LogAck
-	nil,                       // 54: carillon.v1.Register.LabelsEntry
+	(*AlertDeclaration)(nil),  // 13: carillon.v1.AlertDeclaration
+	(*Sharding)(nil),          // 14: carillon.v1.Sharding
+	(*InventoryItem)(nil),     // 15: carillon.v1.InventoryItem
+	(*Registered)(nil),        // 16: carillon.v1.Registered
+	(*Inventory)(nil),         // 17: carillon.v1.Inventory
+	(*Verdicts)(nil),          // 18: carillon.v1.Verdicts
+	(*InventoryVerdict)(nil),  // 19: carillon.v1.InventoryVerdict
+	(*Notice)(nil),            // 20: carillon.v1.Notice
+	(*NodeList)(nil),          // 21: carillon.v1.NodeList
+	(*Node)(nil),              // 22: carillon.v1.Node
+	(*Heartbeat)(nil),         // 23: carillon.v1.Heartbeat
+	(*HeartbeatAck)(nil),      // 24: carillon.v1.HeartbeatAck
+	(*Drain)(nil),             // 25: carillon.v1.Drain
+	(*Leave)(nil),             // 26: carillon.v1.Leave
+	(*Wake)(nil),              // 27: carillon.v1.Wake
+	(*CommandToExecutor)(nil), // 28: carillon.v1.CommandToExecutor
+	(*CommandToAdmin)(nil),    // 29: carillon.v1.CommandToAdmin
+	(*OfferBatch)(nil),        // 30: carillon.v1.OfferBatch
+	(*Offer)(nil),             // 31: carillon.v1.Offer
+	(*Script)(nil),            // 32: carillon.v1.Script
+	(*AnswerBatch)(nil),       // 33: carillon.v1.AnswerBatch
+	(*Answer)(nil),            // 34: carillon.v1.Answer
+	(*GrantBatch)(nil),        // 35: carillon.v1.GrantBatch
+	(*Grant)(nil),             // 36: carillon.v1.Grant
+	(*StartedBatch)(nil),      // 37: carillon.v1.StartedBatch
+	(*Started)(nil),           // 38: carillon.v1.Started
+	(*ResultBatch)(nil),       // 39: carillon.v1.ResultBatch
+	(*Result)(nil),            // 40: carillon.v1.Result
+	(*ResultAckBatch)(nil),    // 41: carillon.v1.ResultAckBatch
+	(*ResultAck)(nil),         // 42: carillon.v1.ResultAck
+	(*CancelBatch)(nil),       // 43: carillon.v1.CancelBatch
+	(*Cancel)(nil),            // 44: carillon.v1.Cancel
+	(*ProgressBatch)(nil),     // 45: carillon.v1.ProgressBatch
+	(*Progress)(nil),          // 46: carillon.v1.Progress
+	(*StepBatch)(nil),         // 47: carillon.v1.StepBatch
+	(*Step)(nil),              // 48: carillon.v1.Step
+	(*StepAckBatch)(nil),      // 49: carillon.v1.StepAckBatch
+	(*StepAck)(nil),           // 50: carillon.v1.StepAck
+	(*LogBatch)(nil),          // 51: carillon.v1.LogBatch
+	(*LogChunk)(nil),          // 52: carillon.v1.LogChunk
+	(*LogLine)(nil),           // 53: carillon.v1.LogLine
+	(*LogAck)(nil),            // 54: carillon.v1.LogAck
+	nil,                       // 55: carillon.v1.Register.LabelsEntry
+	nil,                       // 56: carillon.v1.JobDeclaration.LabelsEntry
 }
 var file_carillon_proto_depIdxs = []int32{
 	0,  // 0: carillon.v1.ClientHello.purpose:type_name -> carillon.v1.Purpose
 	7,  // 1: carillon.v1.ServerHello.error:type_name -> carillon.v1.Error
 	10, // 2: carillon.v1.ControlToAdmin.register:type_name -> carillon.v1.Register
-	22, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
-	24, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
-	16, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
-	25, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
-	15, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
-	23, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
-	20, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
-	24, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
+	23, // 3: carillon.v1.ControlToAdmin.heartbeat:type_name -> carillon.v1.Heartbeat
+	25, // 4: carillon.v1.ControlToAdmin.drain:type_name -> carillon.v1.Drain
+	17, // 5: carillon.v1.ControlToAdmin.inventory:type_name -> carillon.v1.Inventory
+	26, // 6: carillon.v1.ControlToAdmin.leave:type_name -> carillon.v1.Leave
+	16, // 7: carillon.v1.ControlToExecutor.registered:type_name -> carillon.v1.Registered
+	24, // 8: carillon.v1.ControlToExecutor.heartbeat_ack:type_name -> carillon.v1.HeartbeatAck
+	21, // 9: carillon.v1.ControlToExecutor.nodes:type_name -> carillon.v1.NodeList
+	25, // 10: carillon.v1.ControlToExecutor.drain:type_name -> carillon.v1.Drain
 	7,  // 11: carillon.v1.ControlToExecutor.error:type_name -> carillon.v1.Error
-	17, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
-	26, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
-	54, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
+	18, // 12: carillon.v1.ControlToExecutor.verdicts:type_name -> carillon.v1.Verdicts
+	27, // 13: carillon.v1.ControlToExecutor.wake:type_name -> carillon.v1.Wake
+	55, // 14: carillon.v1.Register.labels:type_name -> carillon.v1.Register.LabelsEntry
 	11, // 15: carillon.v1.Register.handlers:type_name -> carillon.v1.Handler
-	14, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
-	14, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
+	15, // 16: carillon.v1.Register.inventory:type_name -> carillon.v1.InventoryItem
+	15, // 17: carillon.v1.Register.owed:type_name -> carillon.v1.InventoryItem
 	12, // 18: carillon.v1.Handler.jobs:type_name -> carillon.v1.JobDeclaration
 	12, // 19: carillon.v1.Handler.calls:type_name -> carillon.v1.JobDeclaration
-	13, // 20: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
-	1,  // 21: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
-	18, // 22: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
-	20, // 23: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
-	19, // 24: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
-	14, // 25: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
-	18, // 26: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
-	2,  // 27: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
-	21, // 28: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
-	29, // 29: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
-	34, // 30: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
-	40, // 31: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
-	42, // 32: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
-	48, // 33: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
-	32, // 34: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
-	36, // 35: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
-	38, // 36: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
-	44, // 37: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
-	46, // 38: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
-	30, // 39: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
-	31, // 40: carillon.v1.Offer.script:type_name -> carillon.v1.Script
-	33, // 41: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
-	35, // 42: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
-	37, // 43: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
-	39, // 44: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
-	3,  // 45: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
-	41, // 46: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
-	43, // 47: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
-	45, // 48: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
-	47, // 49: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
-	4,  // 50: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
-	49, // 51: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
-	51, // 52: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
-	52, // 53: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
-	7,  // 54: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	56, // 20: carillon.v1.JobDeclaration.labels:type_name -> carillon.v1.JobDeclaration.LabelsEntry
+	13, // 21: carillon.v1.JobDeclaration.alert:type_name -> carillon.v1.AlertDeclaration
+	14, // 22: carillon.v1.JobDeclaration.sharding:type_name -> carillon.v1.Sharding
+	1,  // 23: carillon.v1.InventoryItem.phase:type_name -> carillon.v1.AttemptPhase
+	19, // 24: carillon.v1.Registered.verdicts:type_name -> carillon.v1.InventoryVerdict
+	21, // 25: carillon.v1.Registered.nodes:type_name -> carillon.v1.NodeList
+	20, // 26: carillon.v1.Registered.notices:type_name -> carillon.v1.Notice
+	15, // 27: carillon.v1.Inventory.items:type_name -> carillon.v1.InventoryItem
+	19, // 28: carillon.v1.Verdicts.verdicts:type_name -> carillon.v1.InventoryVerdict
+	2,  // 29: carillon.v1.InventoryVerdict.verdict:type_name -> carillon.v1.Verdict
+	22, // 30: carillon.v1.NodeList.nodes:type_name -> carillon.v1.Node
+	30, // 31: carillon.v1.CommandToExecutor.offers:type_name -> carillon.v1.OfferBatch
+	35, // 32: carillon.v1.CommandToExecutor.grants:type_name -> carillon.v1.GrantBatch
+	41, // 33: carillon.v1.CommandToExecutor.acks:type_name -> carillon.v1.ResultAckBatch
+	43, // 34: carillon.v1.CommandToExecutor.cancels:type_name -> carillon.v1.CancelBatch
+	49, // 35: carillon.v1.CommandToExecutor.step_acks:type_name -> carillon.v1.StepAckBatch
+	33, // 36: carillon.v1.CommandToAdmin.answers:type_name -> carillon.v1.AnswerBatch
+	37, // 37: carillon.v1.CommandToAdmin.started:type_name -> carillon.v1.StartedBatch
+	39, // 38: carillon.v1.CommandToAdmin.results:type_name -> carillon.v1.ResultBatch
+	45, // 39: carillon.v1.CommandToAdmin.progress:type_name -> carillon.v1.ProgressBatch
+	47, // 40: carillon.v1.CommandToAdmin.steps:type_name -> carillon.v1.StepBatch
+	31, // 41: carillon.v1.OfferBatch.offers:type_name -> carillon.v1.Offer
+	32, // 42: carillon.v1.Offer.script:type_name -> carillon.v1.Script
+	34, // 43: carillon.v1.AnswerBatch.answers:type_name -> carillon.v1.Answer
+	36, // 44: carillon.v1.GrantBatch.grants:type_name -> carillon.v1.Grant
+	38, // 45: carillon.v1.StartedBatch.started:type_name -> carillon.v1.Started
+	40, // 46: carillon.v1.ResultBatch.results:type_name -> carillon.v1.Result
+	3,  // 47: carillon.v1.Result.outcome:type_name -> carillon.v1.Outcome
+	42, // 48: carillon.v1.ResultAckBatch.acks:type_name -> carillon.v1.ResultAck
+	44, // 49: carillon.v1.CancelBatch.cancels:type_name -> carillon.v1.Cancel
+	46, // 50: carillon.v1.ProgressBatch.progress:type_name -> carillon.v1.Progress
+	48, // 51: carillon.v1.StepBatch.steps:type_name -> carillon.v1.Step
+	4,  // 52: carillon.v1.Step.action:type_name -> carillon.v1.StepAction
+	50, // 53: carillon.v1.StepAckBatch.acks:type_name -> carillon.v1.StepAck
+	52, // 54: carillon.v1.LogBatch.chunks:type_name -> carillon.v1.LogChunk
+	53, // 55: carillon.v1.LogChunk.lines:type_name -> carillon.v1.LogLine
+	7,  // 56: carillon.v1.LogAck.error:type_name -> carillon.v1.Error
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_carillon_proto_init() }
@@ -5052,14 +5191,15 @@ func file_carillon_proto_init() {
 		(*ControlToExecutor_Verdicts)(nil),
 		(*ControlToExecutor_Wake)(nil),
 	}
-	file_carillon_proto_msgTypes[22].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[8].OneofWrappers = []any{}
+	file_carillon_proto_msgTypes[23].OneofWrappers = []any{
 		(*CommandToExecutor_Offers)(nil),
 		(*CommandToExecutor_Grants)(nil),
 		(*CommandToExecutor_Acks)(nil),
 		(*CommandToExecutor_Cancels)(nil),
 		(*CommandToExecutor_StepAcks)(nil),
 	}
-	file_carillon_proto_msgTypes[23].OneofWrappers = []any{
+	file_carillon_proto_msgTypes[24].OneofWrappers = []any{
 		(*CommandToAdmin_Answers)(nil),
 		(*CommandToAdmin_Started)(nil),
 		(*CommandToAdmin_Results)(nil),
@@ -5072,7 +5212,7 @@ func file_carillon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_carillon_proto_rawDesc), len(file_carillon_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   50,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -65,7 +65,7 @@ func (a *Admin) jobLike(kind string, h *proto.Handler, attempts int32, delay, mo
 		d.Blocking = string(executor.Parallel)
 	}
 	j.callers = d.GetMaxAttempts() == 0
-	if j.callers && d.GetRetryDelayMs() == 0 {
+	if j.callers && d.GetRetryDelayMs() == 0 && d.GetRetryBackoffPermille() == 0 && d.GetMaxRetryDelayMs() == 0 {
 		d.RetryDelayMs, j.doublesTo = delay.Milliseconds(), most
 	}
 	if j.callers {
@@ -80,10 +80,17 @@ func (j *job) retryDelay(attempt int) time.Duration {
 	if ms := j.decl.GetRetryDelayMs(); ms > 0 {
 		wait = time.Duration(ms) * time.Millisecond
 	}
-	for ; attempt > 1 && wait < j.doublesTo; attempt-- {
-		wait = min(2*wait, j.doublesTo)
+	factor, most := float64(j.decl.GetRetryBackoffPermille())/1000, max(defaultMaxRetryDelay, wait)
+	if ms := j.decl.GetMaxRetryDelayMs(); ms > 0 {
+		most = time.Duration(ms) * time.Millisecond
 	}
-	return wait
+	if j.doublesTo > 0 {
+		factor, most = 2, j.doublesTo
+	}
+	for ; attempt > 1 && factor > 1 && wait < most; attempt-- {
+		wait = time.Duration(min(float64(wait)*factor, float64(most)))
+	}
+	return min(wait, most)
 }
 
 // mayTry is how many attempts the run has, those included that do not count: as

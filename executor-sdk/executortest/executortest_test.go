@@ -191,6 +191,45 @@ func TestStepsAndGuardWhenARunIsTakenOver(t *testing.T) {
 	})
 }
 
+// A run of a job that is never repeated ends as lost when its instance is gone.
+func TestLostRuns(t *testing.T) {
+	for policy, want := range map[executor.LostPolicy]executortest.State{executor.FailLost: executortest.Lost, executor.RetryLost: executortest.Succeeded} {
+		executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+			tries := 0
+			ex := admin.Executor()
+			executor.HandleFunc(ex, "work", func(ctx context.Context) error {
+				if tries++; tries > 1 {
+					return nil
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}, executor.Idempotent(), executor.OnLost(policy), executor.OnFailure("told"))
+			var told []string
+			executor.HandleEnd(ex, "told", func(_ context.Context, e executor.Ended) error { told = append(told, e.State); return nil })
+			run := admin.Begin("work", nil)
+			admin.Wait()
+			run.TakeOver()
+			require.Equal(t, want, run.Wait().State())
+			admin.Wait()
+			require.Equal(t, want == executortest.Lost, len(told) == 1, "%v", told)
+		})
+	}
+}
+
+// The pauses between attempts grow as the job says.
+func TestPausesOfRetries(t *testing.T) {
+	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+		var at []time.Duration
+		start := time.Now()
+		executor.HandleFunc(admin.Executor(), "work", func(context.Context) error {
+			at = append(at, time.Since(start).Round(time.Second))
+			return errors.New("no")
+		}, executor.Retries(4), executor.RetryDelay(2*time.Second), executor.RetryBackoff(1.5), executor.MaxRetryDelay(4*time.Second))
+		require.Equal(t, executortest.Failed, admin.Call("work", nil).State())
+		require.Equal(t, []time.Duration{0, 2 * time.Second, 5 * time.Second, 9 * time.Second, 13 * time.Second}, at)
+	})
+}
+
 func TestStepMistakes(t *testing.T) {
 	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
 		ex := admin.Executor()

@@ -242,8 +242,11 @@ func (i *instance) offer(r *Run) {
 	}}}}})
 }
 
-// defaultRetryDelay is the admin's for a job that says nothing else.
-const defaultRetryDelay = 10 * time.Second
+// The admin's for a job that says nothing else.
+const (
+	defaultRetryDelay    = 10 * time.Second
+	defaultMaxRetryDelay = 10 * time.Minute
+)
 
 // finish takes the result of the newest attempt. mu is held.
 func (r *Run) finish(result *proto.Result) {
@@ -268,7 +271,7 @@ func (r *Run) finish(result *proto.Result) {
 	case kind == string(executor.KindSnoozed):
 		r.uncounted++
 		r.again(wait)
-	case kind == "stopping" && r.oneStep && !result.GetStillRunning():
+	case kind == "stopping" && r.repeatsLost() && !result.GetStillRunning():
 		r.uncounted++
 		r.again(time.Duration(result.GetRetryAfterMs()) * time.Millisecond)
 	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != string(executor.KindOutputTooLarge):

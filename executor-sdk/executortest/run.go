@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -23,13 +24,14 @@ const (
 	Cancelled State = "cancelled"
 	Discarded State = "discarded"
 	Missed    State = "missed"
+	Lost      State = "lost"     // TakeOver with OnLost(FailLost)
 	Excluded  State = "excluded" // by a calendar
 )
 
 // Ended reports whether the run will not change any more.
 func (s State) Ended() bool {
 	switch s {
-	case Succeeded, Failed, TimedOut, Cancelled, Discarded, Missed, Excluded:
+	case Succeeded, Failed, TimedOut, Cancelled, Discarded, Missed, Lost, Excluded:
 		return true
 	}
 	return false
@@ -122,7 +124,8 @@ func (r *Run) cancel(reason, message string) {
 
 // TakeOver does what happens when the instance of a running attempt is not
 // heard of any more: its context ends with ErrLeaseLost, and another attempt begins at
-// once, on another instance if there is one.
+// once, on another instance if there is one. A run of a job with OnLost(FailLost) ends as
+// Lost instead.
 func (r *Run) TakeOver() {
 	a := r.admin
 	a.mu.Lock()
@@ -132,9 +135,20 @@ func (r *Run) TakeOver() {
 	}
 	before := r.instance
 	r.cancel("lease_lost", "taken over by the test")
-	r.state, r.instance = Waiting, nil
 	r.fence++ // what the old attempt still says is stale
+	if r.job.decl.GetOnLost() == string(executor.FailLost) {
+		r.end(Lost)
+		a.dispatchLocked()
+		return
+	}
+	r.state, r.instance = Waiting, nil
 	a.dispatchAvoiding(before)
+}
+
+// repeatsLost reports whether an attempt whose outcome is unknown is made again.
+func (r *Run) repeatsLost() bool {
+	p := executor.LostPolicy(r.job.decl.GetOnLost())
+	return p == executor.RetryLost || p != executor.FailLost && r.oneStep
 }
 
 // State is where the run stands now.

@@ -125,6 +125,7 @@ func (r *Run) bear(handler, role string, index, total int, bound *instance, inpu
 	d := r.job.decl
 	part := r.admin.newRun(&job{admin: r.admin, name: r.job.name, handler: handler, decl: &proto.JobDeclaration{
 		Name: d.GetName(), MaxAttempts: d.GetMaxAttempts(), RetryDelayMs: d.GetRetryDelayMs(), TimeoutMs: d.GetTimeoutMs(),
+		RetryBackoffPermille: d.GetRetryBackoffPermille(), MaxRetryDelayMs: d.GetMaxRetryDelayMs(), OnLost: d.GetOnLost(),
 		Blocking: string(executor.Parallel),
 	}}, r.fireAt, r.cause, r.who, input)
 	part.parent, part.part, part.index, part.total, part.bound = r, role, index, total, bound

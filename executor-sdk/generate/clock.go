@@ -3,6 +3,7 @@ package generate
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/mail"
 	"slices"
 	"strconv"
@@ -35,7 +36,9 @@ type Clock struct {
 	Delay       string          `json:"delay,omitempty"` // Go duration
 	At          []string        `json:"at,omitempty"`    // RFC 3339
 	Window      string          `json:"window,omitempty"`
-	Jitter      string          `json:"jitter,omitempty"` // Go duration
+	Jitter      string          `json:"jitter,omitempty"`  // Go duration
+	StartAt     string          `json:"startAt,omitempty"` // RFC 3339
+	EndAt       string          `json:"endAt,omitempty"`   // RFC 3339
 	Zone        string          `json:"zone,omitempty"`
 	Gap         string          `json:"gap,omitempty"`
 	Overlap     string          `json:"overlap,omitempty"`
@@ -44,7 +47,11 @@ type Clock struct {
 	JobInput    json.RawMessage `json:"jobInput,omitempty"`
 	Retries     *int            `json:"retries,omitempty"` // nil: the marker does not say, and callers decide
 	RetryDelay  string          `json:"retryDelay,omitempty"`
+	Backoff     float64         `json:"retryBackoff,omitempty"`
+	MaxDelay    string          `json:"maxRetryDelay,omitempty"` // Go duration
 	Timeout     string          `json:"timeout,omitempty"`
+	Dispatch    string          `json:"dispatchTimeout,omitempty"` // Go duration
+	OnLost      string          `json:"onLost,omitempty"`
 	Blocking    string          `json:"blocking,omitempty"`
 	Parallelism int             `json:"parallelism,omitempty"`
 	Priority    int             `json:"priority,omitempty"`
@@ -55,6 +62,11 @@ type Clock struct {
 	SendRetries *int            `json:"sendRetries,omitempty"` // nil: the marker does not say
 	SendDelay   string          `json:"sendDelay,omitempty"`   // Go duration
 	Misfire     string          `json:"misfire,omitempty"`
+	Late        string          `json:"misfireThreshold,omitempty"` // Go duration
+	MakeUp      string          `json:"misfireWindow,omitempty"`    // Go duration
+	MakeUpRuns  int             `json:"misfireMaxRuns,omitempty"`
+	Labels      []Label         `json:"labels,omitempty"` // in the order of their keys
+	Alert       *Alert          `json:"alert,omitempty"`  // nil: nothing is said
 	Owner       string          `json:"owner,omitempty"`
 	OwnedBy     string          `json:"ownedBy,omitempty"`
 	WhenRemoved string          `json:"whenRemoved,omitempty"`
@@ -90,6 +102,7 @@ var (
 	overlaps   = []string{"once", "both"}
 	dayRules   = []string{"not_holidays", "workdays", "all"}
 	ownerships = []string{"code", "console", "propose"}
+	lostPolicy = []string{"auto", "fail", "retry"}
 	stucks     = []string{"keep_slot", "restart_process"}
 	removals   = []string{"keep", "pause", "delete"}
 	timerKeys  = []string{"name", "description", "proxy"}
@@ -99,8 +112,10 @@ var (
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
-		"retries", "retry-delay", "timeout", "blocking", "parallelism", "priority", "routing", "routing-key",
-		"require-labels", "prefer-labels", "send-retries", "send-delay", "misfire",
+		"start-at", "end-at", "retries", "retry-delay", "retry-backoff", "max-retry-delay", "timeout", "dispatch-timeout", "on-lost", "blocking", "parallelism", "priority", "routing", "routing-key",
+		"require-labels", "prefer-labels", "send-retries", "send-delay",
+		"misfire", "misfire-threshold", "misfire-window", "misfire-max-runs",
+		"labels", "alert-on-failure", "alert-no-executor", "alert-emails", "alert-webhook",
 		"owner", "owned-by", "when-removed", "idempotent", "weight", "max-result", "kill-grace", "stuck", "on-success", "on-failure",
 		"broadcast", "shards", "on-gone", "before", "after", "fire-timeout",
 	}
@@ -116,6 +131,8 @@ const (
 	maxPriority    = 100
 	maxWeight      = 4096 // slots of an instance, at most
 	maxShards      = 1000
+	maxBackoff     = 100
+	maxMakeUp      = 10_000
 	maxSends       = 1000
 	// maxResult is the wire's limit for outputs (proto.MaxOutput).
 	maxResult = 256 << 10
@@ -192,6 +209,10 @@ func (c *clockReader) set(o option) {
 		c.clock.Window = c.window(o)
 	case "jitter":
 		c.clock.Jitter = c.duration(o)
+	case "start-at":
+		c.clock.StartAt = c.instant(o)
+	case "end-at":
+		c.clock.EndAt = c.instant(o)
 	case "gap":
 		c.clock.Gap = c.word(o, gaps)
 	case "overlap":
@@ -209,8 +230,16 @@ func (c *clockReader) set(o option) {
 		c.clock.Retries = &n
 	case "retry-delay":
 		c.clock.RetryDelay = c.duration(o)
+	case "retry-backoff":
+		c.clock.Backoff = c.factor(o, 1, maxBackoff)
+	case "max-retry-delay":
+		c.clock.MaxDelay = c.durationUpTo(o, 24*time.Hour)
 	case "timeout":
 		c.clock.Timeout = c.duration(o)
+	case "dispatch-timeout":
+		c.clock.Dispatch = c.durationUpTo(o, 168*time.Hour)
+	case "on-lost":
+		c.clock.OnLost = c.word(o, lostPolicy)
 	case "blocking":
 		c.clock.Blocking = c.word(o, blockings)
 	case "parallelism":
@@ -232,8 +261,14 @@ func (c *clockReader) set(o option) {
 		c.clock.SendDelay = c.duration(o)
 	case "misfire":
 		c.clock.Misfire = c.word(o, misfires)
+	case "misfire-threshold":
+		c.clock.Late = c.durationUpTo(o, 24*time.Hour)
+	case "misfire-window":
+		c.clock.MakeUp = c.durationUpTo(o, 8784*time.Hour)
+	case "misfire-max-runs":
+		c.clock.MakeUpRuns = c.number(o, 1, maxMakeUp)
 	case "owner":
-		c.clock.Owner = c.address(o)
+		c.clock.Owner = c.address(o, o.value)
 	case "owned-by":
 		c.clock.OwnedBy = c.word(o, ownerships)
 	case "when-removed":
@@ -254,6 +289,7 @@ func (c *clockReader) set(o option) {
 		c.clock.OnFailure = o.value
 	default:
 		c.setShards(o)
+		c.setAlert(o)
 	}
 }
 
@@ -305,8 +341,15 @@ func (c *clockReader) checkTogether() {
 	if o, ok := c.at["routing-key"]; ok && c.clock.Routing != "consistent_hash" {
 		c.r.add(o.pos, "add routing=consistent_hash or remove it", "routing-key has a meaning only beside routing=consistent_hash")
 	}
-	if o, ok := c.at["retry-delay"]; ok && c.clock.Retries == nil {
-		c.r.add(o.pos, "add retries=… or remove it", "retry-delay has a meaning only beside retries")
+	for _, key := range []string{"retry-delay", "retry-backoff", "max-retry-delay"} {
+		if o, ok := c.at[key]; ok && c.clock.Retries == nil {
+			c.r.add(o.pos, "add retries=… or remove it", "%s has a meaning only beside retries", key)
+		}
+	}
+	for _, key := range []string{"misfire-window", "misfire-max-runs"} {
+		if o, ok := c.at[key]; ok && c.clock.Misfire != "all" {
+			c.r.add(o.pos, "add misfire=all or remove it", "%s has a meaning only beside misfire=all", key)
+		}
 	}
 	if hasCron {
 		c.cron(c.at["cron"])
@@ -366,6 +409,26 @@ func (c *clockReader) duration(o option) string {
 	return ""
 }
 
+// durationUpTo is duration with a bound, which is at least a minute.
+func (c *clockReader) durationUpTo(o option, most time.Duration) string {
+	text := c.duration(o)
+	if d, err := time.ParseDuration(text); err == nil && d > most {
+		c.r.add(o.valuePos, fmt.Sprintf("write at most %dh", most/time.Hour), "%s=%q is out of range", o.key, o.value)
+		return ""
+	}
+	return text
+}
+
+// factor reads a number with at most three decimals.
+func (c *clockReader) factor(o option, least, most float64) float64 {
+	f, err := strconv.ParseFloat(o.value, 64)
+	if err != nil || !(f >= least && f <= most) || f != math.Round(f*1000)/1000 {
+		c.r.add(o.valuePos, fmt.Sprintf("write a number from %g to %g with at most three decimals", least, most), "%s=%q is out of range", o.key, o.value)
+		return 0
+	}
+	return f
+}
+
 func (c *clockReader) zone(o option) string {
 	if o.value == "Local" {
 		c.r.add(o.valuePos, "name the zone, for example Asia/Shanghai or UTC",
@@ -409,10 +472,10 @@ func (c *clockReader) size(o option) int {
 	return n
 }
 
-func (c *clockReader) address(o option) string {
-	a, err := mail.ParseAddress(o.value)
-	if err != nil || a.Name != "" {
-		c.r.add(o.valuePos, "write one address like team@example.com", "owner=%q is no mail address", o.value)
+func (c *clockReader) address(o option, text string) string {
+	a, err := mail.ParseAddress(text)
+	if err != nil || a.Name != "" || len(text) > maxEmail {
+		c.r.add(o.valuePos, "write an address like team@example.com", "%s=%q is no mail address", o.key, text)
 		return ""
 	}
 	return a.Address

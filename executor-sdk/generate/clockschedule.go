@@ -32,7 +32,7 @@ func (c *clockReader) checkSchedule() {
 	needs("overlap", "cron=…", "cron")
 	needs("window", "every=…", "every")
 	needs("days", "calendars=…", "calendars")
-	for _, key := range []string{"misfire", "jitter", "calendars"} {
+	for _, key := range []string{"misfire", "misfire-threshold", "jitter", "calendars", "start-at", "end-at"} {
 		if o, ok := c.at[key]; ok && first == "" {
 			c.r.add(o.pos, "add cron=… or every=…, or remove it", "key %q has a meaning only with a schedule", key)
 		}
@@ -45,12 +45,22 @@ func (c *clockReader) instants(o option) []string {
 	for _, text := range strings.Split(o.value, ",") {
 		text = strings.TrimSpace(text)
 		if _, err := time.Parse(time.RFC3339, text); err != nil {
-			c.r.add(o.valuePos, "write an instant like 2026-12-24T18:00:00Z, several with commas", "at=%q is no instant", text)
+			c.r.add(o.valuePos, "write an instant like 2026-12-24T18:00:00Z, several with commas", "%s=%q is no instant", o.key, text)
 			return nil
 		}
 		out = append(out, text)
 	}
 	return out
+}
+
+// instant reads start-at=2026-12-24T18:00:00Z.
+func (c *clockReader) instant(o option) string {
+	if list := c.instants(o); len(list) == 1 {
+		return list[0]
+	} else if len(list) > 1 {
+		c.r.add(o.valuePos, "write one instant like 2026-12-24T18:00:00Z", "%s=%q has several", o.key, o.value)
+	}
+	return ""
 }
 
 // window reads window=09:00-17:30.

@@ -24,13 +24,15 @@
 // proxy, alone or with a folder.
 //
 // clock: name (required), description; when: cron, dialect, every, delay, at,
-// window, jitter, zone, gap, overlap, calendars, days, misfire; with what: input;
-// how: retries, retry-delay, timeout, blocking, parallelism, priority, idempotent;
-// where: routing, routing-key, require-labels, prefer-labels, send-retries,
+// window, start-at, end-at, jitter, zone, gap, overlap, calendars, days, misfire,
+// misfire-threshold, misfire-window, misfire-max-runs; with what: input;
+// how: retries, retry-delay, retry-backoff, max-retry-delay, timeout, on-lost, blocking,
+// parallelism, priority, idempotent; where: dispatch-timeout, routing, routing-key, require-labels, prefer-labels, send-retries,
 // send-delay; in parts: shards, broadcast, on-gone, before, after, fire-timeout;
-// whose: owner, owned-by, when-removed; after it: on-success, on-failure; and of the
+// whose: labels, owner, owned-by, when-removed; who is told: alert-on-failure,
+// alert-no-executor (true or false), alert-emails, alert-webhook; after it: on-success, on-failure; and of the
 // handler itself: weight, max-result (bytes, or 64KiB), kill-grace, stuck. idempotent
-// and broadcast are flags. A value is bare, "quoted" or `quoted` as in Go. One
+// and broadcast are flags. Lists have commas, as in labels="team=books, env=prod". A value is bare, "quoted" or `quoted` as in Go. One
 // method may carry several clocks with different names.
 //
 // Each key is an option of package executor, where it is explained.
@@ -61,8 +63,8 @@
 // copied: it belongs into a package that both sides import. Constants and methods are not
 // copied. The folder may be in another module.
 //
-// What a clock says of how it runs holds for calls too: retries, timeout, callbacks, blocking
-// among the calls, where it runs. Callers may ask for less. retries=0 says that nothing is repeated;
+// What a clock says of how it runs holds for calls too: retries, timeout, on-lost, callbacks,
+// blocking among the calls, where it runs. Callers may ask for less. retries=0 says that nothing is repeated;
 // without retries a caller may ask for it. Package proxy tells more.
 //
 // # Strictness

@@ -128,7 +128,13 @@ func (w *goWriter) options(c Clock) []string {
 		out = append(out, fmt.Sprintf("executor.Retries(%d)", *c.Retries))
 	}
 	duration("RetryDelay", c.RetryDelay)
+	if c.Backoff != 0 {
+		out = append(out, "executor.RetryBackoff("+strconv.FormatFloat(c.Backoff, 'f', -1, 64)+")")
+	}
+	duration("MaxRetryDelay", c.MaxDelay)
 	duration("Timeout", c.Timeout)
+	duration("DispatchTimeout", c.Dispatch)
+	constant("OnLost", c.OnLost, lostNames)
 	constant("Blocking", c.Blocking, blockingNames)
 	number("Parallelism", c.Parallelism)
 	number("Priority", c.Priority)
@@ -141,6 +147,16 @@ func (w *goWriter) options(c Clock) []string {
 	}
 	duration("SendDelay", c.SendDelay)
 	constant("Misfire", c.Misfire, misfireNames)
+	duration("MisfireThreshold", c.Late)
+	if c.MakeUp != "" || c.MakeUpRuns != 0 {
+		window := "0"
+		if d, err := time.ParseDuration(c.MakeUp); err == nil {
+			w.imports["time"] = true
+			window = goDuration(d)
+		}
+		out = append(out, fmt.Sprintf("executor.MisfireLimit(%s, %d)", window, c.MakeUpRuns))
+	}
+	out = append(out, alertOptions(c)...)
 	text("Owner", c.Owner)
 	constant("OwnedBy", c.OwnedBy, ownershipNames)
 	constant("WhenRemoved", c.WhenRemoved, removalNames)
@@ -165,6 +181,35 @@ func (w *goWriter) options(c Clock) []string {
 	return out
 }
 
+// alertOptions lists the options for labels and alerts.
+func alertOptions(c Clock) []string {
+	var out []string
+	for _, l := range c.Labels {
+		out = append(out, fmt.Sprintf("executor.JobLabel(%q, %q)", l.Key, l.Value))
+	}
+	a := c.Alert
+	if a == nil {
+		return out
+	}
+	if a.OnFailure != "" {
+		out = append(out, "executor.AlertOnFailure("+a.OnFailure+")")
+	}
+	if a.NoExecutor != "" {
+		out = append(out, "executor.AlertNoExecutor("+a.NoExecutor+")")
+	}
+	if len(a.Emails) > 0 {
+		list := make([]string, len(a.Emails))
+		for i, address := range a.Emails {
+			list[i] = strconv.Quote(address)
+		}
+		out = append(out, "executor.AlertEmails("+strings.Join(list, ", ")+")")
+	}
+	if a.Webhook != "" {
+		out = append(out, "executor.AlertWebhook("+strconv.Quote(a.Webhook)+")")
+	}
+	return out
+}
+
 // schedule lists the options that say when beside cron, every and delay.
 func (w *goWriter) schedule(c Clock) []string {
 	var out []string
@@ -180,6 +225,17 @@ func (w *goWriter) schedule(c Clock) []string {
 		} else {
 			out = append(out, "executor.Instants("+strings.Join(list, ", ")+")")
 		}
+	}
+	if c.StartAt != "" || c.EndAt != "" {
+		w.imports["time"] = true
+		bound := func(text string) string {
+			at, err := time.Parse(time.RFC3339, text) // checked by readClock
+			if err != nil {
+				return "time.Time{}"
+			}
+			return "time.UnixMilli(" + strconv.FormatInt(at.UnixMilli(), 10) + ")"
+		}
+		out = append(out, "executor.Between("+bound(c.StartAt)+", "+bound(c.EndAt)+")")
 	}
 	if from, to, ok := strings.Cut(c.Window, "-"); ok {
 		out = append(out, fmt.Sprintf("executor.Window(%q, %q)", from, to))
@@ -217,6 +273,7 @@ var (
 	overlapNames   = map[string]string{"": "OverlapOnce", "once": "OverlapOnce", "both": "OverlapBoth"}
 	dayNames       = map[string]string{"not_holidays": "NotHolidays", "workdays": "Workdays", "all": "AllDays"}
 	ownershipNames = map[string]string{"code": "ByCode", "console": "ByConsole", "propose": "ProposeOnly"}
+	lostNames      = map[string]string{"auto": "AutoLost", "fail": "FailLost", "retry": "RetryLost"}
 	stuckNames     = map[string]string{"keep_slot": "KeepSlot", "restart_process": "RestartProcess"}
 	removalNames   = map[string]string{"keep": "KeepRemoved", "pause": "PauseRemoved", "delete": "DeleteRemoved"}
 )

@@ -20,6 +20,10 @@ func TestScheduleKeys(t *testing.T) {
 		`every=15m window=09:00-17:30:30 zone=Asia/Shanghai`: {`executor.Window("09:00", "17:30:30")`, `executor.Zone("Asia/Shanghai")`},
 		`cron="0 2 * * *" gap=skip overlap=both`:             {"executor.ClockChanges(executor.SkipGap, executor.OverlapBoth)"},
 		`cron="0 2 * * *" gap=skip`:                          {"executor.ClockChanges(executor.SkipGap, executor.OverlapOnce)"},
+		`every=1h start-at=2026-12-24T18:00:00Z`:             {"executor.Between(time.UnixMilli(1798135200000), time.Time{})"},
+		`every=1h misfire=all misfire-max-runs=7`:            {"executor.Misfire(executor.AllMisfires)", "executor.MisfireLimit(0, 7)"},
+		`every=1h misfire=all misfire-window=2h`:             {"executor.MisfireLimit(2*time.Hour, 0)"},
+		`every=1h misfire=skip misfire-threshold=1m30s`:      {"executor.MisfireThreshold(90*time.Second)"},
 		`cron="0 2 * * *" calendars="cn, freeze" days=workdays misfire=all`: {
 			`executor.Calendars("cn", "freeze")`, "executor.Days(executor.Workdays)", "executor.Misfire(executor.AllMisfires)",
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -154,6 +155,20 @@ func (w *world) declare(e domain.Executor, name string, own domain.Ownership) Jo
 	return into[Job](w.call("acme/viewer", "GET", "/jobs/"+j.ID, nil).is(200))
 }
 
+// codeSays stores a job as its code declares it.
+func (w *world) codeSays(j Job, says domain.CodeSays, change func(*domain.JobSpec)) {
+	w.t.Helper()
+	v, err := w.store.FindJob(w.t.Context(), w.tenants["acme"], mustID[domain.JobID](w.t, j.ID))
+	require.NoError(w.t, err)
+	v.Spec.CodeSays = says
+	change(&v.Spec)
+	_, err = w.store.UpdateJob(w.t.Context(), store.UpdateJobParams{
+		Tenant: v.TenantID, ID: v.ID, Spec: v.Spec, Source: v.Source, DeclarationHash: v.DeclarationHash,
+		Next: func(time.Time, *domain.JobSpec) time.Time { return domain.Never },
+	})
+	require.NoError(w.t, err)
+}
+
 func TestJobsThatTheCodeOwns(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")
@@ -176,6 +191,34 @@ func TestJobsThatTheCodeOwns(t *testing.T) {
 	require.True(t, edited.Declared.Locked)
 	w.call("acme/operator", "POST", "/jobs/"+j.ID+"/pause", nil).is(200)
 	w.call("acme/operator", "POST", "/jobs/"+j.ID+"/run", nil).is(201)
+	// What code says was not noted before: its owner was the code's.
+	p = put(j, with("owner", map[string]any{"email": "anna@example.com"})).problem(409, "owned_by_code")
+	require.Equal(t, "body.owner.email", p.Errors[0].Location)
+
+	// What code does say of labels and alerts is the code's.
+	w.codeSays(j, domain.CodeSays{"alert.emails", "labels.team"}, func(s *domain.JobSpec) {
+		s.Labels, s.Alert.Emails = map[string]string{"team": "books"}, []string{"a@example.com"}
+	})
+	ours := func(team string, change map[string]any) []func(map[string]any) {
+		alert := map[string]any{"onFailure": true, "includeNoExecutor": true, "emails": []string{"a@example.com"}}
+		maps.Copy(alert, change)
+		return []func(map[string]any){
+			with("labels", map[string]any{"team": team, "env": "prod"}), with("alert", alert), with("owner", map[string]any{"name": "Anna", "email": "anna@example.com"}),
+		}
+	}
+	edited = into[Job](put(j, ours("books", map[string]any{"onFailure": false, "webhookUrl": "https://a.example.com", "webhookSecret": "s"})...).is(200))
+	require.Equal(t, map[string]string{"team": "books", "env": "prod"}, edited.Labels)
+	require.Equal(t, []any{false, "https://a.example.com", true, "anna@example.com"},
+		[]any{edited.Alert.OnFailure, edited.Alert.WebhookURL, edited.Alert.WebhookSecretSet, edited.Owner.Email})
+	require.Equal(t, []string{"alert.emails", "labels.team"}, edited.Declared.Says, "an edit does not forget it")
+	for want, change := range map[string][]func(map[string]any){
+		"body.labels.team":  ours("shop", nil),
+		"body.alert.emails": ours("books", map[string]any{"emails": []string{}}),
+	} {
+		p = put(j, change...).problem(409, "owned_by_code")
+		require.Equal(t, []ProblemItem{{Location: want, Message: "is declared in the code"}}, p.Errors)
+		require.Contains(t, p.Detail, "change it there; labels, alerts and the owner can be changed here where the code does not declare them")
+	}
 
 	// No version declares it any more: it is the console's.
 	require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, mustID[domain.JobID](t, j.ID), store.DeclaredMark{
@@ -292,6 +335,30 @@ func TestProposals(t *testing.T) {
 	require.Equal(t, "acme-editor", accepted.UpdatedBy)
 	require.Equal(t, "1.5.0", accepted.Declared.Version)
 	w.call("acme/viewer", "GET", "/job-proposals/"+p.ID, nil).problem(404, "not_found")
+
+	// What the code says of labels and alerts is proposed with all else.
+	w.codeSays(accepted, domain.CodeSays{"labels.tier"}, func(s *domain.JobSpec) {
+		s.Labels, s.Owner.Email = map[string]string{"team": "books", "tier": "gold", "env": "prod"}, "anna@example.com"
+	})
+	stored, err := w.store.FindJob(t.Context(), e.TenantID, mustID[domain.JobID](t, j.ID))
+	require.NoError(t, err)
+	spec := stored.Spec
+	spec.CodeSays, spec.Owner = domain.CodeSays{"alert.emails", "labels.env"}, domain.Owner{}
+	spec.Labels, spec.Alert.Emails = map[string]string{"env": "test", "team": "of another time"}, []string{"ops@example.com"}
+	require.NoError(t, w.store.Propose(t.Context(), domain.Proposal{
+		ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: j.Name, Hash: "h2b", Version: "1.5.1", Spec: spec,
+	}))
+	p = into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items[0]
+	require.Equal(t, []Change{
+		{Field: "alert.emails", From: json.RawMessage(`[]`), To: json.RawMessage(`["ops@example.com"]`)},
+		{Field: "labels.env", From: json.RawMessage(`"prod"`), To: json.RawMessage(`"test"`)},
+		{Field: "labels.tier", From: json.RawMessage(`"gold"`), To: json.RawMessage(`null`)},
+	}, p.Changes, "team and the owner are the console's")
+	accepted = into[Job](decide(p, "accept", "h2b").is(200))
+	require.Equal(t, map[string]string{"env": "test", "team": "books"}, accepted.Labels)
+	require.Equal(t, []string{"ops@example.com"}, accepted.Alert.Emails)
+	require.Equal(t, "anna@example.com", accepted.Owner.Email)
+	require.Equal(t, []string{"alert.emails", "labels.env"}, accepted.Declared.Says)
 
 	p = propose(j.Name, "h3", "0 4 * * *")
 	decide(p, "decline", "").is(204)

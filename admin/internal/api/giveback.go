@@ -59,7 +59,7 @@ func (a *API) registerGiveBack() {
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/jobs/{id}/give-back", id: "give-job-back", tag: "jobs",
 		summary: "Give a job that was edited in the console back to the code",
-		description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels and alerts stay as they are, and so does its state." +
+		description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state." +
 			" 409 when it was not edited, when the code leaves it to the console, or when nothing declares it any more.",
 		errors: []int{http.StatusConflict},
 	}, a.giveBack)

@@ -141,7 +141,9 @@ type Declared struct {
 	Removal   string `json:"removal" enum:"default,keep,pause,delete" doc:"What happens when no version declares it any more"`
 	Version   string `json:"version" doc:"Of the application, whose declaration was taken last"`
 	Gone      bool   `json:"gone" doc:"No version that is present declares it any more"`
-	Locked    bool   `json:"locked" doc:"Edits of anything but labels and alerts are refused"`
+	Locked    bool   `json:"locked" doc:"Edits are refused, but for labels, alerts and the owner where the code does not declare them (says)"`
+	// Says is CodeSays of the newest revision.
+	Says []string `json:"says,omitempty" doc:"Which of labels, alerts and owner the code declares, for example labels.team, alert.emails, owner; absent: none"`
 }
 
 // LastRun is a job's newest run.
@@ -206,7 +208,7 @@ func jobOf(v store.JobView, online int) Job {
 	if d := v.Declared; d.By != 0 {
 		j.Declared = &Declared{
 			Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName}, Ownership: orDefault(string(d.Ownership), "until_edited"),
-			Removal: orDefault(string(d.Removal), "default"), Version: d.Version, Gone: d.Gone, Locked: d.LocksConsole(),
+			Removal: orDefault(string(d.Removal), "default"), Version: d.Version, Gone: d.Gone, Locked: d.LocksConsole(), Says: v.Spec.CodeSays,
 		}
 	}
 	if v.State == domain.JobEnabled {

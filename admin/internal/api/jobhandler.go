@@ -256,6 +256,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 		return nil, err
 	}
 	source := domain.SourceConsole
+	spec.CodeSays = v.Spec.CodeSays
 	if v.Declared.LocksConsole() {
 		if err := lockedByCode(v, executor.ID, &spec); err != nil {
 			return nil, err

@@ -2,8 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/mail"
-	"net/url"
 	"strings"
 	"time"
 
@@ -87,7 +85,7 @@ type AlertWrite struct {
 func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 	s := domain.JobSpec{
 		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
-		Labels:  r.labels("body.labels", w.Labels),
+		Labels:  w.Labels,
 		Handler: r.name("body.handler", w.Handler, domain.MaxNameLength), Input: r.json("body.input", w.Input),
 		Schedule:        w.Schedule.read(r, "body.schedule", now),
 		Misfire:         w.Misfire.read(r),
@@ -102,9 +100,10 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
 		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
-		Alert:    w.Alert.read(r),
+		Alert:    w.Alert.read(),
 		Sharding: w.Sharding.read(r),
 	}
+	_ = r.add(domain.CheckLabelsAndAlert(&s)) // which has no other errors than of fields
 	s.Blocking = orDefault(domain.Blocking(w.Blocking), domain.DefaultBlocking(s.Schedule.Kind))
 	if w.LogLevel != defaultLevel {
 		s.LogLevel = w.LogLevel
@@ -157,8 +156,8 @@ func (r *reader) selector(location, text string) domain.Selector {
 	return s
 }
 
-func (w *AlertWrite) read(r *reader) domain.Alert {
-	out := domain.Alert{OnFailure: true, IncludeNoExecutor: true}
+func (w *AlertWrite) read() domain.Alert {
+	out := domain.DefaultAlert
 	if w == nil {
 		return out
 	}
@@ -169,11 +168,11 @@ func (w *AlertWrite) read(r *reader) domain.Alert {
 		out.IncludeNoExecutor = *w.IncludeNoExecutor
 	}
 	for _, e := range w.Emails {
-		if e = r.email("body.alert.emails", e); e != "" {
+		if e = strings.TrimSpace(e); e != "" {
 			out.Emails = append(out.Emails, e)
 		}
 	}
-	out.WebhookURL = r.webhook("body.alert.webhookUrl", w.WebhookURL)
+	out.WebhookURL = strings.TrimSpace(w.WebhookURL)
 	return out
 }
 
@@ -185,42 +184,8 @@ func orDefault[T ~string](v, fallback T) T {
 }
 
 func (r *reader) email(location, text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return ""
-	}
-	addr, err := mail.ParseAddress(text)
-	if err != nil || addr.Address != text || addr.Name != "" || hasControl(text) {
-		r.fail(location, text, "is not a mail address such as ops@example.com")
+	if text = strings.TrimSpace(text); text != "" && !domain.IsEmail(text) {
+		r.fail(location, text, domain.NotAnEmail)
 	}
 	return text
-}
-
-func (r *reader) webhook(location, text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return ""
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		r.fail(location, nil, "is not an http or https address")
-	case u.User != nil:
-		r.fail(location, nil, "must not contain a user name or password")
-	case hasControl(text):
-		r.fail(location, nil, "must not contain control characters")
-	}
-	return text
-}
-
-func (r *reader) labels(location string, labels map[string]string) map[string]string {
-	for k, v := range labels {
-		switch {
-		case k == "" || len(k) > 63 || strings.ContainsAny(k, ":= \t") || hasControl(k):
-			r.fail(location, k, "keys have 1 to 63 bytes and no colon, equals sign, space or control character")
-		case len(v) > domain.MaxNameLength || hasControl(v):
-			r.fail(location+"."+k, nil, "values have at most %d bytes and no control characters", domain.MaxNameLength)
-		}
-	}
-	return labels
 }

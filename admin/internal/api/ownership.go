@@ -24,16 +24,17 @@ func errOwnedByCode(v store.JobView, instead string, changes ...Change) error {
 	return err
 }
 
-// lockedByCode refuses an edit of what the code says. Labels and alerts cannot
-// be declared: they are the console's.
+// lockedByCode refuses an edit of what the code says. Labels, alerts and the owner
+// are the console's where it does not.
 func lockedByCode(v store.JobView, executor domain.ExecutorID, spec *domain.JobSpec) error {
+	const here = " there; labels, alerts and the owner can be changed here where the code does not declare them"
 	if executor != v.Executor {
-		return errOwnedByCode(v, "move it there; labels and alerts can be changed here", Change{Field: "executor"})
+		return errOwnedByCode(v, "move it"+here, Change{Field: "executor"})
 	}
-	old, now := v.Spec, *spec
-	old.Labels, old.Alert, now.Labels, now.Alert = nil, domain.Alert{}, nil, domain.Alert{}
-	if changes := changesOf(specOf(&old), specOf(&now)); len(changes) > 0 {
-		return errOwnedByCode(v, "change it there; labels and alerts can be changed here", changes...)
+	changes := changesOf(specOf(&v.Spec), specOf(spec))
+	changes = slices.DeleteFunc(changes, func(c Change) bool { return !v.Spec.CodeSays.Locks(c.Field) })
+	if len(changes) > 0 {
+		return errOwnedByCode(v, "change it"+here, changes...)
 	}
 	return nil
 }

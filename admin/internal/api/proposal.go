@@ -54,7 +54,7 @@ func (a *API) registerProposals() {
 	})
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/job-proposals/{id}/accept", id: "accept-proposal", tag: "jobs",
-		summary: "Make the job what the code proposes", description: "Labels and alerts stay as they are.", errors: []int{http.StatusConflict},
+		summary: "Make the job what the code proposes", description: "Labels, alerts and the owner stay where the code does not say them.", errors: []int{http.StatusConflict},
 	}, a.acceptProposal)
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/job-proposals/{id}/decline", id: "decline-proposal", tag: "jobs",
@@ -81,18 +81,19 @@ func proposalOf(v store.ProposalView) Proposal {
 	}
 	if v.Job != nil {
 		p.Job = &Ref{ID: v.Job.ID.String(), Name: v.Job.Spec.Name}
-		merged := mergedProposal(v)
-		p.Proposed = specOf(&merged)
+		if merged, err := mergedProposal(v); err == nil { // else accepting it says why
+			p.Proposed = specOf(&merged)
+		}
 		p.Changes = changesOf(specOf(&v.Job.Spec), p.Proposed)
 	}
 	return p
 }
 
-// mergedProposal keeps of the job what code cannot declare.
-func mergedProposal(v store.ProposalView) domain.JobSpec {
+// mergedProposal keeps of the job what the code does not say.
+func mergedProposal(v store.ProposalView) (domain.JobSpec, error) {
 	spec := v.Spec
-	spec.Labels, spec.Alert = v.Job.Spec.Labels, v.Job.Spec.Alert
-	return spec
+	err := spec.KeepConsoles(&v.Job.Spec)
+	return spec, err
 }
 
 func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listProposalsInput) (*pageOutput[Proposal], error) {
@@ -152,9 +153,11 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 		}, a.deps.NextFire(jid))
 	} else if v.Job.Executor != v.Executor {
 		err = domain.JobNameTaken(v.Name, v.Job.ExecutorName)
+	} else if spec, wrong := mergedProposal(v); wrong != nil {
+		err = wrong
 	} else {
 		job, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
-			Tenant: id.Tenant, ID: v.Job.ID, IfRevision: v.Job.Revision, Spec: mergedProposal(v), Source: domain.SourceCode,
+			Tenant: id.Tenant, ID: v.Job.ID, IfRevision: v.Job.Revision, Spec: spec, Source: domain.SourceCode,
 			DeclarationHash: v.Hash, Declared: &terms, By: id.Actor(), Next: a.deps.NextFire(v.Job.ID), Plan: a.deps.Plan,
 		})
 	}

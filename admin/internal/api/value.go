@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/internal/spelling"
@@ -133,12 +132,7 @@ func (r *reader) name(location, text string, maxBytes int) string {
 	return trimmed
 }
 
-// hasControl also finds the characters that turn the reading direction.
-func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool {
-		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r)
-	})
-}
+func hasControl(s string) bool { return domain.HasControl(s) }
 
 // maxInput bounds a run's input in bytes of JSON; it is the wire's limit.
 const maxInput = 256 << 10

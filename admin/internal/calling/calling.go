@@ -11,6 +11,7 @@
 package calling
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -78,6 +79,7 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 		return found, nil
 	}
 	next := found.Spec
+	next.DispatchTimeout = want.DispatchTimeout
 	next.Timeout, next.Retry, next.OnLost, next.OnSuccess, next.OnFailure = want.Timeout, want.Retry, want.OnLost, want.OnSuccess, want.OnFailure
 	next.Routing, next.RoutingKey, next.Require, next.Prefer, next.SendRetry = want.Routing, want.RoutingKey, want.Require, want.Prefer, want.SendRetry
 	next.Blocking, next.Parallelism, next.Priority = want.Blocking, want.Parallelism, want.Priority
@@ -93,9 +95,21 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 
 // digest tells the settings that follow the handler's declaration from others.
 func digest(s *domain.JobSpec) string {
+	wait := "" // where it is the kind's own, so that jobs of before it could be declared have the digest that they had
+	if d := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout); d != waitOf(Kind(s.Labels[Label])) {
+		wait = " " + d.String()
+	}
 	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing,
-		fmt.Sprintf(" %q %q %q %q %q", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess, s.OnFailure)))
+		fmt.Sprintf(" %q %q %q %q %q%s", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess, s.OnFailure, wait)))
 	return hex.EncodeToString(sum[:16])
+}
+
+// waitOf is how long a run of the kind waits for an instance where nothing is said.
+func waitOf(kind Kind) time.Duration {
+	if kind == Callback {
+		return 24 * time.Hour
+	}
+	return domain.DefaultDispatchTimeout
 }
 
 const madeBy = "carillon"
@@ -127,7 +141,7 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	if kind == Callback {
 		spec.Description = "Runs of the callback " + handler.Name
 		spec.Retry = domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute}
-		spec.OnLost, spec.DispatchTimeout = domain.OnLostRetry, 24*time.Hour
+		spec.OnLost, spec.DispatchTimeout = domain.OnLostRetry, waitOf(kind)
 		spec.Alert = domain.Alert{OnFailure: true, IncludeNoExecutor: true}
 	}
 	said := handler.Calls
@@ -141,10 +155,13 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	if said.Retry.MaxAttempts == 0 {
 		spec.Retry.MaxAttempts = attempts
 	}
+	if said.DispatchTimeout > 0 {
+		spec.DispatchTimeout = said.DispatchTimeout
+	}
 	spec.Timeout, spec.SendRetry, spec.Priority = said.Timeout, said.SendRetry, said.Priority
 	spec.Routing, spec.RoutingKey, spec.Require, spec.Prefer = said.Routing, said.RoutingKey, said.Require, said.Prefer
 	spec.Blocking, spec.Parallelism = said.Blocking, said.Parallelism
-	if kind == Call { // a callback that is followed by itself would never end
+	if kind == Call { // a callback runs at least once; one that is followed by itself would never end
 		spec.OnLost, spec.OnSuccess, spec.OnFailure = said.OnLost, said.OnSuccess, said.OnFailure
 	}
 	return spec

@@ -14,6 +14,11 @@ const (
 	MaxNameLength    = 128
 	MaxMisfireWindow = 366 * 24 * time.Hour
 	MaxMisfireRuns   = 10_000
+	MaxLabels        = 32
+	MaxLabelKey      = 63
+	MaxEmails        = 20 // of an alert, beside the owner's
+	MaxEmailLength   = 254
+	MaxWebhookLength = 2048
 )
 
 // CheckSpec validates the parts of a spec that need no schedule engine and no
@@ -50,6 +55,8 @@ func CheckSpec(s *JobSpec) error {
 	c.check(len(s.OnSuccess) <= MaxNameLength, "body.onSuccess", s.OnSuccess, "must have at most 128 bytes")
 	c.check(len(s.OnFailure) <= MaxNameLength, "body.onFailure", s.OnFailure, "must have at most 128 bytes")
 	c.sharding(s.Sharding)
+	c.labels(s.Labels)
+	c.alert(&s.Alert)
 	return c.err()
 }
 

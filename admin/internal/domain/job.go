@@ -98,6 +98,8 @@ type JobSpec struct {
 	// OnSuccess and OnFailure are handlers of the executor that run after the
 	// job's run has ended, as runs of their own; empty = none.
 	OnSuccess, OnFailure string
+	// CodeSays notes which labels, alerts and owner are declared in code.
+	CodeSays CodeSays
 }
 
 // Callback returns the handler that a run in this state is followed by, or "".
@@ -300,6 +302,9 @@ type Alert struct {
 	// WebhookSecret is the sealed signing key (package secret); never shown.
 	WebhookSecret []byte
 }
+
+// DefaultAlert is what a job has that says nothing else, whoever makes it.
+var DefaultAlert = Alert{OnFailure: true, IncludeNoExecutor: true}
 
 // Trigger is a job's schedule bound to its next fire time: the row that is
 // claimed. NextFireAt is Never when nothing is planned.

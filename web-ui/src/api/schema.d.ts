@@ -767,7 +767,7 @@ export interface paths {
         put?: never;
         /**
          * Make the job what the code proposes
-         * @description Labels and alerts stay as they are.
+         * @description Labels, alerts and the owner stay where the code does not say them.
          */
         post: operations["accept-proposal"];
         delete?: never;
@@ -959,7 +959,7 @@ export interface paths {
         put?: never;
         /**
          * Give a job that was edited in the console back to the code
-         * @description The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels and alerts stay as they are, and so does its state. 409 when it was not edited, when the code leaves it to the console, or when nothing declares it any more.
+         * @description The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state. 409 when it was not edited, when the code leaves it to the console, or when nothing declares it any more.
          */
         post: operations["give-job-back"];
         delete?: never;
@@ -2571,7 +2571,7 @@ export interface components {
             executor: components["schemas"]["Ref"];
             /** @description No version that is present declares it any more */
             gone: boolean;
-            /** @description Edits of anything but labels and alerts are refused */
+            /** @description Edits are refused, but for labels, alerts and the owner where the code does not declare them (says) */
             locked: boolean;
             /**
              * @description until_edited: the code, until somebody edits the job here
@@ -2583,6 +2583,8 @@ export interface components {
              * @enum {string}
              */
             removal: "default" | "keep" | "pause" | "delete";
+            /** @description Which of labels, alerts and owner the code declares, for example labels.team, alert.emails, owner; absent: none */
+            says?: string[];
             /** @description Of the application, whose declaration was taken last */
             version: string;
         };

@@ -63,6 +63,7 @@ type specDocument struct {
 	OnSuccess string            `json:"onSuccess,omitempty"`
 	OnFailure string            `json:"onFailure,omitempty"`
 	Sharding  *shardingDocument `json:"sharding,omitempty"`
+	CodeSays  []string          `json:"codeSays,omitzero"` // [] says that code says nothing
 }
 
 type shardingDocument struct {
@@ -126,7 +127,7 @@ func encodeSpec(s *domain.JobSpec) (string, error) {
 	d.Owner.Name, d.Owner.Email = s.Owner.Name, s.Owner.Email
 	d.Alert.OnFailure, d.Alert.IncludeNoExecutor, d.Alert.Emails = s.Alert.OnFailure, s.Alert.IncludeNoExecutor, s.Alert.Emails
 	d.Alert.WebhookURL, d.Alert.WebhookSecret = s.Alert.WebhookURL, s.Alert.WebhookSecret
-	d.Sharding = encodeSharding(s.Sharding)
+	d.Sharding, d.CodeSays = encodeSharding(s.Sharding), s.CodeSays
 	text, err := json.Marshal(d)
 	return string(text), err
 }
@@ -171,7 +172,7 @@ func decodeSpec(text []byte) (*domain.JobSpec, error) {
 			WebhookURL: d.Alert.WebhookURL, WebhookSecret: d.Alert.WebhookSecret,
 		},
 		OnSuccess: d.OnSuccess, OnFailure: d.OnFailure,
-		Sharding: d.Sharding.sharding(),
+		Sharding: d.Sharding.sharding(), CodeSays: d.CodeSays,
 	}, nil
 }
 

@@ -133,13 +133,19 @@ func testJobSpecRoundTrip(t *testing.T, f *fixture) {
 		Retry: domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1.5, MaxDelay: time.Hour}, Timeout: time.Minute, DispatchTimeout: time.Hour,
 		OnLost: domain.OnLostRetry, Priority: -3, LogLevel: "WARN", Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
 		Alert:     domain.Alert{OnFailure: true, IncludeNoExecutor: true, Emails: []string{"a@example.com"}, WebhookURL: "https://x", WebhookSecret: []byte{0, 255}},
-		OnSuccess: "told", OnFailure: "told-off",
+		OnSuccess: "told", OnFailure: "told-off", CodeSays: domain.CodeSays{"labels.team", "owner"},
 	}
 	j := f.job(func(s *domain.JobSpec) { *s = want })
 	require.Equal(t, want, j.Spec)
 	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 1) // from the database, not from the cache
 	f.ok(err)
 	require.Equal(t, want, revisions[0].Spec)
+	for _, says := range []domain.CodeSays{nil, {}} { // which are not the same
+		j := f.job(func(s *domain.JobSpec) { s.CodeSays = says })
+		revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 1)
+		f.ok(err)
+		require.Equal(t, says, revisions[0].Spec.CodeSays)
+	}
 }
 
 func testJobLists(t *testing.T, f *fixture) {

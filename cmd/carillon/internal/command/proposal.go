@@ -102,7 +102,7 @@ func writeChanges(to io.Writer, changes []client.Change) error {
 
 func (a *App) proposalAccept() *cobra.Command {
 	return &cobra.Command{
-		Use: "accept JOB", Short: "Make the job what the code proposes; labels and alerts stay", Args: cobra.ExactArgs(1),
+		Use: "accept JOB", Short: "Make the job what the code proposes; labels, alerts and the owner stay where the code says nothing of them", Args: cobra.ExactArgs(1),
 		Example: "  carillon job proposal accept close-day",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, p, err := a.findProposal(cmd.Context(), args[0])

@@ -140,7 +140,7 @@ type RevenueReport struct {
 // DailyRevenueReport writes the revenue by product of the day before the fire
 // time as a CSV file. Running it again for the same day writes the same file.
 //
-//carillon:clock name=daily-revenue-report owned-by=code cron="0 5 0 * * *" dialect=seconds zone=Asia/Shanghai idempotent retries=3 retry-delay=30s misfire=once_now owner=books@shop.example on-failure=ReportFailed description="Revenue by product of the last day, as CSV"
+//carillon:clock name=daily-revenue-report owned-by=code cron="0 5 0 * * *" dialect=seconds zone=Asia/Shanghai idempotent retries=3 retry-delay=30s retry-backoff=2 max-retry-delay=2m on-lost=retry misfire=once_now labels="team=books, kind=report" alert-no-executor=true owner=books@shop.example on-failure=ReportFailed description="Revenue by product of the last day, as CSV"
 //carillon:clock name=revenue-report-noon owned-by=propose cron="0 0 12 * * MON-FRI" dialect=seconds zone=Asia/Shanghai idempotent retries=3 retry-delay=30s timeout=10m owner=books@shop.example on-failure=ReportFailed description="The same report on workdays at noon; only proposed, so that somebody decides about it"
 //carillon:clock name=revenue-report-preview cron="30 * * * * *" dialect=seconds zone=Asia/Shanghai idempotent owner=books@shop.example on-success=ReportWritten on-failure=ReportFailed description="The same report, every minute, so that the demo shows it"
 func (o *Orders) DailyRevenueReport(ctx context.Context) (RevenueReport, error) {

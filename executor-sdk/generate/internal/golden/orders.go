@@ -34,7 +34,7 @@ type Report struct {
 // Close has everything a marker can say.
 //
 //carillon:clock name=close-day description="Closes the \"day\"" cron="0 0 2 * * *" dialect=seconds zone=Asia/Shanghai input=`{"day":"2026-11-20"}` retries=3 retry-delay=10s timeout=5m blocking=discard_later routing=random misfire=once_now owner=shop@example.com owned-by=code when-removed=delete idempotent on-success=Closed1 on-failure=Fail
-//carillon:clock name=close-hour cron="0 0 * * * *" input=`{"day":""}` routing=consistent_hash routing-key=/day require-labels="zone=eu, !spot" prefer-labels=cache send-retries=0 send-delay=1s
+//carillon:clock name=close-hour cron="0 0 * * * *" input=`{"day":""}` routing=consistent_hash routing-key=/day require-labels="zone=eu, !spot" prefer-labels=cache send-retries=0 send-delay=1s retries=1 retry-backoff=1.5 max-retry-delay=1m dispatch-timeout=30m on-lost=fail labels="team=books, env=prod" alert-on-failure=true alert-no-executor=false alert-emails=ops@example.com alert-webhook=https://alerts.example.com/hook misfire=all misfire-threshold=1m misfire-window=2h misfire-max-runs=7 start-at=2026-01-01T00:00:00Z
 func (o *Orders) Close(_ context.Context, in CloseDay) (Report, error) {
 	if in.Day == "" {
 		return Report{}, errors.New("no day")

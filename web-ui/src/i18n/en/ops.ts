@@ -208,7 +208,7 @@ export const ops = {
   },
   proposals: {
     title: 'Proposals',
-    help: 'What the code of applications wants jobs to become. Labels and alerts stay as they are.',
+    help: 'What the code of applications wants jobs to become. Labels, alerts and the owner stay where the code does not declare them.',
     emptyTitle: 'Nothing is proposed',
     emptyHelp: 'Jobs that are declared with ProposeOnly appear here when their declaration differs from the job.',
     waiting_one: '{{count}} proposal',

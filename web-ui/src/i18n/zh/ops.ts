@@ -210,7 +210,7 @@ export const ops: typeof en = {
   },
   proposals: {
     title: '变更建议',
-    help: '应用代码希望任务变成的样子。标签和告警保持不变。',
+    help: '应用代码希望任务变成的样子。代码未声明的标签、告警和负责人保持不变。',
     emptyTitle: '没有变更建议',
     emptyHelp: '以 ProposeOnly 声明的任务，在声明与任务不一致时会出现在这里。',
     waiting_one: '{{count}} 条变更建议',
