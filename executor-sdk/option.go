@@ -39,8 +39,8 @@ func (o handlerOption) applyHandler(h *handler) { o(h) }
 // attempts; further ones do, so that an input that ends each process which
 // takes it is not repeated for ever. When the path to an instance falls silent
 // right after a run has started there, it may run on another one beside it for
-// some seconds, until the first one hears of that. A job with onLost fail is never
-// repeated.
+// some seconds, until the first one hears of that. A job with OnLost(FailLost) is
+// never repeated.
 func Idempotent() HandlerOption {
 	return handlerOption(func(h *handler) { h.idempotent = true })
 }
@@ -228,7 +228,7 @@ func PreferLabels(selector string) JobOption {
 // SendRetries is how many more times a run is sent when a send led to nothing:
 // the instance refused it, did not answer, or was cut off before it had. This
 // costs no attempt, and the next send goes to another instance where there is
-// one. Default: as many as fit into the job's dispatch timeout.
+// one. Default: as many as fit into the job's DispatchTimeout.
 func SendRetries(n int) JobOption {
 	return jobOption(func(j *job) { j.maxSends, j.hasSends = n+1, true })
 }

@@ -29,7 +29,8 @@
 // It does what an admin does for one application: it fires declared jobs by their
 // schedules, queues runs by their blocking strategy, grants, times out, retries, snoozes,
 // stores steps, hands over what an executor that stops has interrupted (StopOne), runs callbacks, and spreads fires over shards with their hooks (Run.Shards).
-// It keeps its state in memory.
+// It keeps its state in memory. Runs of jobs wait for an instance as long as the test does:
+// DispatchTimeout is not looked at.
 //
 // Schedules fire as with the admin: all dialects of cron with L, W, # and years, zones and
 // changes of the clock, fixed rates and delays, instants, windows; calendars that the test

@@ -174,7 +174,7 @@ func TestJobsThatTheCodeOwns(t *testing.T) {
 	e := w.executor("acme", "shop")
 	w.instance(e, "one", "reconcile")
 	j := w.declare(e, "close the day", domain.OwnedByCode)
-	require.Equal(t, &Declared{Executor: j.Executor, Ownership: "code", Removal: "default", Version: "1.4.2", Locked: true}, j.Declared)
+	require.Equal(t, &Declared{Executor: j.Executor, Ownership: "code", Removal: "default", Version: "1.4.2", Locked: true, Says: []string{"owner"}}, j.Declared)
 	put := func(j Job, change ...func(map[string]any)) answer {
 		return w.call("acme/editor", "PUT", "/jobs/"+j.ID, jobBody(j.Name, e, change...), header{"If-Match": "*"})
 	}

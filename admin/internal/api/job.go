@@ -210,6 +210,9 @@ func jobOf(v store.JobView, online int) Job {
 			Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName}, Ownership: orDefault(string(d.Ownership), "until_edited"),
 			Removal: orDefault(string(d.Removal), "default"), Version: d.Version, Gone: d.Gone, Locked: d.LocksConsole(), Says: v.Spec.CodeSays,
 		}
+		if v.Spec.CodeSays == nil && d.LocksConsole() {
+			j.Declared.Says = []string{"owner"} // as CodeSays.Locks has it
+		}
 	}
 	if v.State == domain.JobEnabled {
 		next := v.NextFireAt
