@@ -31,6 +31,8 @@ type executorLines struct {
 	bound  map[domain.InstanceID]map[line]*queue // of runs for one instance
 	// spilled: some wait in the database alone.
 	spilled bool
+	served  uint64 // how often runs were taken from one of the lines
+	turn    bool   // the next place is for the line that has waited longest for one
 }
 
 // line is who waits for the same instances: those of an executor that serve a
@@ -81,6 +83,8 @@ type queue struct {
 	old   []*waiting // by precedence
 	fresh []*waiting // by freshness
 	turn  bool       // the next one is the freshest
+	// served is executorLines' when runs were taken from this line last.
+	served uint64
 }
 
 const (
@@ -89,7 +93,7 @@ const (
 	maxWaiting    = 10_000
 	maxWaitingAll = 100_000
 	// lateAfter is how late the first of a line may be before the freshest takes
-	// turns with it.
+	// turns with it, and the first of an executor's lines before the others do.
 	lateAfter = 2 * time.Second
 	// handedFor is how long this node's sweep leaves a run to the other nodes that
 	// were asked to take it.
@@ -226,10 +230,12 @@ func (r *waitingRoom) drop(ids ...domain.ExecutionID) {
 	}
 }
 
-// of returns the lines of an executor in which somebody waits, by the precedence
-// of their first ones: those that any instance serves, and those for the
-// instance alone.
-func (r *waitingRoom) of(executor domain.ExecutorID, instance domain.InstanceID) []line {
+// of returns the lines of an executor in which somebody waits: those that any
+// instance serves, and those for the instance alone. They go by the precedence of
+// their first ones. While that is late, every other place is for the line that was
+// served longest ago: the first of a line with much patience, or of one that is
+// not full, stays older than all others for as long as the overload lasts.
+func (r *waitingRoom) of(executor domain.ExecutorID, instance domain.InstanceID, now time.Time) []line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.executors[executor]
@@ -246,8 +252,23 @@ func (r *waitingRoom) of(executor domain.ExecutorID, instance domain.InstanceID)
 		}
 	}
 	list := slices.AppendSeq(slices.Collect(maps.Keys(at.open)), maps.Keys(bound))
-	slices.SortFunc(list, func(a, b line) int { return compare(r.lineOf(a, false).old[0], r.lineOf(b, false).old[0]) })
+	queues := map[line]*queue{}
+	for _, l := range list {
+		queues[l] = r.lineOf(l, false)
+	}
+	slices.SortFunc(list, func(a, b line) int { return compare(queues[a].old[0], queues[b].old[0]) })
+	if at.turn && now.Sub(queues[list[0]].old[0].since()) > lateAfter {
+		longest := slices.MinFunc(list, func(a, b line) int { return cmp.Compare(queues[a].served, queues[b].served) })
+		list = slices.Insert(slices.DeleteFunc(list, func(l line) bool { return l == longest }), 0, longest)
+	}
 	return list
+}
+
+// serve notes that runs are taken from a line; it is called with mu held.
+func (r *waitingRoom) serve(l line, q *queue) {
+	at := r.linesOf(l.tenant, l.executor)
+	at.served++
+	q.served, at.turn = at.served, !at.turn
 }
 
 // first returns who comes first in a line by precedence, and when it was last
@@ -275,6 +296,9 @@ func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain
 		w, rank := r.nextLocked(from, now)
 		if w == nil {
 			return out, turns
+		}
+		if len(out) == 0 {
+			r.serve(from, r.lineOf(from, false))
 		}
 		if rank < rankOf(&w.execution) {
 			if turns == nil {

@@ -42,9 +42,9 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 	require.Len(t, spilled, 5)
 	require.Equal(t, domain.ExecutionID(1), spilled[0].execution.ID)
 	require.Len(t, room.runs, maxWaiting)
-	l := room.of(1, 0)[0]
+	l := room.of(1, 0, now)[0]
 	require.Len(t, taken(room.take(l, 2*maxWaiting, 1<<30, now)), maxWaiting)
-	require.Empty(t, room.of(1, 0))
+	require.Empty(t, room.of(1, 0, now))
 	require.Empty(t, room.runs)
 	require.Zero(t, room.count)
 	require.True(t, room.executors[1].spilled)
@@ -74,7 +74,7 @@ func TestInputsOnTheirWayBoundWhatIsTaken(t *testing.T) {
 	for i := range domain.ExecutionID(6) {
 		room.add(inRoom(i+1, now, func(w *waiting) { w.spec = &spec }), false)
 	}
-	l := room.of(1, 0)[0]
+	l := room.of(1, 0, now)[0]
 	require.Len(t, taken(room.take(l, 5, 25, now)), 3, "two that fit, and one more")
 	require.Len(t, taken(room.take(l, 5, 0, now)), 1)
 	require.Len(t, taken(room.take(l, 5, 1000, now)), 2)
@@ -92,13 +92,45 @@ func TestALateLineTakesTurns(t *testing.T) {
 			}
 		}), false)
 	}
-	l := room.of(1, 0)[0]
+	l := room.of(1, 0, now)[0]
 	require.Equal(t, []domain.ExecutionID{3, 8, 4, 7, 5, 6}, runIDs(taken(room.take(l, 10, 1<<30, now))))
 
 	for i := range domain.ExecutionID(4) {
 		room.add(inRoom(i+1, now.Add(time.Duration(i-4)*time.Second/4), nil), false)
 	}
 	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4}, runIDs(taken(room.take(l, 10, 1<<30, now))), "nothing is late")
+}
+
+// TestLateLinesTakeTurns: of three lines one has the oldest runs all the time, and
+// one has but few. Each gets its places, and the fresh ones of each get theirs.
+func TestLateLinesTakeTurns(t *testing.T) {
+	var room waitingRoom
+	now := time.Now()
+	id := domain.ExecutionID(0)
+	add := func(handler string, age time.Duration) {
+		id++
+		room.add(inRoom(id, now.Add(-age), func(w *waiting) { w.spec = &domain.JobSpec{Handler: handler, Blocking: domain.BlockParallel} }), false)
+	}
+	for i := range time.Duration(1000) {
+		add("patient", 5*time.Minute-i*time.Millisecond)
+		add("short", time.Minute-i*time.Millisecond)
+	}
+	served, fresh := map[string]int{}, map[string]int{}
+	for i := range 400 {
+		if i%10 == 0 {
+			add("rare", 0)
+			add("short", 0)
+		}
+		l := room.of(1, 0, now)[0]
+		w := taken(room.take(l, 1, 1<<30, now))[0]
+		served[l.handler]++
+		if w.FireAt.Equal(now) {
+			fresh[l.handler]++
+		}
+	}
+	require.Equal(t, map[string]int{"rare": 40, "short": 40}, fresh, "at once, all of them")
+	require.GreaterOrEqual(t, served["short"], 100)
+	require.GreaterOrEqual(t, served["patient"], 200)
 }
 
 // TestRunsOfASerialJobKeepTheirOrder: the job's first run has the turn of its freshest.
@@ -112,7 +144,7 @@ func TestRunsOfASerialJobKeepTheirOrder(t *testing.T) {
 			w.spec, w.execution.JobID = &spec, domain.JobID(1+i%2)
 		}), false)
 	}
-	l := room.of(1, 0)[0]
+	l := room.of(1, 0, now)[0]
 	require.Equal(t, []domain.ExecutionID{1, 2, 3, 4, 5, 6}, runIDs(taken(room.take(l, 10, 1<<30, now))))
 }
 
@@ -123,7 +155,7 @@ func TestPriorityCountsAmongTheFreshest(t *testing.T) {
 	for i := range domain.ExecutionID(5) {
 		room.add(inRoom(i+1, now.Add(-10*time.Second), func(w *waiting) { w.execution.Priority = int(i) }), false)
 	}
-	l := room.of(1, 0)[0]
+	l := room.of(1, 0, now)[0]
 	require.Equal(t, []domain.ExecutionID{5, 4, 3, 2, 1}, runIDs(taken(room.take(l, 10, 1<<30, now))), "the more urgent first, whoever's turn it is")
 }
 
@@ -147,7 +179,7 @@ func TestTheRoomAgainstAModel(t *testing.T) {
 			room.drop(id)
 			delete(there, id)
 		default:
-			for _, l := range room.of(domain.ExecutorID(id%3+1), domain.InstanceID(id%5)) {
+			for _, l := range room.of(domain.ExecutorID(id%3+1), domain.InstanceID(id%5), now) {
 				for _, e := range taken(room.take(l, random.IntN(3), 1<<30, now.Add(time.Duration(random.IntN(60))*time.Second))) {
 					require.True(t, there[e.ID])
 					delete(there, e.ID)
@@ -208,9 +240,9 @@ func TestAFreedSlotAsksNobodyElsesShards(t *testing.T) {
 	for i := range domain.ExecutionID(1000) {
 		room.add(inRoom(i+1, now, func(w *waiting) { w.execution.Bound = domain.InstanceID(i + 1) }), false)
 	}
-	require.Empty(t, room.of(1, 0))
-	require.Len(t, room.of(1, 7), 1)
-	require.Empty(t, room.of(1, 1001))
+	require.Empty(t, room.of(1, 0, now))
+	require.Len(t, room.of(1, 7, now), 1)
+	require.Empty(t, room.of(1, 1001, now))
 }
 
 // TestDeadRunsCostNothing: what is past its deadline takes no slot, no offer and
@@ -342,7 +374,7 @@ func TestARefusalDoesNotMakeALineEarly(t *testing.T) {
 			w.execution.NotBefore = now
 		}), false)
 	}
-	l := room.of(1, 0)[0]
+	l := room.of(1, 0, now)[0]
 	require.Equal(t, []domain.ExecutionID{1, 4, 2, 3}, runIDs(taken(room.take(l, 10, 1<<30, now))))
 }
 

@@ -187,7 +187,7 @@ func (d *Dispatcher) recheck(waiters []waiter) {
 // of them has.
 func (d *Dispatcher) Room(executor domain.ExecutorID, instance domain.InstanceID, n int) {
 	let := 0
-	for _, l := range d.waiting.of(executor, instance) {
+	for _, l := range d.waiting.of(executor, instance, d.opt.Now()) {
 		if let += d.release(l, n, let); let >= n {
 			return
 		}
@@ -197,7 +197,7 @@ func (d *Dispatcher) Room(executor domain.ExecutorID, instance domain.InstanceID
 // Moved tells that an instance takes no more: runs that waited for it alone have
 // another one now.
 func (d *Dispatcher) Moved(executor domain.ExecutorID) {
-	for _, l := range d.waiting.of(executor, 0) {
+	for _, l := range d.waiting.of(executor, 0, d.opt.Now()) {
 		if l.pin != "" {
 			d.release(l, maxWaiting, 0)
 		}

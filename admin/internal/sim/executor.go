@@ -14,6 +14,7 @@ import (
 const (
 	handlerOnce = "once" // must not be repeated unasked
 	handlerSafe = "safe" // registered as idempotent; a run takes safeWeight slots
+	handlerElse = "else" // as once, in a line of its own
 )
 
 const safeWeight = 2
@@ -89,7 +90,7 @@ func (e *executor) boots() {
 	e.machine = simulate.New(e.boot, simulate.Limits{
 		Slots: e.slots, Weight: weightOf, KillGrace: killGrace, AcceptTTL: proto.AcceptTTL,
 		LeaseMargin: margin, ResendAfter: 10 * time.Second, AwaitDisk: e.host == simulate.OnMachine{},
-	}, func(h string) bool { return h == handlerOnce || h == handlerSafe }, found)
+	}, func(h string) bool { return h == handlerOnce || h == handlerSafe || h == handlerElse }, found)
 	e.links = make([]*session, len(e.w.nodes))
 	e.dialing = make([]bool, len(e.w.nodes))
 	e.every(executorTick, func() { e.apply(e.machine.Tick(e.wall())) })

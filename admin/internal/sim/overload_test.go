@@ -45,6 +45,9 @@ func overloadWorld(t *testing.T, seed uint64, n, few int, lasts time.Duration) *
 		if i%3 == 1 { // these do not want to run late
 			spec.DispatchTimeout = lasts / 4
 		}
+		if i%2 == 1 { // a line of their own, whose first run is always the younger one
+			spec.Handler, spec.DispatchTimeout = handlerElse, spec.DispatchTimeout/2
+		}
 		if i < few {
 			spec.Schedule.EndAt = over.Add(2 * time.Minute)
 		}
@@ -165,7 +168,7 @@ func TestWellAgainAfterOverload(t *testing.T) {
 			if !kind.none {
 				capacity = capacityWhile(t, kind.begin)
 			}
-			few := max(1, int(capacity)/10)
+			few := max(2, int(capacity)/10) // one in each line
 			w := overloadWorld(t, 2, 3*int(capacity), few, overloadLasts)
 			w.until(t, overloadFrom)
 			kind.begin(w)
