@@ -49,7 +49,7 @@ func (t *witness) begin(e *executor, b *simulate.Begin) *started {
 	t.checkOverlap(s, row)
 	spec := w.db.jobs[row.JobID].of(row)
 	repeat := domain.PolicyOf(spec, spec.Handler == handlerSafe).RetryLost
-	w.checkStart(row)
+	w.checkStart(row, key.fence)
 	if n := len(t.byRun[key.id]) + 1; !repeat && n > max(1, spec.Retry.MaxAttempts) {
 		w.fail("P3: execution %d started %d times, its owner allows %d", key.id, n, spec.Retry.MaxAttempts)
 	}

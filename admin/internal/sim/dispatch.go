@@ -83,7 +83,7 @@ func (n *node) verdicts(s *session, items []*proto.InventoryItem) []*proto.Inven
 	verdicts := make([]*proto.InventoryVerdict, len(settled.Verdicts))
 	for i, v := range settled.Verdicts {
 		if v == domain.VerdictGrant {
-			n.w.checkSent(n, n.w.db.find(held[i].ID))
+			n.w.noteSent(n, n.w.db.find(held[i].ID))
 		}
 		verdicts[i] = &proto.InventoryVerdict{ExecutionId: int64(held[i].ID), Fence: held[i].Fence, Verdict: verdictOf(v)}
 	}

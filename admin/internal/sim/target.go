@@ -81,7 +81,7 @@ func (s *session) SendOffers(offers []store.OfferResult) {
 		granted := e.State == domain.Running
 		attempt := e.Attempt
 		if granted {
-			s.w.checkSent(s.node, e)
+			s.w.noteSent(s.node, e)
 			if k := (attemptKey{e.ID, e.Fence}); s.Holds(k.id, k.fence) {
 				s.oneStep[k] = true
 			}
@@ -128,7 +128,7 @@ func (s *session) SendGrants(grants []dispatch.Grant) {
 		if !g.Granted {
 			s.ended(attemptKey{g.ID, g.Fence})
 		} else {
-			s.w.checkSent(s.node, s.w.db.find(g.ID))
+			s.w.noteSent(s.node, s.w.db.find(g.ID))
 		}
 		frames[i] = &proto.Grant{ExecutionId: int64(g.ID), Fence: g.Fence, Granted: g.Granted}
 	}

@@ -34,14 +34,15 @@ type world struct {
 	nodes  []*node
 	execs  []*executor
 
-	dbOffset time.Duration // of the database's clock
-	dbLowest time.Duration // how far it was set back in all
-	stepped  bool          // it was set at all
-	believed time.Duration // how far ahead of the truth it may be, and be believed
-	failures []string      // keys of the alerts that there have to be
-	down     time.Duration // the database is away until then
-	slowed   time.Duration // how much longer each way to and from the database takes
-	work     time.Duration // how long every handler takes; 0: by chance
+	dbOffset time.Duration                // of the database's clock
+	dbLowest time.Duration                // how far it was set back in all
+	stepped  bool                         // it was set at all
+	believed time.Duration                // how far ahead of the truth it may be, and be believed
+	failures []string                     // keys of the alerts that there have to be
+	sentLate map[attemptKey]time.Duration // how long after their job was stopped attempts were sent
+	down     time.Duration                // the database is away until then
+	slowed   time.Duration                // how much longer each way to and from the database takes
+	work     time.Duration                // how long every handler takes; 0: by chance
 	cuts     map[string]time.Duration
 	lastID   int64
 
@@ -81,7 +82,7 @@ func emptyWorld(c Case, broken rules) (*world, error) {
 	}
 	w := &world{
 		loop: loop{rng: rand.New(rand.NewPCG(c.Seed, streamSeed("ties"))), hash: fnvOffset}, faults: newFaults(c), plans: plans,
-		epoch: time.UnixMilli(1_800_000_000_000).UTC(), cuts: map[string]time.Duration{},
+		epoch: time.UnixMilli(1_800_000_000_000).UTC(), cuts: map[string]time.Duration{}, sentLate: map[attemptKey]time.Duration{},
 	}
 	w.witness = &witness{w: w, starts: map[attemptKey]*started{}, byRun: map[domain.ExecutionID][]*started{}, byJob: map[domain.JobID][]*started{}, turns: map[domain.ExecutionID]int{}}
 	w.db = newDatabase(w.dbNow)
