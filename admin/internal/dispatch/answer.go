@@ -155,7 +155,9 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 			continue
 		}
 		if t := d.opt.Fleet.TargetOf(items[i].Instance); items[i].Unheard && t != nil {
-			t.SendCancel(r.Execution) // behind the offer: what has started there stops as soon as that is heard
+			lost := r.Execution
+			lost.Reason = domain.ReasonLeaseLost // nobody kills the run: only this attempt is over
+			t.SendCancel(lost)                   // behind the offer: what has started there stops as soon as that is heard
 		}
 		d.opt.Later(r.Execution)
 		d.Freed([]domain.Execution{r.Execution})

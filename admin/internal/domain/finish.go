@@ -59,8 +59,8 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 		e.unlose(now, r.Error)
 		return Effects{}, nil
 	case e.State == Running, e.State == Cancelling:
-	case late && e.State == RetryWait && r.Outcome == OutcomeCancelled:
-		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s goes on elsewhere", e.ID) // its instance was told to stop
+	case late && e.State == RetryWait && (r.Outcome == OutcomeCancelled || r.Outcome == OutcomeFailed && r.ErrorKind == kindLeaseLost):
+		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s goes on elsewhere", e.ID) // it was stopped because it was lost
 	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:
 	case e.State.Terminal(), e.State == RetryWait:
 		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
@@ -104,6 +104,7 @@ const (
 	kindCancelled = "cancelled"
 	kindSnoozed   = "snoozed"
 	kindStopping  = "stopping"
+	kindLeaseLost = "lease_lost"
 )
 
 // minSnooze keeps a handler from running in circles: it starts once in that
@@ -195,7 +196,7 @@ func failureReason(kind string) Reason {
 		return ReasonBigOutput
 	case kindStopping:
 		return ReasonStopped
-	case "lease_lost":
+	case kindLeaseLost:
 		return ReasonLeaseLost
 	case "stalled":
 		return ReasonStalled

@@ -132,9 +132,13 @@ func TestAnUnheardOneStepOfferGoesElsewhere(t *testing.T) {
 	require.Equal(t, Effects{Archive: fx.Archive}, fx)
 	require.Equal(t, ReasonSessionLost, fx.Archive.Reason)
 
-	stopped := *e
-	_, err = stopped.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeCancelled}, p)
-	require.Equal(t, CodeAlreadyFinished, CodeOf(err), "it was told to stop")
+	for _, r := range []Report{{Outcome: OutcomeCancelled}, {Outcome: OutcomeFailed, ErrorKind: "lease_lost"}} {
+		stopped := *e
+		r.Fence = e.Fence
+		_, err = stopped.Finish(now, r, p)
+		require.Equal(t, CodeAlreadyFinished, CodeOf(err), "it was told to stop")
+		require.Equal(t, *e, stopped)
+	}
 	done := *e
 	fx, err = done.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeSucceeded}, p)
 	require.NoError(t, err)
