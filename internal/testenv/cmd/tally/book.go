@@ -12,6 +12,20 @@ import (
 // count is what one run came to.
 type count struct {
 	Passed, Failed int
+	// Names are the first of those that failed, as far as the output says them.
+	Names []string `json:",omitempty"`
+}
+
+// maxNames bounds the names of a run.
+const maxNames = 20
+
+// failedMark begins the lines that name what failed, before the closing line.
+const failedMark = "failed: "
+
+func (c *count) name(failed string) {
+	if len(c.Names) < maxNames {
+		c.Names = append(c.Names, failed)
+	}
 }
 
 // book keeps counts as files, so that commands which run one after the other
@@ -34,7 +48,7 @@ func (b book) enter(name string, c count) error {
 	return os.WriteFile(filepath.Join(b.dir, name+suffix), text, 0o644)
 }
 
-// sum shows each count and then the closing line. It reports whether anything
+// sum shows each count, what failed and then the closing line. It reports whether anything
 // ran and nothing failed.
 func (b book) sum(to io.Writer) (bool, error) {
 	files, err := filepath.Glob(filepath.Join(b.dir, "*"+suffix))
@@ -55,6 +69,10 @@ func (b book) sum(to io.Writer) (bool, error) {
 		fmt.Fprintf(to, "  %-16s %6d passed %6d failed\n", name, c.Passed, c.Failed)
 		total.Passed += c.Passed
 		total.Failed += c.Failed
+		total.Names = append(total.Names, c.Names...)
+	}
+	for _, name := range total.Names {
+		fmt.Fprintf(to, "%s%s\n", failedMark, name)
 	}
 	fmt.Fprintf(to, "%d passed, %d failed\n", total.Passed, total.Failed)
 	return total.Failed == 0 && total.Passed > 0, nil

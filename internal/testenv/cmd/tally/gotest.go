@@ -72,12 +72,23 @@ func (g *goTest) endTest(e event) {
 		g.count.Passed++
 	case "skip":
 		g.count.Failed++
+		g.count.name(e.Package + "." + e.Test)
 		g.skipped = append(g.skipped, e.Package+"."+e.Test)
 		fmt.Fprint(g.to, output)
 	case "fail":
 		g.count.Failed++
+		g.nameTest(e)
 		g.failed[e.Package] = true
 		fmt.Fprint(g.to, output)
+	}
+}
+
+// nameTest names a test that failed, unless one of its subtests, which end
+// before it, has its place.
+func (g *goTest) nameTest(e event) {
+	test := e.Package + "." + e.Test
+	if n := len(g.count.Names); n == 0 || !strings.HasPrefix(g.count.Names[n-1], test+"/") {
+		g.count.name(test)
 	}
 }
 
@@ -92,6 +103,7 @@ func (g *goTest) endPackage(e event) {
 	case "fail":
 		if !g.failed[e.Package] {
 			g.count.Failed++
+			g.count.name(e.Package)
 		}
 		g.showUnended(e.Package)
 		fmt.Fprint(g.to, output)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 var (
@@ -14,7 +15,8 @@ var (
 	errNoTest   = errors.New("no test ran")
 )
 
-// readLines passes the output on and counts by its last closing line.
+// readLines passes the output on, counts by its last closing line and keeps the
+// names of what failed.
 func readLines(from io.Reader, to io.Writer) (count, error) {
 	var c count
 	found := false
@@ -28,6 +30,8 @@ func readLines(from io.Reader, to io.Writer) (count, error) {
 			found = true
 			c.Passed, _ = strconv.Atoi(m[1]) // digits, by the pattern
 			c.Failed, _ = strconv.Atoi(m[2])
+		} else if name, said := strings.CutPrefix(strings.TrimSuffix(line, "\n"), failedMark); said {
+			c.name(name)
 		}
 		switch {
 		case errors.Is(err, io.EOF) && !found:

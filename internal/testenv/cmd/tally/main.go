@@ -104,5 +104,8 @@ func run(book book, to io.Writer, as, name string, command []string) (bool, erro
 		fmt.Fprintf(os.Stderr, "tally: %s: %v\n", name, err)
 		counted.Failed = max(counted.Failed, 1)
 	}
+	if counted.Failed > 0 && len(counted.Names) == 0 {
+		counted.name(name)
+	}
 	return counted.Failed == 0, book.enter(name, counted)
 }

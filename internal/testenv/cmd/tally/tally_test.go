@@ -55,11 +55,11 @@ func TestReadGoTest(t *testing.T) {
 		hidden []string
 	}{
 		{"good", count{Passed: 2}, []string{"ok", "example/good"}, []string{"quiet", "PASS"}},
-		{"bad", count{Passed: 1, Failed: 2}, []string{"loud", "not today", "counts as failed: example/bad.TestSkip"}, []string{"TestGood"}},
-		{"exit", count{Passed: 1, Failed: 1}, []string{"FAIL\texample/exit"}, nil},
-		{"crash", count{Failed: 1}, []string{"assignment to entry in nil map"}, nil},
-		{"dies", count{Failed: 1}, []string{"last words"}, nil},
-		{"broken", count{Failed: 1}, []string{"undefined: undefined"}, nil},
+		{"bad", count{Passed: 1, Failed: 2, Names: []string{"example/bad.TestBad", "example/bad.TestSkip"}}, []string{"loud", "not today", "counts as failed: example/bad.TestSkip"}, []string{"TestGood"}},
+		{"exit", count{Passed: 1, Failed: 1, Names: []string{"example/exit"}}, []string{"FAIL\texample/exit"}, nil},
+		{"crash", count{Failed: 1, Names: []string{"example/crash.TestCrash"}}, []string{"assignment to entry in nil map"}, nil},
+		{"dies", count{Failed: 1, Names: []string{"example/dies"}}, []string{"last words"}, nil},
+		{"broken", count{Failed: 1, Names: []string{"example/broken"}}, []string{"undefined: undefined"}, nil},
 		{"empty", count{}, nil, []string{"example"}},
 	} {
 		t.Run(test.pkg, func(t *testing.T) {
@@ -92,9 +92,10 @@ func TestReadLines(t *testing.T) {
 		want       count
 		err        error
 	}{
-		{"last one counts", "1 passed, 0 failed\nmore\n12 passed, 3 failed\n", count{12, 3}, nil},
-		{"without newline", "2 passed, 0 failed", count{2, 0}, nil},
-		{"with skipped", "2 passed, 1 failed, 4 skipped\n", count{2, 1}, nil},
+		{"last one counts", "1 passed, 0 failed\nmore\n12 passed, 3 failed\n", count{Passed: 12, Failed: 3}, nil},
+		{"without newline", "2 passed, 0 failed", count{Passed: 2}, nil},
+		{"with skipped", "2 passed, 1 failed, 4 skipped\n", count{Passed: 2, Failed: 1}, nil},
+		{"names", "failed: a.TestB\nfailed: c\n2 passed, 2 failed\n", count{Passed: 2, Failed: 2, Names: []string{"a.TestB", "c"}}, nil},
 		{"not alone on its line", "ui: all 2 passed, 0 failed\n", count{}, errNoCount},
 		{"nothing", "", count{}, errNoCount},
 		{"no test", "0 passed, 0 failed\n", count{}, errNoTest},
@@ -129,7 +130,7 @@ func TestRunsAddUp(t *testing.T) {
 	ok, err := b.sum(&shown)
 	require.NoError(t, err)
 	require.False(t, ok)
-	require.True(t, strings.HasSuffix(shown.String(), "\n6 passed, 3 failed\n"), shown.String())
+	require.True(t, strings.HasSuffix(shown.String(), "\nfailed: e2e\nfailed: generate\nfailed: silent\n6 passed, 3 failed\n"), shown.String())
 
 	require.NoError(t, b.clear())
 	shown.Reset()
