@@ -70,8 +70,14 @@ test('a new user must choose a password, and a viewer sees no controls', async (
     assert.equal(await viewer.page.getByRole('button', { name }).count(), 0, String(name))
   }
   assert.equal(await viewer.page.getByRole('link', { name: 'Users' }).count(), 0)
-  await viewer.page.goto(`${env.url}/jobs/new`)
-  await viewer.page.getByText('Your role does not allow this').waitFor()
+  for (const address of ['jobs/new', 'calendars/new', 'scripts/new', 'settings/users', 'settings/api-keys', 'settings/tenants']) {
+    await viewer.page.goto(`${env.url}/${address}`)
+    await viewer.page.getByText('Your role does not allow this').waitFor()
+    assert.equal(await viewer.page.locator('main button').count(), 1, `${address}: nothing but "Copy details"`)
+  }
+  await viewer.page.goto(`${env.url}/no/such/page`)
+  await viewer.page.getByText('Go to the overview').waitFor()
+  assert.equal(await viewer.page.locator('main').count(), 1)
   assert.deepEqual(viewer.errors, [])
   await viewer.context.close()
 

@@ -3,6 +3,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
 import { queryClient } from './api/queries'
 import { ensureSession, getSession, subscribeSession } from './api/session'
+import type { Needs } from './components/Permitted'
 import { NotFoundPage, RouteError, RoutePending } from './components/RouteStates'
 import { Shell } from './components/Shell'
 import { loadChunk } from './lib/chunk'
@@ -13,9 +14,10 @@ import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/sear
 /** A page of its own chunk. */
 const page = <T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) => lazyRouteComponent(() => loadChunk(load), name)
 
-const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
+const root = createRootRoute({ staticData: { needs: 'anyone' }, component: Outlet, notFoundComponent: NotFoundPage, errorComponent: RouteError })
 
 const login = createRoute({
+  staticData: { needs: 'anyone' },
   getParentRoute: () => root,
   path: '/login',
   component: page(() => import('./pages/LoginPage'), 'LoginPage'),
@@ -27,12 +29,14 @@ const login = createRoute({
 
 /** For whoever writes a client: nobody has to be signed in. */
 const docs = createRoute({
+  staticData: { needs: 'anyone' },
   getParentRoute: () => root,
   path: '/docs',
   component: lazyRouteComponent(() => import('./pages/DocsPage'), 'DocsPage'),
 })
 
 const password = createRoute({
+  staticData: { needs: 'anyone' },
   getParentRoute: () => root,
   path: '/password',
   component: page(() => import('./pages/PasswordPage'), 'PasswordPage'),
@@ -46,6 +50,7 @@ const password = createRoute({
 })
 
 const app = createRoute({
+  staticData: { needs: 'anyone' },
   getParentRoute: () => root,
   id: 'app',
   component: Shell,
@@ -59,6 +64,7 @@ const app = createRoute({
 })
 
 const index = createRoute({
+  staticData: { needs: 'anyone' },
   getParentRoute: () => app,
   path: '/',
   beforeLoad: () => {
@@ -67,17 +73,20 @@ const index = createRoute({
 })
 
 const overview = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/overview',
   component: page(() => import('./pages/OverviewPage'), 'OverviewPage'),
 })
 const jobs = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/jobs',
   validateSearch: jobsSearch,
   component: page(() => import('./pages/JobsPage'), 'JobsPage'),
 })
 const jobNew = createRoute({
+  staticData: { needs: 'editor' },
   getParentRoute: () => app,
   path: '/jobs/new',
   validateSearch: (raw: Record<string, unknown>): { executorId?: string; handler?: string } => ({
@@ -87,59 +96,70 @@ const jobNew = createRoute({
   component: page(() => import('./pages/JobEditPage'), 'JobNewPage'),
 })
 const proposals = createRoute({
+  staticData: { needs: 'editor' },
   getParentRoute: () => app,
   path: '/jobs/proposals',
   component: page(() => import('./pages/ProposalsPage'), 'ProposalsPage'),
 })
 const job = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/jobs/$jobId',
   component: page(() => import('./pages/JobPage'), 'JobPage'),
 })
 const jobOverview = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/',
   component: page(() => import('./pages/JobPage'), 'JobOverviewTab'),
 })
 const jobRuns = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/runs',
   validateSearch: runsSearch,
   component: page(() => import('./pages/JobPage'), 'JobRunsTab'),
 })
 const jobRevisions = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/revisions',
   component: page(() => import('./pages/JobPage'), 'JobRevisionsTab'),
 })
 const jobWhy = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/why',
   validateSearch: (raw: Record<string, unknown>): { at?: string } => (typeof raw.at === 'string' && !Number.isNaN(Date.parse(raw.at)) ? { at: raw.at } : {}),
   component: page(() => import('./pages/JobWhyPage'), 'JobWhyTab'),
 })
 const jobBackfills = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => job,
   path: '/backfills',
   component: page(() => import('./pages/JobBackfillsPage'), 'JobBackfillsTab'),
 })
 const jobEdit = createRoute({
+  staticData: { needs: 'editor' },
   getParentRoute: () => app,
   path: '/jobs/$jobId/edit',
   component: page(() => import('./pages/JobEditPage'), 'JobEditPage'),
 })
 const runs = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/runs',
   validateSearch: runsSearch,
   component: page(() => import('./pages/RunsPage'), 'RunsPage'),
 })
 const run = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/runs/$runId',
   component: page(() => import('./pages/RunPage'), 'RunPage'),
 })
 const executors = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors',
   validateSearch: (raw: Record<string, unknown>): { q?: string; view?: 'table' } => ({
@@ -149,6 +169,7 @@ const executors = createRoute({
   component: page(() => import('./pages/ExecutorsPage'), 'ExecutorsPage'),
 })
 const executor = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/executors/$executorId',
   validateSearch: (raw: Record<string, unknown>): { gone?: '1' } => (raw.gone === '1' ? { gone: '1' } : {}),
@@ -159,79 +180,94 @@ const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
   typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}
 
 const deliveries = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/deliveries',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/DeliveriesPage'), 'DeliveriesPage'),
 })
 const calendars = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/calendars',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/CalendarsPage'), 'CalendarsPage'),
 })
 const calendarNew = createRoute({
+  staticData: { needs: 'editor' },
   getParentRoute: () => app,
   path: '/calendars/new',
   component: page(() => import('./pages/CalendarEditPage'), 'CalendarNewPage'),
 })
 const calendar = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/calendars/$calendarId',
   component: page(() => import('./pages/CalendarPage'), 'CalendarPage'),
 })
 const calendarEdit = createRoute({
+  staticData: { needs: 'editor' },
   getParentRoute: () => app,
   path: '/calendars/$calendarId/edit',
   component: page(() => import('./pages/CalendarEditPage'), 'CalendarEditPage'),
 })
 const scripts = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/scripts',
   validateSearch: cursorSearch,
   component: page(() => import('./pages/ScriptsPage'), 'ScriptsPage'),
 })
 const scriptNew = createRoute({
+  staticData: { needs: 'scripter' },
   getParentRoute: () => app,
   path: '/scripts/new',
   component: page(() => import('./pages/ScriptEditPage'), 'ScriptNewPage'),
 })
 const script = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/scripts/$scriptId',
   component: page(() => import('./pages/ScriptPage'), 'ScriptPage'),
 })
 const scriptEdit = createRoute({
+  staticData: { needs: 'scripter' },
   getParentRoute: () => app,
   path: '/scripts/$scriptId/edit',
   component: page(() => import('./pages/ScriptEditPage'), 'ScriptEditPage'),
 })
 const limits = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/limits',
   component: page(() => import('./pages/LimitsPage'), 'LimitsPage'),
 })
 const cluster = createRoute({
+  staticData: { needs: 'viewer' },
   getParentRoute: () => app,
   path: '/cluster',
   component: page(() => import('./pages/ClusterPage'), 'ClusterPage'),
 })
 const users = createRoute({
+  staticData: { needs: 'admin' },
   getParentRoute: () => app,
   path: '/settings/users',
   component: page(() => import('./pages/UsersPage'), 'UsersPage'),
 })
 const invitations = createRoute({
+  staticData: { needs: 'anyone' },
   getParentRoute: () => app,
   path: '/invitations',
   component: lazyRouteComponent(() => import('./pages/InvitationsPage'), 'InvitationsPage'),
 })
 const apiKeys = createRoute({
+  staticData: { needs: 'admin' },
   getParentRoute: () => app,
   path: '/settings/api-keys',
   component: page(() => import('./pages/ApiKeysPage'), 'ApiKeysPage'),
 })
 const tenants = createRoute({
+  staticData: { needs: 'platform' },
   getParentRoute: () => app,
   path: '/settings/tenants',
   component: page(() => import('./pages/TenantsPage'), 'TenantsPage'),
@@ -298,5 +334,9 @@ subscribeSession(() => {
 declare module '@tanstack/react-router' {
   interface Register {
     router: typeof router
+  }
+  /** Every route says who may see its page, or it does not compile. */
+  interface StaticDataRouteOption {
+    needs: Needs
   }
 }

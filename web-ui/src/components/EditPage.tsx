@@ -5,10 +5,9 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ActionButton } from './ActionButton'
 import { Page } from './Page'
-import { ErrorState, NotAllowed, PageSkeleton } from './States'
+import { ErrorState, PageSkeleton } from './States'
 
 interface Props<T> {
-  allowed: boolean
   /** See readOnce. */
   stored: UseQueryResult<T>
   title: (data: T) => string
@@ -17,8 +16,7 @@ interface Props<T> {
   children: (data: T) => ReactNode
 }
 
-export function EditPage<T>({ allowed, stored, title, crumbs, sub, children }: Props<T>) {
-  if (!allowed) return <NotAllowed />
+export function EditPage<T>({ stored, title, crumbs, sub, children }: Props<T>) {
   if (stored.error && !stored.data) return <ErrorState error={stored.error} onRetry={() => void stored.refetch()} />
   if (!stored.data || stored.isFetching) return <PageSkeleton />
   return (

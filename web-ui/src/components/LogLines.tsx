@@ -6,6 +6,7 @@ import type { LogLine } from '../api/types'
 import type { LogSnapshot } from '../lib/logStore'
 import { attrsText, levelRank, LINE_LIMIT, piecesOf } from '../lib/logText'
 import { formatClock, formatWithZone } from '../lib/time'
+import { useTimeStyle } from './timeStyle'
 import type { Follow } from './useFollow'
 
 /** So near to the last line held, what comes behind it is loaded. */
@@ -131,6 +132,8 @@ const TONE = ['queued', 'running', 'timeout', 'failed'] as const
 function Line({ line, needle, target, onLink, wrap, times, isCurrent }: Props & { line: LogLine; isCurrent: boolean }) {
   const { t } = useTranslation()
   const attrs = attrsText(line)
+  const style = useTimeStyle()
+  const whole = formatWithZone(line.at, style === 'utc' ? 'UTC' : undefined, true)
   const names = ['log-line', wrap && 'wrap', line.n === target && 'target'].filter(Boolean).join(' ')
   return (
     <div className={names} data-line={line.n}>
@@ -146,8 +149,8 @@ function Line({ line, needle, target, onLink, wrap, times, isCurrent }: Props & 
         {line.n}
       </a>
       {times && (
-        <time className="ts" dateTime={line.at} title={formatWithZone(line.at, undefined, true)}>
-          {formatClock(line.at)}
+        <time className="ts" dateTime={line.at} title={whole}>
+          {style === 'relative' ? formatClock(line.at) : whole}
         </time>
       )}
       <span className={`lv st-${TONE[levelRank(line.level)] ?? 'queued'}`}>{line.level}</span>

@@ -1,11 +1,13 @@
-// Language and theme, for the top bar and for the pages before signing in.
-import { BulbOutlined, GlobalOutlined } from '@ant-design/icons'
+// Language, theme and how times are written, for the top bar and for the pages
+// before signing in.
+import { BulbOutlined, ClockCircleOutlined, GlobalOutlined } from '@ant-design/icons'
 import { useTranslation } from 'react-i18next'
 import { setLang } from '../i18n'
-import type { Lang, ThemeChoice } from '../lib/prefs'
+import type { Lang, ThemeChoice, TimeStyle } from '../lib/prefs'
 import { useLang } from './hooks'
 import { MenuButton } from './MenuButton'
 import { useTheme } from './themeContext'
+import { setTimeStyle, useTimeStyle } from './timeStyle'
 
 export function LanguageMenu() {
   const { t } = useTranslation()
@@ -39,6 +41,23 @@ export function ThemeMenu() {
         selectedKeys: [choice],
         items: choices.map((key) => ({ key, label: t(`user.${key}`) })),
         onClick: ({ key }) => setChoice(key as ThemeChoice),
+      }}
+    />
+  )
+}
+
+export function TimesMenu() {
+  const { t } = useTranslation()
+  const style = useTimeStyle()
+  const styles: TimeStyle[] = ['relative', 'local', 'utc']
+  return (
+    <MenuButton
+      button={{ icon: <ClockCircleOutlined />, 'aria-label': t('user.times'), title: t('user.times') }}
+      menu={{
+        selectable: true,
+        selectedKeys: [style],
+        items: styles.map((key) => ({ key, label: t(`user.times_${key}`) })),
+        onClick: ({ key }) => setTimeStyle(key as TimeStyle),
       }}
     />
   )

@@ -1,20 +1,29 @@
 import { Link, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { Button } from 'antd'
+import { createContext, useContext, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ChunkError } from '../lib/chunk'
 import { useConnection, useDocumentTitle } from './hooks'
 import { Blank, ErrorState, PageSkeleton } from './States'
 
+/** Whether this stands inside the shell, which has the <main>. */
+export const InShell = createContext(false)
+
 export function NotFoundPage() {
   const { t } = useTranslation()
   useDocumentTitle(t('notFound.title'))
   return (
-    <main className="main">
+    <Content>
       <Blank title={t('notFound.title')} help={t('notFound.help')}>
         <Link to="/overview">{t('notFound.home')}</Link>
       </Blank>
-    </main>
+    </Content>
   )
+}
+
+/** The page's one landmark: the shell has it, and the pages outside of it do not. */
+function Content({ children }: { children: ReactNode }) {
+  return useContext(InShell) ? children : <main className="main">{children}</main>
 }
 
 export function RouteError({ error, reset }: ErrorComponentProps) {
@@ -27,9 +36,9 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
     void router.invalidate()
   }
   return (
-    <main className="main">
+    <Content>
       <ErrorState error={error} title={t('errors.page')} onRetry={again} />
-    </main>
+    </Content>
   )
 }
 

@@ -28,7 +28,9 @@ import { Banners } from './Banners'
 import { Bell } from './Bell'
 import { useCan, useConnection, useSession, useShowError } from './hooks'
 import { MenuButton } from './MenuButton'
-import { LanguageMenu, ThemeMenu } from './Preferences'
+import { Permitted } from './Permitted'
+import { LanguageMenu, ThemeMenu, TimesMenu } from './Preferences'
+import { InShell } from './RouteStates'
 
 const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
 
@@ -158,12 +160,17 @@ export function Shell() {
               <span className="muted">{t('user.tenant')}:</span> <strong>{session?.tenant.name}</strong>
             </span>
             <LanguageMenu />
+            <TimesMenu />
             <ThemeMenu />
             <AccountMenu />
           </header>
           <Banners />
           <main className={trouble ? 'main stale' : 'main'} id="content" tabIndex={-1} style={{ outline: 'none' }}>
-            <Outlet />
+            <InShell value>
+              <Permitted>
+                <Outlet />
+              </Permitted>
+            </InShell>
           </main>
         </div>
       </div>

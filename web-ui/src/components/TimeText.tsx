@@ -1,10 +1,11 @@
 // Instants in three dresses: relative with the absolute ones on hover, a
-// countdown, and absolute with its zone.
+// countdown, and absolute with its zone. A person may want all of them absolute.
 import { Tooltip } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { humanDuration } from '../lib/duration'
 import { formatInstant, formatWithZone, localZone } from '../lib/time'
 import { useNow } from './hooks'
+import { useTimeStyle } from './timeStyle'
 
 interface Props {
   at: string | null | undefined
@@ -29,8 +30,12 @@ function AbsoluteTimes({ at, zone }: { at: string; zone?: string }) {
   )
 }
 
-/** "in 3 m 12 s", "5 s ago", "now"; all absolute times on hover. */
-export function RelativeTime({ at, zone, fallback = '—' }: Props) {
+/** "in 3 m 12 s", "5 s ago", "now"; all absolute times on hover, or in its place. */
+export function RelativeTime(props: Props) {
+  return useTimeStyle() === 'relative' ? <FarAway {...props} /> : <AbsoluteTime {...props} />
+}
+
+function FarAway({ at, zone, fallback = '—' }: Props) {
   const { t } = useTranslation()
   const now = useNow()
   if (!at) return <span className="muted">{fallback}</span>
@@ -48,11 +53,12 @@ export function RelativeTime({ at, zone, fallback = '—' }: Props) {
 
 /** "2026-11-21 12:00:00.123 Asia/Shanghai"; the other zones on hover. */
 export function AbsoluteTime({ at, zone, ms = false, fallback = '—' }: Props & { ms?: boolean }) {
+  const own = useTimeStyle() === 'utc' ? 'UTC' : localZone
   if (!at) return <span className="muted">{fallback}</span>
   return (
     <Tooltip styles={{ root: { maxWidth: 'none' } }} title={<AbsoluteTimes at={at} zone={zone} />}>
       <time dateTime={at} className="num">
-        <span className="nowrap">{formatInstant(at, localZone, ms)}</span> <span className="muted">{localZone}</span>
+        <span className="nowrap">{formatInstant(at, own, ms)}</span> <span className="muted">{own}</span>
       </time>
     </Tooltip>
   )

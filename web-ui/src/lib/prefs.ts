@@ -2,6 +2,8 @@
 // before the first paint.
 export type ThemeChoice = 'light' | 'dark' | 'system'
 export type Lang = 'en' | 'zh'
+/** How instants are written: how far away, in local time, in UTC. */
+export type TimeStyle = 'relative' | 'local' | 'utc'
 
 const read = (key: string): string | null => {
   try {
@@ -33,6 +35,13 @@ export function loadLang(): Lang {
 }
 
 export const saveLang = (lang: Lang): void => write('carillon.lang', lang)
+
+export function loadTimeStyle(): TimeStyle {
+  const value = read('carillon.times')
+  return value === 'local' || value === 'utc' ? value : 'relative'
+}
+
+export const saveTimeStyle = (style: TimeStyle): void => write('carillon.times', style)
 
 export const loadFlag = (key: string, fallback: boolean): boolean => {
   const value = read(`carillon.${key}`)

@@ -11,18 +11,16 @@ import { queries, queryClient, readOnce, refreshCalendars } from '../api/queries
 import type { Calendar, CalendarSpec } from '../api/types'
 import { DayLines, WindowLines } from '../components/CalendarLines'
 import { EditPage, FormFoot } from '../components/EditPage'
-import { useCan, useShowError } from '../components/hooks'
+import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
 import { allZones } from '../lib/time'
 
 export function CalendarNewPage() {
   const { t } = useTranslation()
-  if (!useCan('editor')) return <NotAllowed />
   return (
     <Page title={t('calendars.createTitle')} crumbs={<Link to="/calendars">{t('calendars.title')}</Link>}>
       <CalendarForm />
@@ -35,7 +33,6 @@ export function CalendarEditPage() {
   const { calendarId } = useParams({ from: '/app/calendars/$calendarId/edit' })
   return (
     <EditPage
-      allowed={useCan('editor')}
       stored={useQuery(readOnce(queries.calendar(calendarId)))}
       title={({ name }) => t('calendars.editTitle', { name })}
       crumbs={({ name }) => (

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { Cluster, ClusterNode } from '../api/types'
 import { ClusterAlerts } from '../components/ClusterAlerts'
-import { useSession } from '../components/hooks'
+import { useCan, useSession } from '../components/hooks'
 import { PartitionMap } from '../components/PartitionMap'
 import { Page } from '../components/Page'
 import { Refusals } from '../components/Refusals'
@@ -74,7 +74,12 @@ function Tiles({ cluster }: { cluster: Cluster }) {
 
 function Nodes({ cluster, error, updatedAt }: { cluster: Cluster; error: unknown; updatedAt: number }) {
   const { t } = useTranslation()
+  const admin = useCan('admin')
   const held = new Map(holdersOf(cluster).map(({ node, partitions }) => [node?.bootId, partitions]))
+  const forAdmins: Column<ClusterNode>[] = [
+    { key: 'sessions', title: t('cluster.sessions'), align: 'right', render: (one) => <span className="num">{one.sessions}</span> },
+    { key: 'address', title: t('cluster.address'), render: (one) => <span className="mono small">{one.executorAddress || '—'}</span> },
+  ]
   const columns: Column<ClusterNode>[] = [
     {
       key: 'node',
@@ -88,7 +93,7 @@ function Nodes({ cluster, error, updatedAt }: { cluster: Cluster; error: unknown
           </span>
           <div className="muted small">{one.version}</div>
           {one.zoneRules.digest && (
-            <div className={`small ${cluster.zonesDiffer ? 'st-timeout' : 'muted'}`} title={`${one.zoneRules.source} · ${one.zoneRules.digest}`}>
+            <div className={`small ${cluster.zonesDiffer ? 'st-timeout' : 'muted'}`} title={[one.zoneRules.source, one.zoneRules.digest].filter(Boolean).join(' · ')}>
               {t('cluster.zones', { text: zonesText(one.zoneRules, cluster.zonesDiffer) })}
             </div>
           )}
@@ -110,11 +115,10 @@ function Nodes({ cluster, error, updatedAt }: { cluster: Cluster; error: unknown
     { key: 'terms', title: t('cluster.terms'), align: 'right', render: (one) => <span className="num nowrap">{termsOf(held.get(one.bootId) ?? []) || '—'}</span> },
     { key: 'lag', title: t('cluster.lag'), align: 'right', render: (one) => <span className={one.planningLagMs >= 1_000 ? 'st-timeout' : undefined}><DurationText ms={one.planningLagMs} /></span> },
     { key: 'skew', title: t('cluster.skew'), align: 'right', render: (one) => <Skew ms={one.clockSkewMs} /> },
-    { key: 'sessions', title: t('cluster.sessions'), align: 'right', render: (one) => <span className="num">{one.sessions}</span> },
     { key: 'since', title: t('cluster.since'), render: (one) => <RelativeTime at={one.startedAt} /> },
     { key: 'seen', title: t('cluster.seen'), render: (one) => <DurationText ms={one.heartbeatAgeMs} /> },
     { key: 'boot', title: t('cluster.boot'), render: (one) => <span className="mono small" title={one.bootId}>{one.bootId.slice(0, 8)}</span> },
-    { key: 'address', title: t('cluster.address'), render: (one) => <span className="mono small">{one.executorAddress || '—'}</span> },
+    ...(admin ? forAdmins : []),
   ]
   return (
     <section className="card flush" aria-label={t('cluster.nodes')}>

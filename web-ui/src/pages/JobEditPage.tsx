@@ -11,13 +11,12 @@ import { queries, queryClient, readOnce, refreshJobs } from '../api/queries'
 import type { Job, JobWrite } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
 import { EditPage, FormFoot } from '../components/EditPage'
-import { useCan, useShowError } from '../components/hooks'
+import { useShowError } from '../components/hooks'
 import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
 import { writtenInput } from '../components/JsonEditor'
 import { Page } from '../components/Page'
 import type { Refused } from '../components/SchemaForm'
 import { SchedulePreview } from '../components/SchedulePreview'
-import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { useUnfit } from '../components/useUnfit'
 import { defaultBlocking, fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writeOfFields, type JobFields, type ScheduleFields } from '../lib/jobForm'
@@ -25,8 +24,6 @@ import { defaultBlocking, fieldPath, fieldsOf, newJob, scheduleOf, writeOf, writ
 export function JobNewPage() {
   const { t } = useTranslation()
   const { executorId, handler } = useSearch({ from: '/app/jobs/new' })
-  const allowed = useCan('editor')
-  if (!allowed) return <NotAllowed />
   return (
     <Page title={t('jobs.form.createTitle')} crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>}>
       <JobForm initial={newJob(executorId, handler)} />
@@ -47,7 +44,6 @@ export function JobEditPage() {
   const { jobId } = useParams({ from: '/app/jobs/$jobId/edit' })
   return (
     <EditPage
-      allowed={useCan('editor')}
       stored={useQuery(readOnce(queries.job(jobId)))}
       title={({ name }) => t('jobs.form.editTitle', { name })}
       crumbs={({ name }) => (

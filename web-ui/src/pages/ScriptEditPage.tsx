@@ -9,11 +9,10 @@ import { isApiError } from '../api/problem'
 import { queries, queryClient, readOnce, refreshScripts } from '../api/queries'
 import type { Script, ScriptLanguage } from '../api/types'
 import { EditPage, FormFoot } from '../components/EditPage'
-import { useCan, useShowError } from '../components/hooks'
+import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { NotAllowed } from '../components/States'
 import { useLeaveGuard } from '../components/useLeaveGuard'
 import { languageOptions } from '../lib/script'
 
@@ -21,7 +20,6 @@ const MAX_BYTES = 64 << 10
 
 export function ScriptNewPage() {
   const { t } = useTranslation()
-  if (!useCan('scripter')) return <NotAllowed />
   return (
     <Page title={t('scripts.createTitle')} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>}>
       <ScriptForm />
@@ -34,7 +32,6 @@ export function ScriptEditPage() {
   const { scriptId } = useParams({ from: '/app/scripts/$scriptId/edit' })
   return (
     <EditPage
-      allowed={useCan('scripter')}
       stored={useQuery(readOnce(queries.script(scriptId)))}
       title={({ name }) => t('scripts.editTitle', { name })}
       crumbs={({ name }) => (

@@ -30,6 +30,10 @@ export const common = {
     light: 'Light',
     dark: 'Dark',
     system: 'As the system',
+    times: 'Times',
+    times_relative: 'How far away',
+    times_local: 'Local time',
+    times_utc: 'UTC',
   },
   role: {
     caller: 'Caller',

@@ -32,6 +32,10 @@ export const common: typeof en = {
     light: '浅色',
     dark: '深色',
     system: '跟随系统',
+    times: '时间',
+    times_relative: '相对时间',
+    times_local: '本地时间',
+    times_utc: 'UTC',
   },
   role: {
     caller: '调用者',

@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest'
+import type { Login } from '../src/api/types'
+import { allows, type Needs } from '../src/components/Permitted'
+import { router } from '../src/router'
+
+const roles = ['viewer', 'operator', 'editor', 'scripter', 'admin'] as const
+
+/** What is not for every viewer. */
+const restricted: Record<string, Needs> = {
+  '/jobs/new': 'editor',
+  '/jobs/proposals': 'editor',
+  '/jobs/$jobId/edit': 'editor',
+  '/calendars/new': 'editor',
+  '/calendars/$calendarId/edit': 'editor',
+  '/scripts/new': 'scripter',
+  '/scripts/$scriptId/edit': 'scripter',
+  '/settings/users': 'admin',
+  '/settings/api-keys': 'admin',
+  '/settings/tenants': 'platform',
+}
+
+const open = ['/login', '/docs', '/password', '/invitations']
+
+const session = (role: (typeof roles)[number], platformAdmin = false) => ({ user: { role, platformAdmin } }) as unknown as Login
+
+describe('who may see a page', () => {
+  const pages = Object.values(router.routesByPath)
+  test('every page is in the table', () => {
+    expect(pages.length).toBeGreaterThan(25)
+    for (const path of [...Object.keys(restricted), ...open]) expect(pages.map((one) => one.fullPath)).toContain(path)
+  })
+  test.each(pages.map((one) => [one.fullPath, one.options.staticData?.needs] as const))('%s', (path, needs) => {
+    if (path === '/') return expect(needs).toBe('anyone') // it leads to the overview
+    const want = restricted[path] ?? (open.includes(path) ? 'anyone' : 'viewer')
+    expect(needs).toBe(want)
+    for (const role of roles) {
+      const least = want === 'anyone' ? 'viewer' : want
+      expect(allows(session(role), want)).toBe(least !== 'platform' && roles.indexOf(role) >= roles.indexOf(least))
+    }
+    expect(allows(session('admin', true), want)).toBe(true)
+  })
+})
