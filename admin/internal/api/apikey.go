@@ -16,7 +16,7 @@ type APIKey struct {
 	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
 	Role       string  `json:"role" enum:"caller,viewer,operator,editor,scripter,admin" doc:"What it may do; caller: only call handlers, and see and cancel its own calls"`
 	CreatedAt  string  `json:"createdAt" format:"date-time" doc:"When it was made"`
-	CreatedBy  string  `json:"createdBy" doc:"The user who made it"`
+	CreatedBy  string  `json:"createdBy" doc:"The user or key that made it; it ends with that user's account in the tenant"`
 	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
 	ExpiresAt  *string `json:"expiresAt" format:"date-time" doc:"null = never"`
 
@@ -84,7 +84,7 @@ func (a *API) registerAPIKeys() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodPost, path: base + "/api-keys", id: "create-api-key", tag: "access",
 		summary:     "Make an API key",
-		description: "The answer holds the secret, which is shown only now. A key belongs to the tenant and stays when its maker leaves.", status: http.StatusCreated, errors: []int{http.StatusConflict},
+		description: "The answer holds the secret, which is shown only now. A key can do no more than its maker may at that moment, and ends when its maker is removed from the tenant or locked; what is to outlast people is made by an account of its own.", status: http.StatusCreated, errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *createAPIKeyInput) (*struct{ Body CreatedAPIKey }, error) {
 		var r reader
 		name := r.name("body.name", in.Body.Name, domain.MaxNameLength)

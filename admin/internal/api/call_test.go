@@ -63,10 +63,15 @@ func TestCallsRunHandlers(t *testing.T) {
 	w.key("other", "caller")
 	foreign := into[Call](w.call("other", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).is(http.StatusCreated))
 	require.NotEqual(t, c.ID, foreign.ID, "a caller's keys are its own")
-	jobs := into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200))
-	require.Len(t, jobs.Items, 1, "one job for all calls of a handler")
-	require.Equal(t, "call:shop/reconcile", jobs.Items[0].Name)
-	require.Equal(t, "call", jobs.Items[0].Labels["carillon.kind"])
+	require.Empty(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items, "people's jobs are others")
+	for _, kind := range []string{"call", "all"} {
+		jobs := into[Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind="+kind, nil).is(200))
+		require.Len(t, jobs.Items, 1, "one job for all calls of a handler")
+		require.Equal(t, "call:shop/reconcile", jobs.Items[0].Name)
+		require.Equal(t, "call", jobs.Items[0].Kind)
+	}
+	require.Empty(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind=callback", nil).is(200)).Items)
+	require.Zero(t, into[Overview](w.call("acme/viewer", "GET", "/overview", nil).is(200)).Jobs.Enabled)
 
 	running := w.started("acme", c.ID)
 	require.NoError(t, w.store.SaveProgress(t.Context(), []store.ProgressReport{{Tenant: running.TenantID, Executor: running.Executor, Progress: domain.Progress{

@@ -29,7 +29,7 @@ type ClusterDatabase struct {
 	Role      string            `json:"role" enum:"primary,replica" doc:"Whether it takes writes, or follows another server"`
 	ReadOnly  bool              `json:"readOnly" doc:"The server refuses writes"`
 	LatencyMs float64           `json:"latencyMs" doc:"One round trip from this node"`
-	Findings  []DatabaseFinding `json:"findings" doc:"What about its setup endangers the promises"`
+	Findings  []DatabaseFinding `json:"findings" doc:"What about its setup endangers the promises; for administrators, others get none"`
 }
 
 // DatabaseFinding is something that an operator should change.
@@ -73,17 +73,17 @@ type ClusterNode struct {
 	HeartbeatAgeMs  int64   `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
 	ClockSkewMs     int64   `json:"clockSkewMs" doc:"Its own clock less the database's"`
 	ClockHeld       bool    `json:"clockHeld" doc:"It does not believe the database's clock"`
-	Sessions        int     `json:"sessions" doc:"Executor sessions; 0 of a node that is not heard"`
+	Sessions        int     `json:"sessions" doc:"Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators"`
 	Partitions      int     `json:"partitions" doc:"Leases that it holds"`
 	PlanningLagMs   int64   `json:"planningLagMs" doc:"The greatest of its partitions"`
-	ExecutorAddress string  `json:"executorAddress" doc:"Where executors reach it; empty: it does not say"`
+	ExecutorAddress string  `json:"executorAddress" doc:"Where executors reach it; empty: it does not say, or the reader is no administrator"`
 	// ZoneRules is empty of nodes of the version before.
 	ZoneRules ClusterZones `json:"zoneRules" doc:"The rules of time zones that it plans with"`
 }
 
 // ClusterZones says which rules of time zones a node has.
 type ClusterZones struct {
-	Source  string `json:"source" doc:"Folder or zip file, or embedded; empty: the node does not say"`
+	Source  string `json:"source" doc:"Folder or zip file, or embedded; empty: the node does not say, or the reader is no administrator"`
 	Version string `json:"version" doc:"What the source calls itself, such as 2026a; empty when it does not say"`
 	Digest  string `json:"digest" doc:"A hash of the rules: nodes with the same one plan the same fire times"`
 }
@@ -97,9 +97,9 @@ type ClusterPartition struct {
 	BootID        string  `json:"bootId" doc:"Process of that node; empty without one"`
 	Term          string  `json:"term" doc:"Grows with each holder"`
 	Until         *string `json:"until" format:"date-time" doc:"End of the lease, by the database's clock"`
-	NextFireAt    *string `json:"nextFireAt" format:"date-time" doc:"The earliest fire time that is not planned"`
+	NextFireAt    *string `json:"nextFireAt" format:"date-time" doc:"The earliest fire time of any tenant that is not planned; for administrators, others get null"`
 	PlanningLagMs int64   `json:"planningLagMs" doc:"How long ago that was; 0 while planning is ahead"`
-	OldestDueAt   *string `json:"oldestDueAt" format:"date-time" doc:"When the longest overdue run had to be looked at; null = nothing is overdue"`
+	OldestDueAt   *string `json:"oldestDueAt" format:"date-time" doc:"When the longest overdue run had to be looked at; null = nothing is overdue, or the reader is no administrator"`
 	DueLagMs      int64   `json:"dueLagMs" doc:"How long ago that was"`
 }
 
@@ -152,7 +152,7 @@ func (a *API) registerAcceptHistory() {
 	})
 }
 
-func (a *API) cluster(ctx context.Context, _ auth.Identity, _ *struct{}) (*struct{ Body Cluster }, error) {
+func (a *API) cluster(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Cluster }, error) {
 	table, err := a.deps.Store.ReadPartitions(ctx)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,23 @@ func (a *API) cluster(ctx context.Context, _ auth.Identity, _ *struct{}) (*struc
 	if r, held := a.deps.Store.RolledBack(); held {
 		out.History.Held, out.History.HeldAt, out.History.Reason = true, instantOrNull(r.At), r.Reason()
 	}
+	if !id.May(domain.PermAdmin) {
+		out.hide()
+	}
 	return &struct{ Body Cluster }{out}, nil
+}
+
+// hide leaves what concerns every tenant: whether and when runs are planned. How
+// the servers are set up is for administrators, and so is what other tenants do.
+func (c *Cluster) hide() {
+	c.Database.Findings = []DatabaseFinding{}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Sessions, n.ExecutorAddress, n.ZoneRules.Source = 0, "", ""
+	}
+	for i := range c.Partitions {
+		c.Partitions[i].NextFireAt, c.Partitions[i].OldestDueAt = nil, nil
+	}
 }
 
 func databaseOf(d domain.Database) ClusterDatabase {

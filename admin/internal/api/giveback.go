@@ -104,5 +104,5 @@ func (a *API) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput)
 	if a.deps.GivenBack != nil {
 		a.deps.GivenBack(ctx, id.Tenant, v.Executor)
 	}
-	return a.jobAnswer(ctx, v)
+	return a.jobAnswer(ctx, id, v)
 }

@@ -86,7 +86,7 @@ func (a *API) registerInvitations() {
 }
 
 func (a *API) createInvitation(ctx context.Context, id auth.Identity, in *createInvitationInput) (*struct{ Body Invitation }, error) {
-	if id.Account() == 0 {
+	if id.Kind != auth.KindUser {
 		// It would outlive its key: an invitation ends with the rights of the account that sent it.
 		return nil, domain.Errorf(domain.CodeDenied, "an API key cannot invite: sign in as an administrator of the tenant")
 	}

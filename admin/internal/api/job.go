@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
@@ -108,7 +109,7 @@ type Owner struct {
 type Alert struct {
 	OnFailure         bool     `json:"onFailure" doc:"Failed for good, timed out, lost, or never started"`
 	Emails            []string `json:"emails" doc:"Beside the owner's"`
-	WebhookURL        string   `json:"webhookUrl" doc:"Address that alerts are posted to; empty: none"`
+	WebhookURL        string   `json:"webhookUrl" doc:"Address that alerts are posted to; empty: none; … for readers who may not edit"`
 	WebhookSecretSet  bool     `json:"webhookSecretSet" readOnly:"true" doc:"A secret is stored, with which the posts are signed; it cannot be read"`
 	IncludeNoExecutor bool     `json:"includeNoExecutor" doc:"Due, and no instance online"`
 }
@@ -117,6 +118,7 @@ type Alert struct {
 type Job struct {
 	ID string `json:"id" doc:"Id of the job, a decimal string"`
 	JobSpec
+	Kind           string    `json:"kind" readOnly:"true" enum:"job,call,callback" doc:"job: made by people or declared by code; call, callback: made by the server, for the calls of a handler or its runs as a callback"`
 	Executor       Ref       `json:"executor" doc:"The executor whose instances run it"`
 	State          string    `json:"state" enum:"enabled,paused" doc:"enabled: its schedule fires; paused: it fires only when asked"`
 	PauseNote      string    `json:"pauseNote" doc:"Why it is paused; empty: not said"`
@@ -188,6 +190,18 @@ func specOf(s *domain.JobSpec) JobSpec {
 	}
 }
 
+// hidden stands for what only editors may read.
+const hidden = "…"
+
+// shownTo leaves out what is for those who may edit: who knows the address of a
+// webhook can often write there.
+func shownTo(id auth.Identity, s JobSpec) JobSpec {
+	if !id.May(domain.PermEdit) && s.Alert.WebhookURL != "" {
+		s.Alert.WebhookURL = hidden
+	}
+	return s
+}
+
 func sendRetryOf(r domain.SendRetry) SendRetry {
 	if r.MaxDelay <= 0 {
 		r.MaxDelay = domain.DefaultMaxSendDelay
@@ -198,10 +212,10 @@ func sendRetryOf(r domain.SendRetry) SendRetry {
 // defaultLevel stands for the level of the executor.
 const defaultLevel = "default"
 
-func jobOf(v store.JobView, online int) Job {
+func jobOf(id auth.Identity, v store.JobView, online int) Job {
 	j := Job{
-		ID: v.ID.String(), JobSpec: specOf(&v.Spec), Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
-		State: v.State.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
+		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
+		State: v.State.String(), Kind: v.Kind.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
 		ExecutorOnline: online, CreatedAt: instant(v.CreatedAt), UpdatedAt: instant(v.UpdatedAt),
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
 	}

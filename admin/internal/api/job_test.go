@@ -47,7 +47,7 @@ func TestJobRoundTrip(t *testing.T) {
 	require.Equal(t, "quartz", job.Schedule.Dialect, "what was found by auto is stored")
 	require.NotContains(t, string(created.body), "hush")
 
-	read := w.call("acme/viewer", "GET", "/jobs/"+job.ID, nil).is(200)
+	read := w.call("acme/editor", "GET", "/jobs/"+job.ID, nil).is(200)
 	require.Equal(t, string(created.body), string(read.body))
 
 	stored, err := w.store.FindJob(t.Context(), w.tenants["acme"], mustID[domain.JobID](t, job.ID))

@@ -99,7 +99,7 @@ func (a *API) setJobState(ctx context.Context, id auth.Identity, text string, st
 	if state == domain.JobDeleted {
 		return nil, nil
 	}
-	return a.jobAnswer(ctx, v)
+	return a.jobAnswer(ctx, id, v)
 }
 
 func (a *API) runJob(ctx context.Context, id auth.Identity, in *runJobInput) (*runOutput, error) {

@@ -26,6 +26,7 @@ type listJobsInput struct {
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
 	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
 	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
+	Kind       string `query:"kind" enum:"job,call,callback,all" default:"job" doc:"job: those of people and code; call, callback: those that the server has made for calls and callbacks of handlers; all of them"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
 	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name" doc:"By name, the next fire time, or the newest change first"`
 }
@@ -68,7 +69,7 @@ func (a *API) registerJobs() {
 		if err != nil {
 			return nil, err
 		}
-		return a.jobAnswer(ctx, v)
+		return a.jobAnswer(ctx, id, v)
 	})
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPut, path: base + "/jobs/{id}", id: "update-job", tag: "jobs",
@@ -107,15 +108,17 @@ func (a *API) job(ctx context.Context, id auth.Identity, text string) (store.Job
 }
 
 // jobAnswer adds what is asked from elsewhere.
-func (a *API) jobAnswer(ctx context.Context, v store.JobView) (*jobOutput, error) {
+func (a *API) jobAnswer(ctx context.Context, id auth.Identity, v store.JobView) (*jobOutput, error) {
 	online, err := a.deps.Store.CountHeard(ctx, v.TenantID, v.Executor)
 	if err != nil {
 		return nil, err
 	}
-	return &jobOutput{ETag: etag(v.Revision), Body: jobOf(v, online)}, nil
+	return &jobOutput{ETag: etag(v.Revision), Body: jobOf(id, v, online)}, nil
 }
 
 func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
+
+var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback}
 
 func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*pageOutput[Job], error) {
 	list := "jobs/" + in.Sort
@@ -125,7 +128,7 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 	}
 	p := store.ListJobsParams{
 		Tenant: id.Tenant, Query: in.Q, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
-		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1,
+		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1, Kind: jobKinds[in.Kind], AllKinds: in.Kind == "all",
 	}
 	if at.ID != 0 {
 		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), ID: domain.JobID(at.ID)}
@@ -156,7 +159,7 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 		if err != nil {
 			return nil, err
 		}
-		j := jobOf(v, n)
+		j := jobOf(id, v, n)
 		j.Input = nil
 		out.Body.Items = append(out.Body.Items, j)
 	}
@@ -208,7 +211,7 @@ func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInpu
 	}
 	a.deps.JobsChanged()
 	a.log.Info("job created", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "by", id.Actor())
-	return a.jobAnswer(ctx, v)
+	return a.jobAnswer(ctx, id, v)
 }
 
 // newJob reads a job that is to be created.
@@ -277,7 +280,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	}
 	a.deps.JobsChanged()
 	a.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", spec.Name, "revision", v.Revision, "by", id.Actor())
-	return a.jobAnswer(ctx, v)
+	return a.jobAnswer(ctx, id, v)
 }
 
 // ifMatch reads the header; 0 means any revision.
@@ -304,7 +307,7 @@ func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain
 	if err != nil {
 		return err
 	}
-	out, err := a.jobAnswer(ctx, v)
+	out, err := a.jobAnswer(ctx, id, v)
 	if err != nil {
 		return err
 	}
@@ -399,7 +402,7 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *idPageInp
 	items := make([]Revision, 0, len(rows))
 	for i := range rows {
 		items = append(items, Revision{
-			Revision: rows[i].Revision, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: specOf(&rows[i].Spec),
+			Revision: rows[i].Revision, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: shownTo(id, specOf(&rows[i].Spec)),
 		})
 	}
 	return slicePage(items, in.ShortPage, "revisions")

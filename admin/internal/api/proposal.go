@@ -50,7 +50,7 @@ func (a *API) registerProposals() {
 		if err != nil {
 			return nil, err
 		}
-		return &struct{ Body Proposal }{proposalOf(v)}, nil
+		return &struct{ Body Proposal }{proposalOf(id, v)}, nil
 	})
 	register(a, may(domain.PermEdit), operation{
 		method: http.MethodPost, path: base + "/job-proposals/{id}/accept", id: "accept-proposal", tag: "jobs",
@@ -70,7 +70,7 @@ func (a *API) proposal(ctx context.Context, id auth.Identity, text string) (stor
 	return a.deps.Store.FindProposal(ctx, id.Tenant, int64(pid))
 }
 
-func proposalOf(v store.ProposalView) Proposal {
+func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
 	p := Proposal{
 		ID: domain.JobID(v.ID).String(), Name: v.Name, Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: "pending", Hash: v.Hash, Version: v.Version, ProposedAt: instant(v.ProposedAt), DecidedAt: instantOrNull(v.DecidedAt),
@@ -84,8 +84,9 @@ func proposalOf(v store.ProposalView) Proposal {
 		if merged, err := mergedProposal(v); err == nil { // else accepting it says why
 			p.Proposed = specOf(&merged)
 		}
-		p.Changes = changesOf(specOf(&v.Job.Spec), p.Proposed)
+		p.Changes = changesOf(shownTo(id, specOf(&v.Job.Spec)), shownTo(id, p.Proposed))
 	}
+	p.Proposed = shownTo(id, p.Proposed)
 	return p
 }
 
@@ -113,7 +114,7 @@ func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listPropo
 	rows, more := cut(rows, in.Limit)
 	out := onePage(make([]Proposal, 0, len(rows)))
 	for _, v := range rows {
-		out.Body.Items = append(out.Body.Items, proposalOf(v))
+		out.Body.Items = append(out.Body.Items, proposalOf(id, v))
 	}
 	if more {
 		out.Body.NextCursor = cursor{List: "proposals", ID: rows[len(rows)-1].ID}.encode()
@@ -169,7 +170,7 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 	if err := a.deps.Store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Name}); err != nil {
 		a.log.Warn("the accepted proposal could not be dropped", "tenant_id", id.Tenant, "job_id", job.ID, "err", err)
 	}
-	return a.jobAnswer(ctx, job)
+	return a.jobAnswer(ctx, id, job)
 }
 
 func (a *API) declineProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*struct{}, error) {

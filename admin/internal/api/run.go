@@ -250,7 +250,7 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	shown := specOf(spec)
+	shown := shownTo(id, specOf(spec))
 	out := RunDetail{Run: runOf(v), Input: rawOrNull(v.Input), Output: rawOrNull(v.Output), JobSpec: &shown}
 	if v.Part != domain.PartAfter {
 		out.Input = rawOrNull(spec.InputOf(&v.Execution))

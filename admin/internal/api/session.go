@@ -111,7 +111,7 @@ type loginInput struct {
 type passwordInput struct {
 	Body struct {
 		Current string `json:"current" minLength:"1" maxLength:"1024" doc:"The password as it is"`
-		New     string `json:"new" maxLength:"1024" doc:"At least 12 characters, not the user name"`
+		New     string `json:"new" maxLength:"1024" doc:"At least 12 characters, not the user name, and not easily guessed"`
 	}
 }
 

@@ -22,12 +22,23 @@ type Delivery struct {
 	JobID       *string `json:"jobId" doc:"The job that it is about; null: none"`
 	RunID       *string `json:"runId" doc:"The run that it is about; null: none"`
 	Channel     string  `json:"channel" enum:"email,webhook" doc:"By which means"`
-	Target      string  `json:"target" doc:"Address that it goes to"`
+	Target      string  `json:"target" doc:"Address that it goes to; … for readers who may not edit, if it is a webhook's"`
 	State       string  `json:"state" enum:"pending,delivered,failed" doc:"State of the delivery"`
 	Attempts    int     `json:"attempts" doc:"How often it was tried"`
-	LastError   string  `json:"lastError" doc:"Why the last try failed; empty: it did not"`
+	LastError   string  `json:"lastError" doc:"Why the last try failed; empty: it did not; … for readers who may not edit"`
 	CreatedAt   string  `json:"createdAt" format:"date-time" doc:"When the event happened"`
 	DeliveredAt *string `json:"deliveredAt" format:"date-time" doc:"When it was delivered; null: not yet"`
+}
+
+// hide leaves out what is for those who may edit: addresses of webhooks, and what
+// errors say of servers inside.
+func (d *Delivery) hide() {
+	if d.Channel == "webhook" {
+		d.Target = hidden
+	}
+	if d.LastError != "" {
+		d.LastError = hidden
+	}
 }
 
 // Node is one admin process.
@@ -38,7 +49,7 @@ type Node struct {
 	Version         string `json:"version" doc:"Version of the server"`
 	StartedAt       string `json:"startedAt" format:"date-time" doc:"When the process started"`
 	LastHeartbeatAt string `json:"lastHeartbeatAt" format:"date-time" doc:"Its last sign of life"`
-	Sessions        int    `json:"sessions" doc:"Executor sessions"`
+	Sessions        int    `json:"sessions" doc:"Executor sessions of all tenants; for administrators, others get 0"`
 	Current         bool   `json:"current" doc:"The node that answers"`
 }
 
@@ -47,7 +58,7 @@ type Version struct {
 	Version string `json:"version" doc:"Version of the server, as its build says; empty: not known"`
 	Commit  string `json:"commit,omitempty" doc:"Commit that it was built from; absent: not known"`
 	// ExecutorAddresses are those of the live nodes.
-	ExecutorAddresses []string `json:"executorAddresses" doc:"Where executors connect, host:port, this node's first"`
+	ExecutorAddresses []string `json:"executorAddresses" doc:"Where executors connect, host:port, this node's first; for administrators, others get none"`
 }
 
 type listDeliveriesInput struct {
@@ -64,13 +75,17 @@ func (a *API) registerSystem() {
 	register(a, may(domain.PermRead), operation{
 		method: http.MethodGet, path: base + "/nodes", id: "list-nodes", tag: "system", summary: "The live admin nodes",
 		description: "Those that have been heard of lately; get-cluster says more.",
-	}, func(_ context.Context, _ auth.Identity, in *PageQuery) (*pageOutput[Node], error) {
+	}, func(_ context.Context, id auth.Identity, in *PageQuery) (*pageOutput[Node], error) {
 		items := []Node{}
 		for _, n := range a.deps.Nodes() {
-			items = append(items, Node{
+			one := Node{
 				ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, StartedAt: instant(n.StartedAt),
-				LastHeartbeatAt: instant(n.HeartbeatAt), Sessions: n.Sessions, Current: n.BootID == a.deps.Self,
-			})
+				LastHeartbeatAt: instant(n.HeartbeatAt), Current: n.BootID == a.deps.Self,
+			}
+			if id.May(domain.PermAdmin) {
+				one.Sessions = n.Sessions
+			}
+			items = append(items, one)
 		}
 		return slicePage(items, in.ShortPage, "nodes")
 	})
@@ -78,9 +93,12 @@ func (a *API) registerSystem() {
 	register(a, signedIn, operation{
 		method: http.MethodGet, path: base + "/version", id: "version", tag: "system", summary: "The server's version",
 		description: "Of the node that answers.",
-	}, func(context.Context, auth.Identity, *struct{}) (*struct{ Body Version }, error) {
+	}, func(_ context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Version }, error) {
 		answer := version
-		answer.ExecutorAddresses = a.executorAddresses()
+		answer.ExecutorAddresses = []string{}
+		if id.May(domain.PermAdmin) {
+			answer.ExecutorAddresses = a.executorAddresses()
+		}
 		return &struct{ Body Version }{answer}, nil
 	})
 }
@@ -135,11 +153,15 @@ func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 	rows, more := cut(rows, in.Limit)
 	out := onePage(make([]Delivery, 0, len(rows)))
 	for _, d := range rows {
-		out.Body.Items = append(out.Body.Items, Delivery{
+		one := Delivery{
 			ID: strconv.FormatInt(d.ID, 10), Kind: string(d.Event.Kind), JobID: idOrNull(d.Event.JobID), RunID: idOrNull(d.Event.ExecutionID),
 			Channel: d.Channel, Target: d.Target, State: d.State.String(), Attempts: d.Attempts, LastError: d.LastError,
 			CreatedAt: instant(d.CreatedAt), DeliveredAt: instantOrNull(d.DeliveredAt),
-		})
+		}
+		if !id.May(domain.PermEdit) {
+			one.hide()
+		}
+		out.Body.Items = append(out.Body.Items, one)
 	}
 	if more {
 		out.Body.NextCursor = cursor{List: "deliveries", ID: rows[len(rows)-1].ID}.encode()

@@ -87,7 +87,7 @@ func (a *API) registerUsers() {
 	register(a, may(domain.PermAdmin), operation{
 		method: http.MethodDelete, path: base + "/users/{id}", id: "delete-user", tag: "access",
 		summary:     "Remove a user from the tenant",
-		description: "An account that belongs to no other tenant is locked.",
+		description: "The API keys end that the user has made here, within 5 seconds on all nodes. An account that belongs to no other tenant is locked.",
 		status:      http.StatusNoContent, errors: []int{http.StatusConflict},
 	}, a.deleteUser)
 }

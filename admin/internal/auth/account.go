@@ -77,6 +77,31 @@ func (s *Service) MayAdminister(ctx context.Context, user domain.UserID, tenant 
 	return err == nil && a.role.Permissions()&domain.PermAdmin != 0, err
 }
 
+// session is what is known of a log-in, and since when.
+type session struct {
+	ended bool
+	at    time.Time
+}
+
+// sessionEnded reports whether the log-in that an access token comes from has
+// ended, by log-out or because a refresh token of it came twice; at most stateTTL
+// old. 0 is a token of a node that did not write it yet.
+func (s *Service) sessionEnded(ctx context.Context, family int64) (bool, error) {
+	if family == 0 {
+		return false, nil
+	}
+	now := time.Now()
+	if one, ok := s.sessions.Get(family); ok && (one.ended || now.Sub(one.at) < stateTTL) {
+		return one.ended, nil
+	}
+	ended, err := s.store.RefreshFamilyEnded(ctx, family)
+	if err != nil {
+		return false, fmt.Errorf("look whether the session has ended: %w", err)
+	}
+	s.sessions.Add(family, session{ended: ended, at: now})
+	return ended, nil
+}
+
 // Forget drops what is known of a user, so that a change shows at once on
 // this node.
 func (s *Service) Forget(user domain.UserID) {

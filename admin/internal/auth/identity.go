@@ -19,9 +19,11 @@ const (
 type Identity struct {
 	Kind   Kind
 	Tenant domain.TenantID
-	// User is set for KindUser, APIKey for KindAPIKey.
+	// User is set for KindUser, APIKey for KindAPIKey, and Owner is the account
+	// that the key belongs to.
 	User   domain.UserID
 	APIKey int64
+	Owner  domain.UserID
 	// Name is the user's or the key's name.
 	Name        string
 	Role        domain.Role
@@ -41,8 +43,14 @@ func (id Identity) Known() bool { return id.Kind != "" }
 // May reports whether the identity has all the rights in p.
 func (id Identity) May(p domain.Permission) bool { return id.Permissions&p == p }
 
-// Account is the user who answers for what the identity does.
-func (id Identity) Account() domain.UserID { return id.User }
+// Account is the user who answers for what the identity does; 0: a key that has
+// no owner.
+func (id Identity) Account() domain.UserID {
+	if id.Kind == KindAPIKey {
+		return id.Owner
+	}
+	return id.User
+}
 
 // Actor is the name written into createdBy, requestedBy and the like.
 func (id Identity) Actor() string {

@@ -46,6 +46,11 @@ func (s *Service) Authenticate(ctx context.Context, bearer, address string) (Ide
 	if a.user.SessionVersion != c.SessionVersion {
 		return Identity{}, errSessionOver()
 	}
+	if ended, err := s.sessionEnded(ctx, c.Family); err != nil {
+		return Identity{}, err
+	} else if ended {
+		return Identity{}, errSessionOver()
+	}
 	return a.identity(tenant), nil
 }
 
@@ -64,12 +69,23 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 	case !key.ExpiresAt.IsZero() && now.After(key.ExpiresAt):
 		return Identity{}, domain.Errorf(domain.CodeTokenExpired, "the API key has expired")
 	}
+	rights := key.Role.Permissions()
+	if key.Owner != 0 {
+		owner, err := s.account(ctx, accountKey{user: key.Owner, tenant: key.TenantID})
+		if domain.Is(err, domain.CodeUnauthenticated) {
+			return Identity{}, domain.Errorf(domain.CodeUnauthenticated, "the API key is not valid: the account that it belongs to is locked, or has left the tenant")
+		}
+		if err != nil {
+			return Identity{}, err
+		}
+		rights &= owner.role.Permissions()
+	}
 	s.mu.Lock()
 	s.touched[key.ID] = now
 	s.mu.Unlock()
 	return Identity{
-		Kind: KindAPIKey, Tenant: key.TenantID, APIKey: key.ID, Name: key.Name,
-		Role: key.Role, Permissions: key.Role.Permissions(), CallExecutors: key.CallExecutors,
+		Kind: KindAPIKey, Tenant: key.TenantID, APIKey: key.ID, Owner: key.Owner, Name: key.Name,
+		Role: key.Role, Permissions: rights, CallExecutors: key.CallExecutors,
 	}, nil
 }
 
@@ -125,7 +141,8 @@ func (s *Service) flushTouched(ctx context.Context) error {
 }
 
 // CreateAPIKey makes a key in the identity's tenant and returns its secret,
-// which cannot be read again. The new key cannot do more than its maker.
+// which cannot be read again. The new key cannot do more than its maker, whose
+// account it belongs to: it ends with the account's place in the tenant.
 // callable are the names of the executors whose handlers it may call; none = all.
 func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time, callable ...string) (domain.APIKey, string, error) {
 	if len(by.CallExecutors) > 0 && (len(callable) == 0 || slices.ContainsFunc(callable, func(e string) bool { return !slices.Contains(by.CallExecutors, e) })) {
@@ -140,7 +157,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, ro
 	}
 	key := domain.APIKey{
 		ID: s.newID(), TenantID: by.Tenant, Name: name, Prefix: secret[:len(APIKeyPrefix)+shownChars],
-		Hash: hashSecret(secret), Role: role, CreatedBy: by.Actor(), CreatedAt: now(), ExpiresAt: expiresAt,
+		Hash: hashSecret(secret), Role: role, CreatedBy: by.Actor(), Owner: by.Account(), CreatedAt: now(), ExpiresAt: expiresAt,
 		CallExecutors: callable,
 	}
 	if err := s.store.CreateAPIKey(ctx, key); err != nil {

@@ -73,6 +73,57 @@ func TestRevokedAPIKey(t *testing.T) {
 	})
 }
 
+// TestAPIKeysAreTheirOwners: a key does no more than the account that it belongs
+// to, also one made by a key, and nothing once that has gone.
+func TestAPIKeysAreTheirOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, m := withAdmin(t)
+		vera := domain.User{ID: 77, Username: "vera", SessionVersion: 1}
+		m.users[vera.ID] = vera
+		tenant := login(t, s, "admin", adminPassword).Identity.Tenant
+		m.memberships = append(m.memberships, domain.Membership{TenantID: tenant, UserID: vera.ID, Role: domain.RoleAdmin})
+		role := func(r domain.Role) {
+			m.memberships[len(m.memberships)-1].Role = r
+			time.Sleep(5 * time.Second)
+		}
+		by := account{user: vera, role: domain.RoleAdmin}.identity(tenant)
+		_, first, err := s.CreateAPIKey(t.Context(), by, "first", domain.RoleAdmin, time.Time{})
+		require.NoError(t, err)
+		firstKey, err := s.Authenticate(t.Context(), first, "")
+		require.NoError(t, err)
+		require.Equal(t, vera.ID, firstKey.Account())
+		_, second, err := s.CreateAPIKey(t.Context(), firstKey, "second", domain.RoleEditor, time.Time{})
+		require.NoError(t, err)
+		secrets := []string{first, second}
+
+		role(domain.RoleOperator)
+		for _, secret := range secrets {
+			id, err := s.Authenticate(t.Context(), secret, "")
+			require.NoError(t, err)
+			require.True(t, id.May(domain.PermOperate))
+			require.False(t, id.May(domain.PermEdit))
+		}
+		refused := func(why string) {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			for _, secret := range secrets {
+				_, err := s.Authenticate(t.Context(), secret, "")
+				require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%s: %v", why, err)
+			}
+		}
+		vera.Disabled = true
+		m.users[vera.ID] = vera
+		refused("locked")
+		vera.Disabled = false
+		m.users[vera.ID] = vera
+		role(domain.RoleAdmin)
+		_, err = s.Authenticate(t.Context(), second, "")
+		require.NoError(t, err, "unlocked")
+		m.memberships = m.memberships[:len(m.memberships)-1]
+		refused("has left")
+	})
+}
+
 func TestAPIKeyHasNoMoreRightsThanItsMaker(t *testing.T) {
 	s, _ := withAdmin(t)
 	by := Identity{Kind: KindUser, Tenant: 1, Role: domain.RoleOperator, Permissions: domain.RoleOperator.Permissions()}

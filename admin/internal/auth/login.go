@@ -139,7 +139,7 @@ func (s *Service) begin(ctx context.Context, user domain.User, tenant domain.Ten
 		return Session{}, err
 	}
 	now := time.Now()
-	access, expiresAt, err := s.issue(user, tenant.ID, now)
+	access, expiresAt, err := s.issue(user, tenant.ID, family, now)
 	if err != nil {
 		return Session{}, err
 	}
@@ -216,8 +216,9 @@ func (s *Service) use(ctx context.Context, token, address string) (domain.Refres
 	return used, nil
 }
 
-// Logout ends the session that the refresh token belongs to. An unknown token
-// is no error: the session is over either way.
+// Logout ends the session that the refresh token belongs to, with its access
+// tokens: on this node at once, on others after stateTTL. An unknown token is no
+// error: the session is over either way.
 func (s *Service) Logout(ctx context.Context, token, address string) error {
 	used, err := s.use(ctx, token, address)
 	if domain.Is(err, domain.CodeUnauthenticated) {
@@ -229,6 +230,7 @@ func (s *Service) Logout(ctx context.Context, token, address string) error {
 	if err := s.store.RevokeRefreshFamily(ctx, used.Family); err != nil {
 		return fmt.Errorf("revoke session: %w", err)
 	}
+	s.sessions.Add(used.Family, session{ended: true, at: time.Now()})
 	return nil
 }
 

@@ -166,6 +166,36 @@ func TestRefreshRotates(t *testing.T) {
 	}
 }
 
+// TestLogoutEndsAccess: what was copied from the page ends with the log-out, and
+// other sessions of the account do not.
+func TestLogoutEndsAccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, m := withAdmin(t)
+		elsewhere := node(t, m)
+		first, second := login(t, s, "admin", adminPassword), login(t, s, "admin", adminPassword)
+		renewed, err := s.Refresh(t.Context(), first.RefreshToken, "192.0.2.1")
+		require.NoError(t, err)
+		refused := func(n *Service) {
+			t.Helper()
+			for _, token := range []string{first.AccessToken, renewed.AccessToken} {
+				_, err := n.Authenticate(t.Context(), token, "")
+				require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)
+			}
+			_, err := n.Authenticate(t.Context(), second.AccessToken, "")
+			require.NoError(t, err)
+		}
+		for _, n := range []*Service{s, elsewhere} {
+			_, err := n.Authenticate(t.Context(), first.AccessToken, "")
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Logout(t.Context(), renewed.RefreshToken, "192.0.2.1"))
+		refused(s) // at once
+		time.Sleep(5 * time.Second)
+		refused(elsewhere)
+		refused(s)
+	})
+}
+
 func TestLogoutEndsTheSession(t *testing.T) {
 	s, _ := withAdmin(t)
 	session := login(t, s, "admin", adminPassword)

@@ -162,6 +162,12 @@ func (m *memory) age(token string, d time.Duration) {
 	t.UsedAt = t.UsedAt.Add(-d)
 }
 
+func (m *memory) RefreshFamilyEnded(_ context.Context, family int64) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.revoked[family], m.fault
+}
+
 func (m *memory) RevokeRefreshFamily(_ context.Context, family int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/trustelem/zxcvbn"
 	"golang.org/x/crypto/argon2"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -37,6 +38,18 @@ const (
 const (
 	MinPassword = 12
 	MaxPassword = 256
+)
+
+const (
+	// leastStrength is zxcvbn's "safely unguessable": 10⁸ guesses or more, with
+	// common passwords, names, words, dates and rows of the keyboard tried first.
+	leastStrength = 3
+	// weighed is how many bytes of a password are weighed: its estimate takes
+	// time that grows faster than the length. What follows makes none weaker.
+	weighed = 64
+	// leastDifferent is how many different characters a password outside of ASCII
+	// has at least.
+	leastDifferent = 6
 )
 
 // hasher bounds how many hashes are computed at once (memory: 19 MiB each) and
@@ -136,8 +149,24 @@ func CheckPassword(location, username, password string) error {
 		return domain.Invalid(location, "must not be the user name")
 	case strings.Count(password, password[:1]) == len(password):
 		return domain.Invalid(location, "must not be one character repeated")
+	case easy(username, password):
+		return domain.Invalid(location, "is easily guessed: take some words that do not belong together, or random characters")
 	}
 	return nil
+}
+
+// easy reports whether a password is among the first that somebody would try.
+// zxcvbn knows words and keyboards of ASCII and goes by bytes; other passwords need
+// some different characters.
+func easy(username, password string) bool {
+	different := map[rune]bool{}
+	for _, r := range password {
+		different[r] = true
+	}
+	if strings.ContainsFunc(password, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return len(different) < leastDifferent
+	}
+	return zxcvbn.PasswordStrength(password[:min(len(password), weighed)], []string{username, "carillon"}).Score < leastStrength
 }
 
 // passwordAlphabet leaves out characters that look alike; 55 of them.

@@ -26,7 +26,7 @@ const (
 	touchInterval = 15 * time.Second
 )
 
-// cacheSize bounds the accounts and keys kept in memory, each.
+// cacheSize bounds the accounts, sessions and keys kept in memory, each.
 const cacheSize = 4096
 
 // How many API keys that the node does not know are looked up at once, and how
@@ -72,6 +72,7 @@ type Service struct {
 	keyGate, refreshGate *gate
 	keys                 *keyring
 	users                *lru.Cache[accountKey, account]
+	sessions             *lru.Cache[int64, session] // by family
 	apiKeys              *lru.Cache[[32]byte, knownKey]
 	// decoy is verified when there is no such user, so that the answer takes
 	// as long as for one that exists.
@@ -93,6 +94,9 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	}
 	var err error
 	if s.users, err = lru.New[accountKey, account](cacheSize); err != nil {
+		return nil, fmt.Errorf("auth caches: %w", err)
+	}
+	if s.sessions, err = lru.New[int64, session](cacheSize); err != nil {
 		return nil, fmt.Errorf("auth caches: %w", err)
 	}
 	if s.apiKeys, err = lru.New[[32]byte, knownKey](cacheSize); err != nil {

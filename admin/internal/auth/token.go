@@ -32,10 +32,12 @@ type claims struct {
 	jwt.RegisteredClaims
 	Tenant         string `json:"tid"`
 	SessionVersion int64  `json:"sv"`
+	// Family is the log-in that the token comes from, which log-out ends.
+	Family int64 `json:"fam,string"`
 }
 
 // issue signs an access token.
-func (s *Service) issue(user domain.User, tenant domain.TenantID, now time.Time) (token string, expiresAt time.Time, err error) {
+func (s *Service) issue(user domain.User, tenant domain.TenantID, family int64, now time.Time) (token string, expiresAt time.Time, err error) {
 	key := s.signingKey()
 	expiresAt = now.Add(AccessTTL).Truncate(time.Second)
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{
@@ -44,7 +46,7 @@ func (s *Service) issue(user domain.User, tenant domain.TenantID, now time.Time)
 			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-notBeforeSlack)),
 			ExpiresAt: jwt.NewNumericDate(expiresAt),
 		},
-		Tenant: tenant.String(), SessionVersion: user.SessionVersion,
+		Tenant: tenant.String(), SessionVersion: user.SessionVersion, Family: family,
 	})
 	t.Header["kid"] = key.id
 	token, err = t.SignedString(key.private)

@@ -181,7 +181,7 @@ func TestTokensOfAnotherClusterAreRefused(t *testing.T) {
 		user = u
 	}
 	om.users = map[domain.UserID]domain.User{user.ID: user}
-	token, _, err := other.issue(user, m.tenants[0].ID, time.Now())
+	token, _, err := other.issue(user, m.tenants[0].ID, 0, time.Now())
 	require.NoError(t, err)
 	_, err = s.Authenticate(t.Context(), token, "")
 	require.True(t, domain.Is(err, domain.CodeUnauthenticated), "%v", err)

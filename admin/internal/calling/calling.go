@@ -3,7 +3,8 @@
 //
 // Every run belongs to a job: its history, its alerts and its settings hang on
 // it. For calls and callbacks there is one per executor and handler, made when
-// it is needed first. People see it among the others, labelled with its kind.
+// it is needed first. It is not among people's jobs: lists show it when they are
+// asked for its kind, and it counts against no quota.
 //
 // It has the settings that the handler's declaration gives to its calls
 // (domain.Handler.Calls), and follows them until somebody edits one of these
@@ -22,19 +23,19 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Label is the label of such jobs; its value is the kind.
-const Label = "carillon.kind"
+// label is what nodes of the previous version tell such jobs by.
+const label = "carillon.kind"
 
 // Kind is why the handler is called.
-type Kind string
+type Kind = domain.JobKind
 
 const (
 	// Call: a program asked for the run and wants its result. Nothing is
 	// repeated that neither the caller nor the handler asked for.
-	Call Kind = "call"
+	Call = domain.JobCall
 	// Callback: the end of a run. It is repeated until it succeeds, ten times
 	// unless its handler says otherwise. No callback follows it.
-	Callback Kind = "callback"
+	Callback = domain.JobCallback
 )
 
 // Jobs finds and makes such jobs.
@@ -50,7 +51,7 @@ func (j Jobs) For(ctx context.Context, executor domain.Executor, handler domain.
 	want := specOf(executor.Name, handler, kind)
 	found, err := j.Store.FindJobByName(ctx, executor.TenantID, want.Name)
 	if domain.Is(err, domain.CodeNotFound) {
-		err = j.make(ctx, executor, want)
+		err = j.make(ctx, executor, want, kind)
 		if err != nil && !domain.Is(err, domain.CodeConflict) { // else another node was quicker
 			return found, err
 		}
@@ -59,7 +60,7 @@ func (j Jobs) For(ctx context.Context, executor domain.Executor, handler domain.
 	if err != nil {
 		return found, err
 	}
-	if found.Executor != executor.ID || found.Spec.Handler != handler.Name || !Is(&found.Spec, kind) {
+	if found.Executor != executor.ID || found.Spec.Handler != handler.Name || !is(&found, kind) {
 		return found, domain.Errorf(domain.CodeConflict,
 			"the job %q, which calls of this handler belong to, was made or changed by somebody; rename or delete it", want.Name)
 	}
@@ -72,10 +73,10 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 	written := found.DeclarationHash
 	if written == "" { // made by a version that knew no declarations
 		was := specOf(executor.Name, domain.Handler{Name: want.Handler}, kind)
-		written = digest(&was)
+		written = digest(&was, kind)
 	}
-	is := digest(&found.Spec)
-	if is == digest(&want) || is != written {
+	is := digest(&found.Spec, kind)
+	if is == digest(&want, kind) || is != written {
 		return found, nil
 	}
 	next := found.Spec
@@ -85,7 +86,7 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 	next.Blocking, next.Parallelism, next.Priority = want.Blocking, want.Parallelism, want.Priority
 	changed, err := j.Store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: found.TenantID, ID: found.ID, IfRevision: found.Revision, Spec: next, Source: found.Source,
-		DeclarationHash: digest(&want), By: madeBy, Next: never,
+		DeclarationHash: digest(&want, kind), By: madeBy, Next: never,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) { // another node, or somebody, was quicker
 		return j.Store.FindJobByName(ctx, found.TenantID, want.Name)
@@ -94,9 +95,9 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 }
 
 // digest tells the settings that follow the handler's declaration from others.
-func digest(s *domain.JobSpec) string {
+func digest(s *domain.JobSpec, kind Kind) string {
 	wait := "" // where it is the kind's own, so that jobs of before it could be declared have the digest that they had
-	if d := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout); d != waitOf(Kind(s.Labels[Label])) {
+	if d := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout); d != waitOf(kind) {
 		wait = " " + d.String()
 	}
 	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing,
@@ -116,24 +117,27 @@ const madeBy = "carillon"
 
 func never(time.Time, *domain.JobSpec) time.Time { return domain.Never }
 
-// Is reports whether a spec is that of such a job.
-func Is(spec *domain.JobSpec, kind Kind) bool { return spec.Labels[Label] == string(kind) }
+// is reports whether it is such a job. One that a node of the previous version
+// has made after the migration has no kind.
+func is(found *store.JobView, kind Kind) bool {
+	return found.Kind == kind || found.Kind == domain.JobPlain && found.CreatedBy == madeBy && found.Spec.Labels[label] == kind.String()
+}
 
 // jobName stays under the limit for names whatever the parts are.
 func jobName(executor, handler string, kind Kind) string {
-	name := string(kind) + ":" + executor + "/" + handler
+	name := kind.String() + ":" + executor + "/" + handler
 	if len(name) <= domain.MaxNameLength {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return string(kind) + ":" + hex.EncodeToString(sum[:16])
+	return kind.String() + ":" + hex.EncodeToString(sum[:16])
 }
 
 // specOf is what the job is to be.
 func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	spec := domain.JobSpec{
 		Name: jobName(executor, handler.Name, kind), Description: "Calls of the handler " + handler.Name,
-		Labels: map[string]string{Label: string(kind)}, Handler: handler.Name,
+		Labels: map[string]string{label: kind.String()}, Handler: handler.Name,
 		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"},
 		Misfire:  domain.Misfire{Policy: domain.MisfireSkip}, Routing: domain.RouteRoundRobin, Blocking: domain.BlockParallel,
 		Retry: domain.Retry{MaxAttempts: 1, Delay: time.Second, Backoff: 2, MaxDelay: time.Minute}, OnLost: domain.OnLostAuto,
@@ -167,14 +171,14 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	return spec
 }
 
-func (j Jobs) make(ctx context.Context, executor domain.Executor, spec domain.JobSpec) error {
+func (j Jobs) make(ctx context.Context, executor domain.Executor, spec domain.JobSpec, kind Kind) error {
 	if err := domain.CheckSpec(&spec); err != nil {
 		return err
 	}
 	id, now := domain.JobID(j.NewID()), j.Now()
 	_, err := j.Store.CreateJob(ctx, domain.Job{
 		ID: id, TenantID: executor.TenantID, Executor: executor.ID, Partition: domain.PartitionOf(id),
-		State: domain.JobEnabled, Source: domain.SourceConsole, DeclarationHash: digest(&spec), Revision: 1,
+		State: domain.JobEnabled, Kind: kind, Source: domain.SourceConsole, DeclarationHash: digest(&spec, kind), Revision: 1,
 		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: madeBy, UpdatedBy: madeBy,
 	}, never)
 	return err

@@ -33,13 +33,13 @@ func TestDigestsOfBefore(t *testing.T) {
 	}
 	for _, kind := range []Kind{Call, Callback} {
 		s := specOf("shop", domain.Handler{Name: "close-day"}, kind)
-		require.Equal(t, before(&s), digest(&s))
+		require.Equal(t, before(&s), digest(&s, kind))
 		if s.DispatchTimeout == 0 { // which an edit of its labels writes as what it means
 			s.DispatchTimeout = domain.DefaultDispatchTimeout
-			require.Equal(t, before(&s), digest(&s))
+			require.Equal(t, before(&s), digest(&s, kind))
 		}
 		s.DispatchTimeout = time.Minute
-		require.NotEqual(t, before(&s), digest(&s), "somebody has edited it")
+		require.NotEqual(t, before(&s), digest(&s, kind), "somebody has edited it")
 	}
 }
 

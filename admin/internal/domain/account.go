@@ -115,13 +115,16 @@ type RefreshToken struct {
 
 // APIKey lets a program act in one tenant. Only a hash of it is stored.
 type APIKey struct {
-	ID         int64
-	TenantID   TenantID
-	Name       string
-	Prefix     string
-	Hash       [32]byte
-	Role       Role
-	CreatedBy  string
+	ID        int64
+	TenantID  TenantID
+	Name      string
+	Prefix    string
+	Hash      [32]byte
+	Role      Role
+	CreatedBy string
+	// Owner is the account that answers for the key, which can do no more than
+	// the account may in the tenant, and ends when it leaves; 0: there is none.
+	Owner      UserID
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero = never
 	LastUsedAt time.Time

@@ -34,6 +34,26 @@ const (
 	SourceCode    Source = "code"    // declared by the application at registration
 )
 
+// JobKind is who works with a job: people, or the server itself.
+type JobKind int8
+
+const (
+	JobPlain    JobKind = iota // made by people or declared by code
+	JobCall                    // the calls of a handler belong to it
+	JobCallback                // the runs of a handler as a callback belong to it
+)
+
+func (k JobKind) String() string {
+	switch k {
+	case JobCall:
+		return "call"
+	case JobCallback:
+		return "callback"
+	default:
+		return "job"
+	}
+}
+
 // Job is the definition: what, when, where, how. It has no run state; its
 // Trigger says when it fires next.
 type Job struct {
@@ -42,6 +62,8 @@ type Job struct {
 	Executor  ExecutorID
 	Partition int
 	State     JobState
+	// Kind never changes. Lists and quotas are about plain jobs.
+	Kind      JobKind
 	PauseNote string
 	Source    Source
 	// DeclarationHash is the hash of the declaration the job was made from;

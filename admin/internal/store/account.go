@@ -24,7 +24,8 @@ type Accounts interface {
 	ListMembers(ctx context.Context, tenant domain.TenantID) ([]Member, error)
 	ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error)
 	SaveMembership(ctx context.Context, m domain.Membership) error
-	// DeleteMembership takes a user out of the tenant. An account that belongs to
+	// DeleteMembership takes a user out of the tenant and revokes the API keys
+	// there that belong to the account. An account that belongs to
 	// no tenant then is locked, unless it is a platform administrator's.
 	DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error
 	// UpdateUser writes the mutable fields (hash, flags, session version). only
@@ -40,6 +41,8 @@ type Accounts interface {
 	// younger than grace: two tabs, or a reload whose answer got lost.
 	UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error)
 	RevokeRefreshFamily(ctx context.Context, family int64) error
+	// RefreshFamilyEnded reports whether tokens of the family were revoked.
+	RefreshFamilyEnded(ctx context.Context, family int64) (bool, error)
 
 	CreateAPIKey(ctx context.Context, k domain.APIKey) error
 	FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error)

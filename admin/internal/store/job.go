@@ -109,6 +109,9 @@ type ListJobsParams struct {
 	State    domain.JobState // 0 = enabled and paused
 	Label    string          // "key" or "key=value"
 	Owner    string          // part of the owner's name or mail
+	// Kind: the others are not listed, unless AllKinds.
+	Kind     domain.JobKind
+	AllKinds bool
 	// NeverFires leaves only enabled jobs with a schedule that has come to its
 	// end: nothing is planned, and no run is waited for.
 	NeverFires bool

@@ -19,7 +19,7 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description The answer holds the secret, which is shown only now. A key belongs to the tenant and stays when its maker leaves.
+         * @description The answer holds the secret, which is shown only now. A key can do no more than its maker may at that moment, and ends when its maker is removed from the tenant or locked; what is to outlast people is made by an account of its own.
          */
         post: operations["create-api-key"];
         delete?: never;
@@ -1728,7 +1728,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a user from the tenant
-         * @description An account that belongs to no other tenant is locked.
+         * @description The API keys end that the user has made here, within 5 seconds on all nodes. An account that belongs to no other tenant is locked.
          */
         delete: operations["delete-user"];
         options?: never;
@@ -1772,7 +1772,7 @@ export interface components {
              * @description When it was made
              */
             createdAt: string;
-            /** @description The user who made it */
+            /** @description The user or key that made it; it ends with that user's account in the tenant */
             createdBy: string;
             /**
              * Format: date-time
@@ -1809,7 +1809,7 @@ export interface components {
             onFailure: boolean;
             /** @description A secret is stored, with which the posts are signed; it cannot be read */
             readonly webhookSecretSet: boolean;
-            /** @description Address that alerts are posted to; empty: none */
+            /** @description Address that alerts are posted to; empty: none; … for readers who may not edit */
             webhookUrl: string;
         };
         AlertWrite: {
@@ -2257,7 +2257,7 @@ export interface components {
             jumpMs: number;
         };
         ClusterDatabase: {
-            /** @description What about its setup endangers the promises */
+            /** @description What about its setup endangers the promises; for administrators, others get none */
             findings: components["schemas"]["DatabaseFinding"][];
             /**
              * @description Which product it is
@@ -2306,7 +2306,7 @@ export interface components {
             connected: boolean;
             /** @description The node that answers */
             current: boolean;
-            /** @description Where executors reach it; empty: it does not say */
+            /** @description Where executors reach it; empty: it does not say, or the reader is no administrator */
             executorAddress: string;
             /**
              * Format: int64
@@ -2334,7 +2334,7 @@ export interface components {
             renewedAt: string | null;
             /**
              * Format: int64
-             * @description Executor sessions; 0 of a node that is not heard
+             * @description Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators
              */
             sessions: number;
             /**
@@ -2367,7 +2367,7 @@ export interface components {
             id: number;
             /**
              * Format: date-time
-             * @description The earliest fire time that is not planned
+             * @description The earliest fire time of any tenant that is not planned; for administrators, others get null
              */
             nextFireAt: string | null;
             /** @description The holder, or the last one */
@@ -2376,7 +2376,7 @@ export interface components {
             nodeName: string;
             /**
              * Format: date-time
-             * @description When the longest overdue run had to be looked at; null = nothing is overdue
+             * @description When the longest overdue run had to be looked at; null = nothing is overdue, or the reader is no administrator
              */
             oldestDueAt: string | null;
             /**
@@ -2400,7 +2400,7 @@ export interface components {
         ClusterZones: {
             /** @description A hash of the rules: nodes with the same one plan the same fire times */
             digest: string;
-            /** @description Folder or zip file, or embedded; empty: the node does not say */
+            /** @description Folder or zip file, or embedded; empty: the node does not say, or the reader is no administrator */
             source: string;
             /** @description What the source calls itself, such as 2026a; empty when it does not say */
             version: string;
@@ -2494,7 +2494,7 @@ export interface components {
              * @description When it was made
              */
             createdAt: string;
-            /** @description The user who made it */
+            /** @description The user or key that made it; it ends with that user's account in the tenant */
             createdBy: string;
             /**
              * Format: date-time
@@ -2618,7 +2618,7 @@ export interface components {
              * @enum {string}
              */
             kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "test" | "executor_flapping";
-            /** @description Why the last try failed; empty: it did not */
+            /** @description Why the last try failed; empty: it did not; … for readers who may not edit */
             lastError: string;
             /** @description The run that it is about; null: none */
             runId: string | null;
@@ -2627,7 +2627,7 @@ export interface components {
              * @enum {string}
              */
             state: "pending" | "delivered" | "failed";
-            /** @description Address that it goes to */
+            /** @description Address that it goes to; … for readers who may not edit, if it is a webhook's */
             target: string;
         };
         Denial: {
@@ -3063,6 +3063,11 @@ export interface components {
             id: string;
             /** @description Any JSON; absent in lists */
             input?: unknown;
+            /**
+             * @description job: made by people or declared by code; call, callback: made by the server, for the calls of a handler or its runs as a callback
+             * @enum {string}
+             */
+            readonly kind: "job" | "call" | "callback";
             /** @description What it is grouped and found by */
             labels: {
                 [key: string]: string;
@@ -3639,7 +3644,7 @@ export interface components {
             name: string;
             /**
              * Format: int64
-             * @description Executor sessions
+             * @description Executor sessions of all tenants; for administrators, others get 0
              */
             sessions: number;
             /**
@@ -3827,7 +3832,7 @@ export interface components {
         PasswordInputBody: {
             /** @description The password as it is */
             current: string;
-            /** @description At least 12 characters, not the user name */
+            /** @description At least 12 characters, not the user name, and not easily guessed */
             new: string;
         };
         PauseInputBody: {
@@ -5145,7 +5150,7 @@ export interface components {
         Version: {
             /** @description Commit that it was built from; absent: not known */
             commit?: string;
-            /** @description Where executors connect, host:port, this node's first */
+            /** @description Where executors connect, host:port, this node's first; for administrators, others get none */
             executorAddresses: string[];
             /** @description Version of the server, as its build says; empty: not known */
             version: string;
@@ -10268,6 +10273,8 @@ export interface operations {
                 label?: string;
                 /** @description Part of the owner's name or mail address */
                 owner?: string;
+                /** @description job: those of people and code; call, callback: those that the server has made for calls and callbacks of handlers; all of them */
+                kind?: "job" | "call" | "callback" | "all";
                 /** @description Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this */
                 neverFires?: boolean;
                 /** @description By name, the next fire time, or the newest change first */

@@ -82,6 +82,8 @@ export interface JobsSearch {
   executorId?: string
   handler?: string
   state?: JobState
+  /** Absent: jobs of people and code. */
+  kind?: 'call' | 'callback' | 'all'
   label?: string
   owner?: string
   sort?: 'name' | 'nextFireAt' | 'updatedAt'
@@ -94,6 +96,7 @@ export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
     executorId: id(raw.executorId),
     handler: text(raw.handler),
     state: oneOf(raw.state, ['enabled', 'paused']),
+    kind: oneOf(raw.kind, ['call', 'callback', 'all']),
     label: text(raw.label),
     owner: text(raw.owner),
     sort: oneOf(raw.sort, ['name', 'nextFireAt', 'updatedAt']),

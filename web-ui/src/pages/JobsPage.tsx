@@ -71,6 +71,13 @@ export function JobsPage() {
         />
         <Select
           className="f-item"
+          aria-label={t('jobs.list.kind')}
+          value={search.kind ?? 'job'}
+          onChange={(kind: NonNullable<JobsSearch['kind']> | 'job') => go({ kind: kind === 'job' ? undefined : kind })}
+          options={(['job', 'call', 'callback', 'all'] as const).map((value) => ({ value, label: t(`jobs.list.kind_${value}`) }))}
+        />
+        <Select
+          className="f-item"
           aria-label={t('jobs.list.sort')}
           value={search.sort ?? 'name'}
           onChange={(sort: NonNullable<JobsSearch['sort']>) => go({ sort: sort === 'name' ? undefined : sort })}

@@ -227,6 +227,10 @@ func (s *Store) DeleteMembership(ctx context.Context, tenant domain.TenantID, us
 		if err := t.mustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
 			return err
 		}
+		_, err = t.exec(t.ctx, "UPDATE api_keys SET revoked_at = "+t.d.clock()+" WHERE tenant_id = ? AND owner_id = ? AND revoked_at = 0", int64(tenant), int64(user))
+		if err != nil {
+			return err
+		}
 		left, err := t.tenantsBut(tenant, user)
 		if err != nil || left > 0 || u.PlatformAdmin {
 			return err

@@ -21,6 +21,7 @@ type jobRow struct {
 	ExecutorID      int64  `gorm:"column:executor_id"`
 	Part            int64  `gorm:"column:part"`
 	State           int64  `gorm:"column:state"`
+	Kind            int64  `gorm:"column:kind"`
 	Name            string `gorm:"column:name"`
 	Handler         string `gorm:"column:handler"`
 	Description     string `gorm:"column:description"`
@@ -75,7 +76,7 @@ func (r *jobRow) setSpec(spec *domain.JobSpec) {
 func (r *jobRow) job(spec *domain.JobSpec) domain.Job {
 	return domain.Job{
 		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
-		State: domain.JobState(r.State), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
+		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
 		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt),
 		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
@@ -171,7 +172,7 @@ func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision
 
 // saveJob writes the job and its trigger.
 func (t *txn) saveJob(job *jobRow, next time.Time) error {
-	result := t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "created_at", "created_by").Updates(job)
+	result := t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "kind", "created_at", "created_by").Updates(job)
 	if result.Error != nil {
 		return nameTaken(result.Error, job.Name)
 	}

@@ -151,7 +151,7 @@ func (t *txn) insertJobs(jobs []store.NewJob) error {
 func newJobRow(j *domain.Job, now time.Time) jobRow {
 	row := jobRow{
 		ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-		State: int64(max(j.State, domain.JobEnabled)), PauseNote: clip(j.PauseNote, messageSize),
+		State: int64(max(j.State, domain.JobEnabled)), Kind: int64(j.Kind), PauseNote: clip(j.PauseNote, messageSize),
 		Source: string(j.Source), DeclarationHash: j.DeclarationHash, Revision: 1,
 		CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 	}

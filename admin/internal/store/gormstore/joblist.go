@@ -95,6 +95,9 @@ func (s *Store) ListJobs(ctx context.Context, p store.ListJobsParams) (views []s
 
 func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	g = g.Where("j.tenant_id = ?", int64(p.Tenant))
+	if !p.AllKinds {
+		g = g.Where("j.kind = ?", int64(p.Kind))
+	}
 	if p.NeverFires {
 		// What nobody plans, by ix_triggers_next, less what was not to be planned.
 		g = g.Where("t.next_fire_at >= ? AND j.state = ?", millis(domain.Never), int64(domain.JobEnabled)).
@@ -261,7 +264,7 @@ func (s *Store) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled,
 				paused = n
 			}
 			return err
-		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? GROUP BY state", int64(tenant))
+		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? AND kind = ? GROUP BY state", int64(tenant), int64(domain.JobPlain))
 	})
 	return enabled, paused, err
 }

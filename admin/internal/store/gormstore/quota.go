@@ -75,15 +75,20 @@ func (t *txn) tenantExists(tenant domain.TenantID, lock string) (found bool, err
 	return found, err
 }
 
-// allowJobs lets new jobs in, all of one tenant.
+// allowJobs lets new jobs in, all of one tenant. Those that calls and callbacks
+// belong to come with their handlers and count as none.
 func (t *txn) allowJobs(rows []jobRow) error {
-	fires := int64(0)
+	fires, plain := int64(0), int64(0)
 	for i := range rows {
+		if domain.JobKind(rows[i].Kind) != domain.JobPlain {
+			continue
+		}
+		plain++
 		if domain.JobState(rows[i].State) == domain.JobEnabled {
 			fires += rows[i].FiresPerMinute
 		}
 	}
-	return t.grow(domain.TenantID(rows[0].TenantID), growth{domain.QuotaJobs, int64(len(rows))}, growth{domain.QuotaFires, fires})
+	return t.grow(domain.TenantID(rows[0].TenantID), growth{domain.QuotaJobs, plain}, growth{domain.QuotaFires, fires})
 }
 
 // allowFires lets a job have another schedule.
@@ -170,8 +175,8 @@ func countQuota(ctx context.Context, q querier, d dialect, tenant domain.TenantI
 	}
 	switch kind {
 	case domain.QuotaJobs:
-		return one("SELECT COUNT(*) FROM jobs"+d.byIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state IN (?, ?)",
-			int64(tenant), int64(domain.JobEnabled), int64(domain.JobPaused))
+		return one("SELECT COUNT(*) FROM jobs"+d.byIndex("ix_jobs_kind")+" WHERE tenant_id = ? AND kind = ? AND state IN (?, ?)",
+			int64(tenant), int64(domain.JobPlain), int64(domain.JobEnabled), int64(domain.JobPaused))
 	case domain.QuotaFires:
 		return one("SELECT COALESCE(SUM(fires_per_minute), 0) FROM jobs"+d.byIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state = ? AND fires_per_minute > 0",
 			int64(tenant), int64(domain.JobEnabled))

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -34,6 +36,7 @@ type apiKeyRow struct {
 	Hash       []byte `gorm:"column:hash"`
 	Role       string `gorm:"column:role"`
 	CreatedBy  string `gorm:"column:created_by"`
+	OwnerID    int64  `gorm:"column:owner_id"`
 	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false"`
 	ExpiresAt  int64  `gorm:"column:expires_at"`
 	LastUsedAt int64  `gorm:"column:last_used_at"`
@@ -47,7 +50,7 @@ func (apiKeyRow) TableName() string { return "api_keys" }
 func (r apiKeyRow) key() (domain.APIKey, error) {
 	key := domain.APIKey{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Name: r.Name, Prefix: r.Prefix, Hash: toHash(r.Hash), Role: domain.Role(r.Role),
-		CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
+		CreatedBy: r.CreatedBy, Owner: domain.UserID(r.OwnerID), CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
 		LastUsedAt: instant(r.LastUsedAt), RevokedAt: instant(r.RevokedAt),
 	}
 	if r.CallExecutors == "" {
@@ -182,6 +185,16 @@ func (s *Store) RevokeRefreshFamily(ctx context.Context, family int64) error {
 	})
 }
 
+func (s *Store) RefreshFamilyEnded(ctx context.Context, family int64) (ended bool, err error) {
+	err = s.look(ctx, "find ended session", func(_ context.Context, _ querier, g *gorm.DB) error {
+		var rows []refreshTokenRow
+		found := g.Select("family").Where("family = ? AND revoked_at <> 0", family).Limit(1).Find(&rows)
+		ended = len(rows) > 0
+		return found.Error
+	})
+	return ended, err
+}
+
 func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 	callable := ""
 	if len(k.CallExecutors) > 0 {
@@ -199,7 +212,7 @@ func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 			CallExecutors: callable,
 
 			ID: k.ID, TenantID: int64(k.TenantID), Name: k.Name, Prefix: k.Prefix, Hash: k.Hash[:], Role: string(k.Role),
-			CreatedBy: k.CreatedBy, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt),
+			CreatedBy: k.CreatedBy, OwnerID: int64(k.Owner), CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt),
 		}).Error
 	})
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"crypto/sha256"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -117,8 +118,15 @@ func testRefreshTokens(t *testing.T, f *fixture) {
 	f.code(domain.CodeUnauthenticated, err)
 	_, err = f.s.UseRefreshToken(f.ctx, second.Hash, 0)
 	f.code(domain.CodeUnauthenticated, err) // the family is revoked
+	ended := func() bool {
+		over, err := f.s.RefreshFamilyEnded(f.ctx, family)
+		f.ok(err)
+		return over
+	}
+	require.True(t, ended())
 
 	family = ids.Next()
+	require.False(t, ended())
 	third := make("third", soon)
 	var used atomic.Int32
 	race(4, func(int) {
@@ -129,7 +137,9 @@ func testRefreshTokens(t *testing.T, f *fixture) {
 	require.EqualValues(t, 1, used.Load(), "used once")
 	family = ids.Next()
 	fourth := make("fourth", soon)
+	require.False(t, ended())
 	f.ok(f.s.RevokeRefreshFamily(f.ctx, family))
+	require.True(t, ended())
 	_, err = f.s.UseRefreshToken(f.ctx, fourth.Hash, 0)
 	f.code(domain.CodeUnauthenticated, err)
 }
@@ -137,7 +147,7 @@ func testRefreshTokens(t *testing.T, f *fixture) {
 func testAPIKeys(t *testing.T, f *fixture) {
 	moment := time.UnixMilli(1800000000001).UTC()
 	k := domain.APIKey{
-		ID: ids.Next(), TenantID: f.tenant, Name: "ci", Prefix: "ck_ab", Hash: hash(f, "key"), Role: domain.RoleOperator, CreatedBy: "anna", CreatedAt: moment, ExpiresAt: moment,
+		ID: ids.Next(), TenantID: f.tenant, Name: "ci", Prefix: "ck_ab", Hash: hash(f, "key"), Role: domain.RoleOperator, CreatedBy: "anna", Owner: 17, CreatedAt: moment, ExpiresAt: moment,
 		CallExecutors: []string{"shop", "a,b"},
 	}
 	f.ok(f.s.CreateAPIKey(f.ctx, k))
@@ -157,6 +167,31 @@ func testAPIKeys(t *testing.T, f *fixture) {
 	require.Equal(t, moment, all[0].LastUsedAt)
 	require.False(t, all[0].RevokedAt.IsZero())
 }
+
+// testKeysOfMembers: who leaves a tenant takes his keys there along.
+func testKeysOfMembers(t *testing.T, f *fixture) {
+	other := domain.TenantID(ids.Next())
+	f.ok(f.s.CreateTenant(f.ctx, domain.Tenant{ID: other, Name: "tenant " + other.String(), CreatedAt: time.Now()}))
+	u := domain.User{ID: domain.UserID(ids.Next()), SessionVersion: 1}
+	u.Username = "user " + u.ID.String()
+	f.ok(f.s.CreateUser(f.ctx, u, domain.Membership{TenantID: f.tenant, Role: domain.RoleAdmin}))
+	f.ok(f.s.SaveMembership(f.ctx, domain.Membership{TenantID: other, UserID: u.ID, Role: domain.RoleAdmin}))
+	key := func(tenant domain.TenantID, owner domain.UserID) [32]byte {
+		id := ids.Next()
+		k := domain.APIKey{ID: id, TenantID: tenant, Owner: owner, Hash: hash(f, number(id)), Role: domain.RoleViewer, CreatedAt: time.Now()}
+		f.ok(f.s.CreateAPIKey(f.ctx, k))
+		return k.Hash
+	}
+	mine, elsewhere, nobodys := key(f.tenant, u.ID), key(other, u.ID), key(f.tenant, 0)
+	f.ok(f.s.DeleteMembership(f.ctx, f.tenant, u.ID))
+	for h, revoked := range map[[32]byte]bool{mine: true, elsewhere: false, nobodys: false} {
+		k, err := f.s.FindAPIKeyByHash(f.ctx, h)
+		f.ok(err)
+		require.Equal(t, revoked, !k.RevokedAt.IsZero())
+	}
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func testJoinTokens(t *testing.T, f *fixture) {
 	make := func(name string, uses int, expires time.Time) domain.JoinToken {

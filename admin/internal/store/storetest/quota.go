@@ -171,6 +171,46 @@ func testQuotaRace(t *testing.T, f *fixture) {
 	require.EqualValues(t, limit, f.has(domain.QuotaJobs).Used)
 }
 
+// testQuotaOfJobsForCalls: jobs that the server makes for calls count as none,
+// and are in no list that does not ask for them.
+func testQuotaOfJobsForCalls(t *testing.T, f *fixture) {
+	f.quota(domain.QuotaJobs, f.has(domain.QuotaJobs).Used)
+	now := f.now()
+	made := map[domain.JobKind]domain.JobID{}
+	for _, kind := range []domain.JobKind{domain.JobCall, domain.JobCallback} {
+		id := domain.JobID(ids.Next())
+		v, err := f.s.CreateJob(f.ctx, domain.Job{
+			ID: id, TenantID: f.tenant, Executor: f.executor, State: domain.JobEnabled, Kind: kind, CreatedBy: "carillon",
+			Spec: domain.JobSpec{Name: kind.String() + id.String(), Handler: "h", Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}},
+		}, at(domain.Never))
+		f.ok(err)
+		require.Equal(t, kind, v.Kind)
+		made[kind] = v.ID
+		v.Spec.Labels = nil
+		v, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: id, Spec: v.Spec, Next: at(now)})
+		f.ok(err)
+		require.Equal(t, kind, v.Kind, "no edit changes it")
+	}
+	enabled, _, err := f.s.CountJobs(f.ctx, f.tenant)
+	f.ok(err)
+	require.EqualValues(t, f.has(domain.QuotaJobs).Used, enabled)
+	list := func(p store.ListJobsParams) (out []domain.JobID) {
+		p.Tenant, p.Limit = f.tenant, 100
+		views, err := f.s.ListJobs(f.ctx, p)
+		f.ok(err)
+		for _, v := range views {
+			out = append(out, v.ID)
+		}
+		return out
+	}
+	plain := list(store.ListJobsParams{})
+	for kind, id := range made {
+		require.NotContains(t, plain, id)
+		require.Equal(t, []domain.JobID{id}, list(store.ListJobsParams{Kind: kind}))
+	}
+	require.Len(t, list(store.ListJobsParams{AllKinds: true}), len(plain)+2)
+}
+
 // testQuotaOfOthers: executors, users and API keys; what goes makes room.
 func testQuotaOfOthers(t *testing.T, f *fixture) {
 	have := f.has(domain.QuotaExecutors).Used

@@ -89,9 +89,9 @@ type LastRun struct {
 
 // JobFilter selects jobs; empty fields select all.
 type JobFilter struct {
-	Query, ExecutorID, Handler, State, Label, Owner, Sort string
-	NeverFires                                            bool
-	Limit                                                 int // 0 = all
+	Query, ExecutorID, Handler, State, Label, Owner, Kind, Sort string
+	NeverFires                                                  bool
+	Limit                                                       int // 0 = all
 }
 
 // Jobs lists jobs.
@@ -103,6 +103,7 @@ func (c *Client) Jobs(ctx context.Context, f JobFilter) ([]Doc[Job], error) {
 	set(q, "state", f.State)
 	set(q, "label", f.Label)
 	set(q, "owner", f.Owner)
+	set(q, "kind", f.Kind)
 	set(q, "sort", f.Sort)
 	if f.NeverFires {
 		set(q, "neverFires", "true")

@@ -123,6 +123,7 @@ func (a *App) jobList() *cobra.Command {
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.Handler, "handler", "", "handler")
 	choiceFlag(cmd, &f.State, "state", "", []string{"enabled", "paused"}, "enabled or paused")
+	choiceFlag(cmd, &f.Kind, "kind", "", []string{"job", "call", "callback", "all"}, "job, call, callback or all (default job)")
 	flags.BoolVar(&f.NeverFires, "never-fires", false, "only enabled jobs whose schedule has no fire left")
 	flags.StringVarP(&f.Label, "label", "l", "", "label as key or key=value")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")

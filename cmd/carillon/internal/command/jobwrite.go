@@ -27,7 +27,7 @@ var (
 		"priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
-		"id", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",
+		"id", "kind", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "executorOnline",
 		"createdAt", "updatedAt", "createdBy", "updatedBy",
 	}
 )

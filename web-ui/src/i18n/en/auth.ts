@@ -16,7 +16,7 @@ export const auth = {
     current: 'Current password',
     next: 'New password',
     again: 'New password again',
-    rule: 'At least 12 characters, not the user name.',
+    rule: 'At least 12 characters, not the user name, and not easily guessed.',
     short: 'At least 12 characters are needed.',
     isUser: 'The password must not be the user name.',
     differ: 'The two entries differ.',

@@ -18,7 +18,7 @@ export const auth: typeof en = {
     current: '当前密码',
     next: '新密码',
     again: '再次输入新密码',
-    rule: '至少 12 个字符，且不能与用户名相同。',
+    rule: '至少 12 个字符，不能与用户名相同，且不易被猜到。',
     short: '至少需要 12 个字符。',
     isUser: '密码不能与用户名相同。',
     differ: '两次输入不一致。',

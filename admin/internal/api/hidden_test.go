@@ -1,0 +1,74 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// TestReadersSeeNoAddresses reads every route as everybody: who may not edit sees
+// no webhook and no address out of an error, who administers nothing sees no
+// address of a node.
+func TestReadersSeeNoAddresses(t *testing.T) {
+	const webhook, inside, node, sessions = "https://hooks.example.com/secret-path", "10.1.2.3:443", "node-inside:7070", `"sessions":4711`
+	w := newWorld(t, func(d *Deps) {
+		d.Nodes = func() []domain.Node {
+			return []domain.Node{{ID: 1, BootID: "boot-1", Name: "here", ExecutorAddress: node, Sessions: 4711}}
+		}
+	})
+	own := w.objectsOf("acme")
+	_, err := w.store.RegisterNode(t.Context(), domain.Node{BootID: "boot-1", Name: "here", ExecutorAddress: node}, time.Minute)
+	require.NoError(t, err)
+	e, err := w.store.FindExecutor(t.Context(), w.tenants["acme"], mustID[domain.ExecutorID](t, own["/executors/{id}"]))
+	require.NoError(t, err)
+	job := w.job("acme", "alerting", e, with("alert.webhookUrl", webhook), with("alert.onFailure", true))
+	own["/jobs/{id}"], own["/runs/{id}"] = job.ID, w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed}).ID.String()
+	stored, err := w.store.FindJob(t.Context(), e.TenantID, mustID[domain.JobID](t, job.ID))
+	require.NoError(t, err)
+	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: job.Name, Hash: "h2", Spec: stored.Spec}
+	proposal.Spec.CodeSays, proposal.Spec.Alert.WebhookURL = domain.CodeSays{"alert.webhookUrl"}, webhook+"/next"
+	require.NoError(t, w.store.Propose(t.Context(), proposal))
+	own["/job-proposals/{id}"] = domain.JobID(proposal.ID).String()
+	delivery := w.ids.Next()
+	_, err = w.store.ExpandAlertEvents(t.Context(), 10, func(c store.AlertContext) []domain.Delivery {
+		return []domain.Delivery{{
+			ID: delivery, TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: "webhook", Target: webhook,
+			State: domain.DeliveryPending, NextAt: time.Now(), CreatedAt: time.Now(),
+		}}
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.store.FinishDelivery(t.Context(), delivery, domain.DeliveryFailed, 0, "dial tcp "+inside+": connection refused"))
+
+	seen := map[domain.Role]map[string]int{}
+	operations(w.api.huma.OpenAPI(), func(method, path string, _ *huma.Operation) {
+		if method != http.MethodGet {
+			return
+		}
+		for _, role := range []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleAdmin} {
+			if seen[role] == nil {
+				seen[role] = map[string]int{}
+			}
+			text := string(w.call("acme/"+string(role), method, fill(path, own, nil, -1)+matrixQuery[path], nil).body)
+			for _, what := range []string{"hooks.example.com", "secret-path", inside, "node-inside", sessions} {
+				if strings.Contains(text, what) {
+					seen[role][what]++
+				}
+			}
+		}
+	})
+	require.Empty(t, seen[domain.RoleViewer])
+	require.Empty(t, seen[domain.RoleOperator])
+	require.Positive(t, seen[domain.RoleEditor]["secret-path"])
+	require.Positive(t, seen[domain.RoleEditor][inside])
+	require.Zero(t, seen[domain.RoleEditor]["node-inside"])
+	for _, what := range []string{"hooks.example.com", inside, "node-inside", sessions} {
+		require.Positive(t, seen[domain.RoleAdmin][what], what)
+	}
+}
