@@ -91,6 +91,32 @@ func (r *Reader) Await() error {
 	return nil
 }
 
+// Announced waits for the header of the next frame and returns how large its
+// payload will be, in bytes, or Next's errors. It takes nothing: Next reads it.
+func (r *Reader) Announced() (int, error) {
+	buffered, ok := r.r.(*bufio.Reader)
+	if !ok {
+		return 0, errors.New("a hello is not announced")
+	}
+	header, err := buffered.Peek(HeaderSize)
+	if errors.Is(err, io.EOF) && len(header) > 0 {
+		return 0, ErrTruncated
+	}
+	if err != nil {
+		return 0, err
+	}
+	return r.payload(header)
+}
+
+// payload is the length that a header announces.
+func (r *Reader) payload(header []byte) (int, error) {
+	size := binary.BigEndian.Uint32(header)
+	if uint64(size) > uint64(r.max) {
+		return 0, fmt.Errorf("%w: %d bytes announced, limit %d", ErrFrameTooLarge, size, r.max)
+	}
+	return int(size), nil
+}
+
 // Next reads one frame into m. It returns io.EOF at a clean end of the
 // stream, and otherwise one of the Err values above or the stream's own error.
 // The length is checked before memory is taken for it.
@@ -102,11 +128,11 @@ func (r *Reader) Next(m proto.Message) error {
 		}
 		return err
 	}
-	size := binary.BigEndian.Uint32(header[:4])
-	if uint64(size) > uint64(r.max) {
-		return fmt.Errorf("%w: %d bytes announced, limit %d", ErrFrameTooLarge, size, r.max)
+	size, err := r.payload(header[:])
+	if err != nil {
+		return err
 	}
-	if cap(r.buf) < int(size) {
+	if cap(r.buf) < size {
 		r.buf = make([]byte, size)
 	}
 	payload := r.buf[:size]

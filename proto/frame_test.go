@@ -60,6 +60,30 @@ func TestFrameFaults(t *testing.T) {
 	}
 }
 
+// A frame's size is known before any memory is taken for it, and it can be read
+// afterwards.
+func TestFrameIsAnnounced(t *testing.T) {
+	large := &proto.Result{Output: make([]byte, 100_000)}
+	buf, err := proto.AppendFrame(nil, large, proto.MaxFrame)
+	require.NoError(t, err)
+	r := proto.NewReader(bytes.NewReader(append(buf, buf[:5]...)), proto.MaxFrame)
+	for range 2 { // it takes nothing
+		size, err := r.Announced()
+		require.NoError(t, err)
+		require.Equal(t, len(buf)-proto.HeaderSize, size)
+	}
+	var got proto.Result
+	require.NoError(t, r.Next(&got))
+	require.True(t, gproto.Equal(large, &got))
+	_, err = r.Announced()
+	require.ErrorIs(t, err, proto.ErrTruncated)
+
+	_, err = proto.NewReader(bytes.NewReader(nil), proto.MaxFrame).Announced()
+	require.ErrorIs(t, err, io.EOF)
+	_, err = proto.NewReader(bytes.NewReader(buf), 99_999).Announced()
+	require.ErrorIs(t, err, proto.ErrFrameTooLarge)
+}
+
 func TestFrameOverLimitIsRefusedBySender(t *testing.T) {
 	before := []byte("kept")
 	got, err := proto.AppendFrame(before, &proto.Result{Output: make([]byte, proto.MaxFrame)}, proto.MaxFrame)

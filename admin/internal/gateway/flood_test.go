@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -38,7 +39,9 @@ func (h *hoarder) Started(_ *Session, list []*proto.Started) { h.add(&h.started,
 func (h *hoarder) Finished(_ *Session, list []*proto.Result) {
 	h.add(&h.results, len(list), &proto.ResultBatch{Results: list})
 }
-func (h *hoarder) Progress(_ *Session, list []*proto.Progress) { h.add(&h.progress, len(list)) }
+func (h *hoarder) Progress(_ *Session, list []*proto.Progress) {
+	h.add(&h.progress, len(list), &proto.ProgressBatch{Progress: list})
+}
 func (h *hoarder) Steps(_ *Session, list []*proto.Step) {
 	h.add(&h.steps, len(list), &proto.StepBatch{Steps: list})
 }
@@ -157,15 +160,19 @@ func TestAnAnswerThatComesTwiceCountsOnce(t *testing.T) {
 	require.Equal(t, 1, answers)
 }
 
-// Connections that begin a batch of lines and do not end it take places of their
-// tenant alone; of the same tenant, they give way in time.
+// 240 connections that begin a batch of lines and do not end it take places of
+// their tenant alone, and none of those that the node has for all; of the same
+// tenant, they give way in time.
 func TestSlowLogsDelayNobodyElse(t *testing.T) {
 	b := start(t)
 	var slow []net.Conn
-	for i := range 10 {
-		p := b.join(bootA[1:]+string("0123456789"[i]), 4)
+	var session *Session
+	for i := range 60 {
+		boot := fmt.Sprintf("%032x", i+1)
+		p := b.join(boot, 4)
+		session = get(t, b.rec.joined)
 		for range maxLogs {
-			conn := b.logConn(bootA[1:]+string("0123456789"[i]), p.sessionID)
+			conn := b.logConn(boot, p.sessionID)
 			begun := make([]byte, proto.HeaderSize+1000)
 			binary.BigEndian.PutUint32(begun, proto.MaxFrame)
 			_, err := conn.Write(begun)
@@ -173,7 +180,10 @@ func TestSlowLogsDelayNobodyElse(t *testing.T) {
 			slow = append(slow, conn)
 		}
 	}
+	require.Len(t, slow, 240)
 	require.Greater(t, len(slow), logFrames)
+	waitFor(t, "their tenant's places are taken", func() bool { return len(session.account.logs) == maxTenantLogs })
+	require.Empty(t, b.gate.logFrames)
 	// A session of another tenant: the fake knows one, so it is moved.
 	p := b.join(bootB, 4)
 	b.gate.registry.byInstanceName(t, p).account = newAccount()

@@ -61,25 +61,25 @@ func (g *guard) frame(now time.Time) error {
 	length := g.header.Length()
 	if g.header.Opens() {
 		if g.streams++; g.streams > maxStreams {
-			return fmt.Errorf("the executor opened a third stream")
+			return &excess{codeMalformed, "the executor opened a third stream"}
 		}
 	}
 	switch g.header.Type() {
 	case proto.MuxPing:
 		if !g.pings.take(maxPings, now) {
-			return fmt.Errorf("the executor sends more than %d pings in a second", maxPings)
+			return &excess{codeLimit, fmt.Sprintf("the executor sends more than %d pings in a second", maxPings)}
 		}
 		return nil
 	case proto.MuxData:
 		if length > maxWindow {
-			return fmt.Errorf("the executor announces %d bytes in one frame, more than the window of %d", length, maxWindow)
+			return &excess{codeTooLarge, fmt.Sprintf("the executor announces %d bytes in one frame, more than the window of %d", length, maxWindow)}
 		}
 		if g.skip = length; length > 0 {
 			return nil
 		}
 	}
 	if !g.idle.take(maxIdleFrames, now) {
-		return fmt.Errorf("the executor sends more than %d frames without data in a second", maxIdleFrames)
+		return &excess{codeLimit, fmt.Sprintf("the executor sends more than %d frames without data in a second", maxIdleFrames)}
 	}
 	return nil
 }

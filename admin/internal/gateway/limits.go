@@ -74,7 +74,10 @@ func newDoor(l Limits) *door {
 const (
 	// maxTenantOwed are the bytes of results and steps that the database has not
 	// taken yet.
-	maxTenantOwed = 32 << 20
+	maxTenantOwed = 8 << 20
+	// maxTenantFrames are the bytes of large frames that are being read, decoded
+	// and handed on: a header of 8 bytes takes as much memory as it announces.
+	maxTenantFrames = 8 << 20
 	// maxTenantLogs are the batches of log lines that are being read or stored, of
 	// at most 1 MiB each.
 	maxTenantLogs = 8
@@ -82,15 +85,19 @@ const (
 
 // account is what the sessions of one tenant share.
 type account struct {
-	owed *semaphore.Weighted // in bytes
-	logs chan struct{}       // holds a token for each batch
+	owed   *semaphore.Weighted // in bytes
+	frames *semaphore.Weighted // in bytes
+	logs   chan struct{}       // holds a token for each batch
 	// asks holds a token while a large inventory is judged: one of a tenant's at a
 	// time, because there are maxEntering places for all.
 	asks chan struct{}
 }
 
 func newAccount() *account {
-	return &account{owed: semaphore.NewWeighted(maxTenantOwed), logs: make(chan struct{}, maxTenantLogs), asks: make(chan struct{}, 1)}
+	return &account{
+		owed: semaphore.NewWeighted(maxTenantOwed), frames: semaphore.NewWeighted(maxTenantFrames),
+		logs: make(chan struct{}, maxTenantLogs), asks: make(chan struct{}, 1),
+	}
 }
 
 // seat counts a tenant's session, and returns what it shares with the tenant's

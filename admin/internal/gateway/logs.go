@@ -7,8 +7,6 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -31,9 +29,11 @@ const (
 	// logFrames is how many batches of all connections are stored at once: at
 	// most 1 MiB each on the wire, and two or three times that when decoded.
 	logFrames = 32
-	// logRate and logBurst bound what one instance may store, in bytes a second:
+	// logRate and logBurst bound what one session may store, in bytes a second:
 	// its executor drops with a count what is more.
 	logRate, logBurst = 8 << 20, 4 << 20
+	// lineCost is what a line takes beside its text: a row, numbers, a time.
+	lineCost = 64
 )
 
 // logWrite is a batch that waits to be stored, and who waits for that.
@@ -61,7 +61,6 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 		}
 	}()
 	reader := proto.NewReader(conn, proto.MaxFrame)
-	limit := rate.NewLimiter(logRate, logBurst)
 	for {
 		_ = conn.SetReadDeadline(time.Now().Add(logIdle))
 		if err := reader.Await(); err != nil {
@@ -69,12 +68,16 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 		}
 		ack, size, err := g.takeBatch(ctx, conn, s.account, p, reader)
 		if err != nil {
+			if why := faultOf(err); why != nil {
+				_ = conn.SetWriteDeadline(time.Now().Add(proto.WriteTimeout))
+				_ = proto.WriteFrame(conn, &proto.LogAck{Error: why}, proto.MaxHello)
+			}
 			return err
 		}
 		// Late acknowledgements are what slows an executor down. After a failure
 		// it has to wait for its next connection anyway.
 		if ack.Error == nil {
-			if err := limit.WaitN(ctx, min(size, logBurst)); err != nil {
+			if err := s.logRate.WaitN(ctx, min(size, logBurst)); err != nil {
 				return err
 			}
 		}
@@ -136,7 +139,7 @@ func logChunks(p *peer, batch *proto.LogBatch) (chunks []domain.LogChunk, size i
 				Number: c.FirstLine + int64(i), Attempt: int(c.Attempt), At: time.UnixMilli(l.AtMs).UTC(),
 				Level: int(l.Level), Message: l.Message, Attrs: l.Attrs, TraceID: traceID(l.TraceId),
 			}
-			size += len(l.Message) + len(l.Attrs) + len(l.TraceId)
+			size += lineCost + len(l.Message) + len(l.Attrs) + len(l.TraceId)
 		}
 		chunks = append(chunks, chunk)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -201,6 +202,23 @@ func TestAFloodOfLogsIsBounded(t *testing.T) {
 	for _, conn := range conns {
 		require.EqualValues(t, 1, ackOf(t, conn).GetSeq())
 	}
+}
+
+// A session's log connections share what it may store, and lines that say nothing
+// cost something, too.
+func TestTheRateOfLogsIsTheSessions(t *testing.T) {
+	b := start(t)
+	p := b.join(bootA, 4)
+	s := get(t, b.rec.joined)
+	s.logRate = rate.NewLimiter(1e-9, logBurst) // none comes back
+	first, second := b.logConn(bootA, p.sessionID), b.logConn(bootA, p.sessionID)
+	texts := make([]string, 100)
+	p.send(first, logBatch(1, 7, 1, texts...))
+	ackOf(t, first)
+	p.send(second, logBatch(1, 7, 101, texts...))
+	ackOf(t, second)
+	const each = lineCost + 32 // its trace id
+	require.InDelta(t, logBurst-200*each, s.logRate.Tokens(), 1)
 }
 
 func waitFor(t *testing.T, what string, good func() bool) {

@@ -77,7 +77,18 @@ type stream interface {
 	SetWriteDeadline(t time.Time) error
 }
 
-func (o *outbox) init(w stream, fail func(error), idle func()) { o.w, o.fail, o.idle = w, fail, idle }
+func (o *outbox) init(w stream, fail func(error), idle func()) {
+	o.mu.Lock() // for open
+	defer o.mu.Unlock()
+	o.w, o.fail, o.idle = w, fail, idle
+}
+
+// open reports whether frames can be put: the session is registered.
+func (o *outbox) open() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w != nil && !o.stopped
+}
 
 // empty reports whether everything was written.
 func (o *outbox) empty() bool {

@@ -35,7 +35,9 @@ func (g *Gateway) age(s *Session, now time.Time) time.Duration {
 	if first || !s.calm() && now.Sub(s.retires) < retirement {
 		return retireEvery // an offer that was on its way when this began has been sent by then
 	}
-	s.farewell(codeRecycled, "the session, or the certificate that it began with, is old; connect again")
+	s.farewell(&proto.Error{
+		Code: codeRecycled, Message: "the session, or the certificate that it began with, is old; connect again",
+	}, &farewellError{codeRecycled})
 	return retirement
 }
 
@@ -49,11 +51,9 @@ func (s *Session) calm() bool {
 
 // farewell tells why and ends the session when it was written; a peer that does
 // not read is cut off by the write's deadline.
-func (s *Session) farewell(code, message string) {
-	end := func() { s.close(&farewellError{code}) }
-	if s.control.last(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
-		Error: &proto.Error{Code: code, Message: message},
-	}}, end) != nil {
+func (s *Session) farewell(why *proto.Error, cause error) {
+	end := func() { s.close(cause) }
+	if s.control.last(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: why}}, end) != nil {
 		end()
 	}
 }

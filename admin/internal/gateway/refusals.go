@@ -224,7 +224,7 @@ func (g *Gateway) noteRefusals(ctx context.Context) error {
 // flooded ends a session whose peer sends what no executor does.
 func (g *Gateway) flooded(conn net.Conn, p *peer, s *Session, err error) {
 	g.refusals.note(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
-	s.close(err)
+	s.dismiss(err)
 }
 
 // clipText keeps the first n bytes of a text, as valid UTF-8.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+	"golang.org/x/time/rate"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
@@ -45,6 +46,7 @@ type Session struct {
 	watch   watch
 	calmer  func() // of the gateway
 	account *account
+	logRate *rate.Limiter // of all its log connections
 
 	heardAt atomic.Int64 // when the last byte came, in nanoseconds since began
 	doubt   atomic.Bool  // its instance does not answer
@@ -135,7 +137,7 @@ func (g *Gateway) serveSession(ctx context.Context, raw, conn net.Conn, p *peer)
 	if err != nil {
 		return s.because(err)
 	}
-	registered, unheld, err := g.register(ctx, s, p, io.control, io.reader)
+	registered, unheld, err := g.register(ctx, s, p, io)
 	p.arrived()
 	if err != nil {
 		return s.because(err)
@@ -153,6 +155,7 @@ func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
 		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer, account: p.account,
+		logRate:    rate.NewLimiter(logRate, logBurst),
 		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
 	}
@@ -195,21 +198,38 @@ func acceptStreams(mux *yamux.Session) (out streams, err error) {
 }
 
 // register reads the Register frame and enters the instance.
-func (g *Gateway) register(ctx context.Context, s *Session, p *peer, control net.Conn, reader *proto.Reader) (*proto.Registered, *store.EndUnheldParams, error) {
-	_ = control.SetReadDeadline(time.Now().Add(proto.HelloTimeout))
-	var first proto.ControlToAdmin
-	if err := reader.Next(&first); err != nil {
-		return nil, nil, fmt.Errorf("read registration: %w", err)
+func (g *Gateway) register(ctx context.Context, s *Session, p *peer, io streams) (out *proto.Registered, unheld *store.EndUnheldParams, err error) {
+	tell := func(why *proto.Error) {
+		_ = proto.WriteFrame(io.control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: why}}, proto.MaxFrame)
 	}
-	_ = control.SetReadDeadline(time.Time{})
-	s.leasedAt = time.Since(s.began) // nobody else has it yet
-	reg := first.GetRegister()
+	in := inbox{s, io.control, io.reader}
+	slow := time.AfterFunc(proto.HelloTimeout, func() { s.close(errors.New("the registration was not here in time")) })
+	defer slow.Stop()
+	var first proto.ControlToAdmin
+	read := false
+	err = in.next(&first, func(size int) int { return weightOf(size, smallControl, decodedControl*size) }, func() error {
+		if read = slow.Stop(); !read {
+			return s.err()
+		}
+		out, unheld, err = g.enterInstance(ctx, s, p, first.GetRegister(), tell)
+		return err
+	})
+	if err != nil && !read {
+		if why := faultOf(err); why != nil {
+			tell(why)
+		}
+		err = fmt.Errorf("read registration: %w", err)
+	}
+	return out, unheld, err
+}
+
+// enterInstance enters an instance; tell tells it why not.
+func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *proto.Register, tell func(*proto.Error)) (*proto.Registered, *store.EndUnheldParams, error) {
 	refuse := func(code, message string, retryAfter int64) error {
-		_ = proto.WriteFrame(control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
-			Error: &proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter},
-		}}, proto.MaxFrame)
+		tell(&proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter})
 		return fmt.Errorf("registration refused: %s", message)
 	}
+	s.leasedAt = time.Since(s.began) // nobody else has it yet
 	fail := func(code, message string) error { return refuse(code, message, -1) }
 	if reg == nil {
 		return nil, nil, fail("malformed", "the first control frame must be Register")
@@ -335,9 +355,9 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 
 	var commands sync.WaitGroup
 	commands.Go(func() {
-		s.close(fmt.Errorf("read commands: %w", g.guarded(func() error { return g.readCommands(s, io.command) })))
+		s.dismiss(fmt.Errorf("read commands: %w", g.guarded(func() error { return g.readCommands(s, io.command) })))
 	})
-	s.close(fmt.Errorf("read control: %w", g.guarded(func() error { return g.readControl(ctx, s, io) })))
+	s.dismiss(fmt.Errorf("read control: %w", g.guarded(func() error { return g.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()

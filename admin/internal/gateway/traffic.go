@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -151,35 +152,47 @@ const maxControl = 50
 
 func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error {
 	var pace allowance
+	in := inbox{s, io.control, io.reader}
 	for {
 		var m proto.ControlToAdmin
-		if err := io.reader.Next(&m); err != nil {
+		err := in.next(&m, func(size int) int { return weightOf(size, smallControl, proto.MaxFrame) }, func() error {
+			if !pace.take(maxControl, time.Now()) {
+				return &excess{codeLimit, fmt.Sprintf("the executor sends more than %d control frames in a second", maxControl)}
+			}
+			return g.controlled(ctx, s, io, &m)
+		})
+		if err != nil {
 			return err
 		}
-		if !pace.take(maxControl, time.Now()) {
-			return fmt.Errorf("the executor sends more than %d control frames in a second", maxControl)
-		}
-		switch body := m.Body.(type) {
-		case *proto.ControlToAdmin_Heartbeat:
-			g.heartbeat(s, body.Heartbeat)
-			// What a burst has left behind; the next one takes it again.
-			io.control.Shrink()
-			io.command.Shrink()
-		case *proto.ControlToAdmin_Inventory:
-			g.inventory(ctx, s, body.Inventory.GetItems())
-		case *proto.ControlToAdmin_Drain:
-			s.mu.Lock()
-			s.drainLocked()
-			s.mu.Unlock()
-			g.opt.Sink.Draining(s)
-			g.log.Info("executor drains", "instance_id", s.Instance, "reason", body.Drain.Reason)
-		case *proto.ControlToAdmin_Leave:
-			g.leave(ctx, s)
-			return errLeft
-		case *proto.ControlToAdmin_Register:
-			return errors.New("registered twice")
-		}
 	}
+}
+
+// controlled does what a control frame says; an error ends the session.
+func (g *Gateway) controlled(ctx context.Context, s *Session, io streams, m *proto.ControlToAdmin) error {
+	switch body := m.Body.(type) {
+	case *proto.ControlToAdmin_Heartbeat:
+		g.heartbeat(s, body.Heartbeat)
+		// What a burst has left behind; the next one takes it again.
+		io.control.Shrink()
+		io.command.Shrink()
+	case *proto.ControlToAdmin_Inventory:
+		g.inventory(ctx, s, body.Inventory.GetItems())
+	case *proto.ControlToAdmin_Drain:
+		s.mu.Lock()
+		first := !s.draining
+		s.drainLocked()
+		s.mu.Unlock()
+		if first {
+			g.opt.Sink.Draining(s)
+			g.log.Info("executor drains", "instance_id", s.Instance, "reason", clipText(body.Drain.GetReason(), proto.MaxProgressText))
+		}
+	case *proto.ControlToAdmin_Leave:
+		g.leave(ctx, s)
+		return errLeft
+	case *proto.ControlToAdmin_Register:
+		return &excess{codeMalformed, "the executor registered twice in one session"}
+	}
+	return nil
 }
 
 var errLeft = errors.New("the executor has stopped")
@@ -240,25 +253,33 @@ func share(part, limit int64) int {
 }
 
 func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
-	reader := proto.NewReader(stream, proto.MaxFrame)
+	in := inbox{s, stream, proto.NewReader(stream, proto.MaxFrame)}
 	for {
 		var m proto.CommandToAdmin
-		if err := reader.Next(&m); err != nil {
+		err := in.next(&m, func(size int) int { return weightOf(size, smallFrame, size) }, func() error {
+			g.command(s, &m)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
-		switch body := m.Body.(type) {
-		case *proto.CommandToAdmin_Answers:
-			g.answers(s, body.Answers.GetAnswers())
-		case *proto.CommandToAdmin_Started:
-			g.opt.Sink.Started(s, body.Started.GetStarted())
-		case *proto.CommandToAdmin_Results:
-			g.results(s, body.Results.GetResults())
-		case *proto.CommandToAdmin_Progress:
-			g.opt.Sink.Progress(s, body.Progress.GetProgress())
-		case *proto.CommandToAdmin_Steps:
-			if list := body.Steps.GetSteps(); s.owe(&s.asked, len(list), sizeOfSteps(list)) {
-				g.opt.Sink.Steps(s, list)
-			}
+	}
+}
+
+func (g *Gateway) command(s *Session, m *proto.CommandToAdmin) {
+	trim(m)
+	switch body := m.Body.(type) {
+	case *proto.CommandToAdmin_Answers:
+		g.answers(s, body.Answers.GetAnswers())
+	case *proto.CommandToAdmin_Started:
+		g.opt.Sink.Started(s, body.Started.GetStarted())
+	case *proto.CommandToAdmin_Results:
+		g.results(s, body.Results.GetResults())
+	case *proto.CommandToAdmin_Progress:
+		g.opt.Sink.Progress(s, body.Progress.GetProgress())
+	case *proto.CommandToAdmin_Steps:
+		if list := body.Steps.GetSteps(); s.owe(&s.asked, len(list), sizeOfSteps(list)) {
+			g.opt.Sink.Steps(s, list)
 		}
 	}
 }
@@ -337,7 +358,7 @@ type debt struct {
 
 const (
 	maxOwedCount = 20_000
-	maxOwedBytes = 8 << 20
+	maxOwedBytes = 2 << 20
 )
 
 func sizeOfResults(results []*proto.Result) (size int64) {
@@ -369,25 +390,32 @@ func (s *Session) owe(d *debt, n int, size int64) bool {
 	}
 	s.mu.Unlock()
 	size = min(size, maxTenantOwed)
-	if !s.account.owed.TryAcquire(size) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		go func() { // ends with this function
-			select {
-			case <-s.closed:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		if s.account.owed.Acquire(ctx, size) != nil {
-			return false
-		}
+	if !s.acquire(s.account.owed, size) {
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.count += n
 	d.bytes += size
 	return true
+}
+
+// acquire takes n of what the tenant's sessions share; false when the session
+// ended before there was so much.
+func (s *Session) acquire(of *semaphore.Weighted, n int64) bool {
+	if of.TryAcquire(n) {
+		return true
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // ends with this function
+		select {
+		case <-s.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return of.Acquire(ctx, n) == nil
 }
 
 // pay takes n off a debt, of the average size. mu is held.

@@ -29,6 +29,22 @@ func TestAPlannedEndIsNoWarning(t *testing.T) {
 	require.NotContains(t, f.logs.String(), "trying again")
 }
 
+// TestALimitThatWasExceededIsLogged: whoever operates the executor does not see
+// the admin's log.
+func TestALimitThatWasExceededIsLogged(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	f := startFleet(t, to(admin.Address()))
+	f.events.waitUp(t, 1)
+	saw(t, admin, func(s fakeadmin.Seen) bool { return s.Sessions == 1 })
+	_ = admin.Sessions()[0].Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{
+		Error: &proto.Error{Code: "too_large", Message: "read commands: frame over the limit of items: 501 items, limit 500"},
+	}}) // the session may end before the write returns
+	saw(t, admin, func(s fakeadmin.Seen) bool { return s.Ended == 1 && s.Sessions == 2 })
+	require.Contains(t, f.logs.String(), "level=WARN")
+	require.Contains(t, f.logs.String(), "too_large")
+	require.Contains(t, f.logs.String(), "501 items, limit 500")
+}
+
 // TestTheAdminsReasonCounts also when another loop saw first that the session
 // was closed; what this side has decided stays.
 func TestTheAdminsReasonCounts(t *testing.T) {
