@@ -91,3 +91,8 @@ type ProposalView struct {
 // BuildLastSeen is how old the time may be at which a build, and its handlers,
 // were last seen: registrations in between write nothing about them.
 const BuildLastSeen = 10 * time.Minute
+
+// MaxBuilds is how many builds of an executor are kept. For a new one that goes
+// of which no instance runs and that was seen longest ago; when instances of all
+// of them run, its instances are refused with CodeQuotaExceeded.
+const MaxBuilds = 200

@@ -45,24 +45,28 @@ func (r *buildRow) build() domain.Build {
 	return b
 }
 
-const (
-	// keptBuilds is how many builds of an executor are remembered at least.
-	keptBuilds = 30
-	// keptFor is for how long one is remembered after it was last seen.
-	keptFor = 24 * time.Hour
-)
+type buildKey struct {
+	tenant, executor int64
+	digest           string
+}
 
 // noteBuild writes what a registration tells that was not known. Those of a
 // known build write nothing, so that an executor that flaps costs its
-// instances' rows only.
-func (t *txn) noteBuild(i *instanceRow, p store.RegisterInstanceParams, now time.Time) error {
-	if p.Build.Digest == "" {
-		return t.mergeHandlers(i.TenantID, i.ExecutorID, p.Handlers, now, true)
+// instances' rows only. CodeQuotaExceeded: there is no room for another build
+// beside coming, those that come in with the same transaction.
+func (t *txn) noteBuild(k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) error {
+	if k.digest == "" {
+		return t.mergeHandlers(k.tenant, k.executor, p.Handlers, now, true)
 	}
 	var known []buildRow
-	err := t.db.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", i.TenantID, i.ExecutorID, p.Build.Digest).Find(&known).Error
+	err := t.db.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
 	if err != nil {
 		return err
+	}
+	if len(known) == 0 {
+		if err := t.makeRoom(k, now, coming); err != nil {
+			return err
+		}
 	}
 	// The first that may declare makes it news again, for whoever reconciles.
 	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
@@ -74,7 +78,7 @@ func (t *txn) noteBuild(i *instanceRow, p store.RegisterInstanceParams, now time
 		return fmt.Errorf("encode handlers: %w", err)
 	}
 	row := buildRow{
-		TenantID: i.TenantID, ExecutorID: i.ExecutorID, Digest: p.Build.Digest, AppVersion: clip(p.Build.Version, nameSize),
+		TenantID: k.tenant, ExecutorID: k.executor, Digest: k.digest, AppVersion: clip(p.Build.Version, nameSize),
 		Generation: p.Build.Generation, Handlers: string(handlers), Catalogue: p.Build.Catalogue, NoJobs: p.Build.NoJobs, FirstSeenAt: millis(now), LastSeenAt: millis(now),
 	}
 	changed := []string{"last_seen_at"}
@@ -88,32 +92,7 @@ func (t *txn) noteBuild(i *instanceRow, p store.RegisterInstanceParams, now time
 	if err != nil {
 		return err
 	}
-	if len(known) == 0 {
-		if err := t.forgetBuilds(i.TenantID, i.ExecutorID, now); err != nil {
-			return err
-		}
-	}
-	return t.mergeHandlers(i.TenantID, i.ExecutorID, p.Handlers, now, false)
-}
-
-// forgetBuilds removes those beyond keptBuilds that were not seen for long.
-func (t *txn) forgetBuilds(tenant, executor int64, now time.Time) error {
-	var rows []buildRow
-	err := t.db.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", tenant, executor).
-		Order("first_seen_at DESC").Offset(keptBuilds).Limit(maxPage).Find(&rows).Error
-	if err != nil {
-		return err
-	}
-	var old []string
-	for _, r := range rows {
-		if !r.Applied && r.LastSeenAt < millis(now.Add(-keptFor)) {
-			old = append(old, r.Digest)
-		}
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	return t.db.Where("tenant_id = ? AND executor_id = ? AND digest IN ?", tenant, executor, old).Delete(&buildRow{}).Error
+	return t.mergeHandlers(k.tenant, k.executor, p.Handlers, now, false)
 }
 
 // mergeHandlers goes in name order, so that instances that start together do

@@ -124,6 +124,9 @@ func (r *registering) run(t *txn) error {
 	if err := r.allow(t); err != nil {
 		return err
 	}
+	if err := r.noteBuilds(t, now); err != nil {
+		return err
+	}
 	var fresh []*instanceRow
 	var changes []change[instanceRow]
 	for _, one := range r.order {
@@ -142,10 +145,7 @@ func (r *registering) run(t *txn) error {
 	if err := registerTable.insert(t, fresh); err != nil {
 		return err
 	}
-	if err := registerTable.update(t, changes); err != nil {
-		return err
-	}
-	return r.noteBuilds(t, now)
+	return registerTable.update(t, changes)
 }
 
 // allow leaves out those for which their tenant has no room.
@@ -251,31 +251,41 @@ func (r *registering) lock(t *txn) error {
 // placeholders are n parameters of a list.
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
-// noteBuilds notes each build once. They go in the order of their names, so
-// that nodes do not wait for each other in a circle.
+// noteBuilds notes each build once, and leaves out those for which there is no
+// room. They go in the order of their names, so that nodes do not wait for each
+// other in a circle.
 func (r *registering) noteBuilds(t *txn, now time.Time) error {
-	type buildKey struct {
-		tenant, executor int64
-		digest           string
-	}
 	list := slices.SortedStableFunc(slices.Values(r.order), func(a, b *registered) int {
 		if a.row.ExecutorID != b.row.ExecutorID {
 			return int(max(-1, min(1, a.row.ExecutorID-b.row.ExecutorID)))
 		}
 		return strings.Compare(a.p.Build.Digest, b.p.Build.Digest)
 	})
-	noted := map[buildKey]bool{}
+	noted := map[buildKey]error{}
 	for _, one := range list {
 		k := buildKey{one.row.TenantID, one.row.ExecutorID, one.p.Build.Digest}
-		if k.digest != "" && noted[k] {
-			continue
+		err, done := noted[k]
+		if !done || k.digest == "" {
+			err = t.noteBuild(k, *one.p, now, r.digestsOf(k.executor))
+			noted[k] = err
 		}
-		noted[k] = true
-		if err := t.noteBuild(one.row, *one.p, now); err != nil {
+		if err != nil && !domain.Is(err, domain.CodeQuotaExceeded) {
 			return err
 		}
+		one.refused = err
 	}
+	r.order = slices.DeleteFunc(r.order, func(one *registered) bool { return one.refused != nil })
 	return nil
+}
+
+// digestsOf are the builds with which instances of an executor come in now.
+func (r *registering) digestsOf(executor int64) (out []string) {
+	for _, one := range r.order {
+		if one.row.ExecutorID == executor {
+			out = append(out, one.p.Build.Digest)
+		}
+	}
+	return out
 }
 
 // answers tells each of the list what its boot's row is.

@@ -170,6 +170,45 @@ func testBuildsFlap(t *testing.T, f *fixture) {
 	require.Equal(t, a, again, "nor the handler")
 }
 
+// An executor that registers another build each time keeps a bounded number of
+// them: those that nobody uses make room, the oldest first.
+func testBuildsAreBounded(t *testing.T, f *fixture) {
+	register := func(boot, digest string) error {
+		list, err := f.s.RegisterInstances(f.ctx, []store.RegisterInstanceParams{{
+			Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: boot, Name: boot, Build: digest},
+			Build:    domain.Build{Digest: digest, Catalogue: []byte(digest)}, TTL: time.Minute,
+		}})
+		f.ok(err)
+		return list[0].Err
+	}
+	f.ok(register("in force", "in force"))
+	f.settle(nil, "in force")
+	f.ok(register("lives", "in use"))
+	for i := range store.MaxBuilds + 5 { // one process, another catalogue each time
+		f.ok(register("changes", fmt.Sprintf("d%03d", i)))
+		f.tick()
+	}
+	builds := f.builds()
+	require.Len(t, builds, store.MaxBuilds)
+	require.Contains(t, builds, "in force")
+	require.Contains(t, builds, "in use")
+	require.NotContains(t, builds, "d006", "the oldest that is not used")
+	require.Contains(t, builds, "d007")
+
+	// Everything is used: another one finds no room, a known one does.
+	for i := range store.MaxBuilds - 2 {
+		f.ok(register(fmt.Sprintf("p%03d", i), fmt.Sprintf("d%03d", i+7)))
+	}
+	f.code(domain.CodeQuotaExceeded, register("one too many", "another"))
+	f.ok(register("one more of a kind", "d100"))
+	require.Len(t, f.builds(), store.MaxBuilds)
+	instances, err := f.s.ListInstances(f.ctx, store.ListInstancesParams{Tenant: f.tenant, Executor: f.executor, Limit: 1000})
+	f.ok(err)
+	for _, i := range instances {
+		require.NotEqual(t, "one too many", i.BootID, "what was refused is no instance")
+	}
+}
+
 func testDeclared(t *testing.T, f *fixture) {
 	declared := domain.Declared{By: f.executor, Ownership: domain.OwnedByCode, Removal: domain.RemovalDelete, Build: "d1", Version: "1.2"}
 	j := f.job(nil)

@@ -64,7 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Tenants", testTenants}, {"Users", testUsers}, {"Invitations", testInvitations}, {"AccountsOfSeveralTenants", testAccountsOfSeveralTenants}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"KeysOfMembers", testKeysOfMembers}, {"JoinTokens", testJoinTokens}, {"JoinTokensTogether", testJoinTokensTogether}, {"Denials", testDenials}, {"DeniedInstances", testDeniedInstances}, {"ParkedInstances", testParkedInstances}, {"RefusingInstances", testRefusingInstances},
 		{"Executors", testExecutors}, {"Instances", testInstances}, {"Heard", testHeard}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
-		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
+		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"BuildsAreBounded", testBuildsAreBounded}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
