@@ -24,15 +24,7 @@ func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out doma
 		}
 		count = domain.PresentBuilds(builds)
 	}
-	digests := make([]string, len(count))
-	for i, b := range count {
-		digests[i] = b.Digest
-	}
-	catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, digests)
-	if err != nil {
-		return out, fmt.Errorf("read catalogues: %w", err)
-	}
-	_, jobs, _, err := d.merge(ctx, k, count, catalogues)
+	_, jobs, _, err := d.merge(ctx, k, count)
 	if err != nil {
 		return out, err
 	}

@@ -185,11 +185,7 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	for i, b := range present {
 		digests[i] = b.Digest
 	}
-	catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, digests)
-	if err != nil {
-		return nil, fmt.Errorf("read catalogues: %w", err)
-	}
-	handlers, jobs, refusals, err := d.merge(ctx, k, present, catalogues)
+	handlers, jobs, refusals, err := d.merge(ctx, k, present)
 	if err != nil {
 		return nil, err
 	}
@@ -245,12 +241,17 @@ var errMayNotDeclare = domain.Errorf(domain.CodeDenied, "the join token of this 
 
 // merge takes each handler and each job from the newest build that has it;
 // present has the newest last. Refusals tell which handlers' settings for calls
-// could not be taken.
-func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build, catalogues map[string][]byte) ([]domain.Handler, map[string]*declared, []refusal, error) {
+// could not be taken. One catalogue at a time is in memory: each may have 1 MiB,
+// and there may be store.MaxBuilds.
+func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build) ([]domain.Handler, map[string]*declared, []refusal, error) {
 	handlers, jobs := map[string]*proto.Handler{}, map[string]*declared{}
 	from := map[string]string{} // handler → digest of the build
 	for i := range present {
 		b := &present[i]
+		catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, []string{b.Digest})
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("read catalogue: %w", err)
+		}
 		var frame proto.Register
 		if err := gproto.Unmarshal(catalogues[b.Digest], &frame); err != nil {
 			return nil, nil, nil, fmt.Errorf("read catalogue of build %s: %w", b.Digest, err)
