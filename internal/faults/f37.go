@@ -29,7 +29,9 @@ const (
 // f37 has the holder of a valid token of one tenant send every type of frame at
 // its largest and at its most frequent, read nothing, and send byte by byte on
 // many connections. What counts is the other tenant: its runs, its log lines, a
-// log-in, its session; and the node's memory.
+// log-in, its session; and the node's memory. The attacker stands for other
+// machines and has to run on this one: so the figures before the flood are taken
+// beside a process that takes the processors as it does, and sends nothing.
 func f37(ctx context.Context, s *stage) error {
 	if err := s.open(ctx, fleetPlan{admins: 1, executors: 1}); err != nil {
 		return err
@@ -46,26 +48,13 @@ func f37(ctx context.Context, s *stage) error {
 		return err
 	}
 	length := s.lasts(60*time.Second, 10*time.Second)
-	alone, err := s.beside(ctx, ids[0], length/2)
+	alone, err := s.besideAttacker(ctx, "busy", hostile.token, ids[0], length/2, "-quiet")
 	if err != nil {
 		return err
 	}
 	var during besides
-	err = s.fault("every frame, from a valid token", "the executors' port", func() error {
-		attack, err := s.fleet.StartExecutor(lab.Command{
-			Name: "hostile", Program: s.set.self, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + hostile.token},
-			Args: []string{"hostile", "-addr", s.fleet.Admins[0].Wire, "-for", length.String()},
-		})
-		if err != nil {
-			return err
-		}
-		during, err = s.beside(ctx, ids[0], length)
-		if !attack.Ended() {
-			attack.Stop()
-		}
-		if err == nil && attack.ExitCode() != 0 {
-			err = errors.New("the attacker ended before its time: not enough evidence (hostile.log)")
-		}
+	err = s.fault("every frame, from a valid token", "the executors' port", func() (err error) {
+		during, err = s.besideAttacker(ctx, "hostile", hostile.token, ids[0], length)
 		return err
 	})
 	if err != nil {
@@ -76,6 +65,25 @@ func f37(ctx context.Context, s *stage) error {
 		return err
 	}
 	return errors.Join(err, s.judgeHostile(j, alone, during))
+}
+
+// besideAttacker is what the other tenant sees while an attacker runs.
+func (s *stage) besideAttacker(ctx context.Context, name, token, jobID string, length time.Duration, args ...string) (besides, error) {
+	attack, err := s.fleet.StartExecutor(lab.Command{
+		Name: name, Program: s.set.self, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
+		Args: append([]string{"hostile", "-addr", s.fleet.Admins[0].Wire, "-for", length.String()}, args...),
+	})
+	if err != nil {
+		return besides{}, err
+	}
+	b, err := s.beside(ctx, jobID, length)
+	if !attack.Ended() {
+		attack.Stop()
+	}
+	if err == nil && attack.ExitCode() != 0 {
+		err = fmt.Errorf("the attacker ended before its time: not enough evidence (%s.log)", name)
+	}
+	return b, err
 }
 
 // besides is what the other tenant saw, and the most that the node had in memory.
@@ -160,6 +168,7 @@ func attacker(ctx context.Context, args []string) error {
 	o := hostile.Options{Executor: "witness", Token: os.Getenv("CARILLON_EXECUTOR_TOKEN"), Slow: slowLogConns}
 	flags.StringVar(&o.Address, "addr", "", "the executors' port of a node")
 	length := flags.Duration("for", 10*time.Second, "how long")
+	quiet := flags.Bool("quiet", false, "take the processors only, and send nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -168,6 +177,10 @@ func attacker(ctx context.Context, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, *length)
 	defer cancel()
+	if *quiet {
+		hostile.Busy(ctx)
+		return nil
+	}
 	var done hostile.Done
 	hostile.Flood(ctx, o, &done)
 	say("%d sessions, %d frames, %d bytes were sent; %d sessions were ended", done.Sessions.Load(), done.Frames.Load(), done.Bytes.Load(), done.Ended.Load())
