@@ -42,7 +42,7 @@ func (n *node) jobNamed(name string) string {
 	var list struct {
 		Items []struct{ ID, Name string }
 	}
-	n.do(http.MethodGet, "/api/v1/jobs?q="+name, nil, &list, 200)
+	n.do(http.MethodGet, "/api/v1/jobs?kind=all&q="+name, nil, &list, 200)
 	for _, j := range list.Items {
 		if j.Name == name {
 			return j.ID

@@ -193,7 +193,7 @@ func declaredCell(d *client.Declared) string {
 // findJob takes an id or a name. Names are unique, and win: a job may be
 // called 2026.
 func findJob(ctx context.Context, s *session, word string) (client.Doc[client.Job], error) {
-	jobs, err := s.Jobs(ctx, client.JobFilter{Query: word})
+	jobs, err := s.Jobs(ctx, client.JobFilter{Query: word, Kind: "all"})
 	if err != nil {
 		return client.Doc[client.Job]{}, err
 	}
