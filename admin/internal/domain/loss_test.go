@@ -140,7 +140,7 @@ func TestAnUnheardOneStepOfferGoesElsewhere(t *testing.T) {
 		require.Equal(t, *e, stopped)
 	}
 	done := *e
-	fx, err = done.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeSucceeded}, p)
+	_, err = done.Finish(now, Report{Fence: e.Fence, Outcome: OutcomeSucceeded}, p)
 	require.NoError(t, err)
 	require.Equal(t, Succeeded, done.State)
 

@@ -60,7 +60,7 @@ func (in *inbox) next(m gproto.Message, weight func(size int) int, use func() er
 		}
 		defer in.s.account.frames.Release(w)
 		_ = in.stream.SetReadDeadline(time.Now().Add(frameTime(size)))
-		defer in.stream.SetReadDeadline(time.Time{})
+		defer func() { _ = in.stream.SetReadDeadline(time.Time{}) }()
 	}
 	if err := in.reader.Next(m); err != nil {
 		return err
