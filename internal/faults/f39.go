@@ -170,17 +170,36 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// lostAreTold: each run that is lost has one alert (P7).
+// lostAreTold: each run that is lost has an alert for that loss (P7). One that had
+// been lost before, and went on when its instance said that it never began, has one
+// for that as well.
 func (s *stage) lostAreTold(ctx context.Context, j *judged) error {
-	alerts, err := s.alerts(ctx, "run_lost")
+	db, err := s.db.Open()
 	if err != nil {
 		return err
 	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, "SELECT dedupe_key FROM alert_events WHERE kind = 'run_lost'")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	told := map[string]bool{}
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return err
+		}
+		told[key] = true
+	}
 	var wrong problems
 	for key, r := range j.rows {
-		if n := alerts[key]; r.State == "lost" && n != 1 {
-			wrong.add("lost runs without exactly one alert", "run %s has %d", key, n)
+		if r.State == "lost" && !told[fmt.Sprintf("run_lost:%s:%d", key, r.Fence)] {
+			wrong.add("losses without an alert", "run %s with fence %d", key, r.Fence)
 		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
 	}
 	return wrong.err()
 }
