@@ -63,37 +63,27 @@ func (j *job) alerts() *proto.AlertDeclaration {
 	return j.alert
 }
 
-// The admin's limits, which it checks again.
-const (
-	maxLabels     = 32
-	maxLabelKey   = 63
-	maxLabelValue = 128
-	maxEmails     = 20
-	maxEmail      = 254
-	maxWebhook    = 2048
-)
-
 func (j *job) checkLabels() error {
-	if len(j.labels) > maxLabels {
-		return fmt.Errorf("%d times JobLabel: at most %d", len(j.labels), maxLabels)
+	if len(j.labels) > proto.MaxLabels {
+		return fmt.Errorf("%d times JobLabel: at most %d", len(j.labels), proto.MaxLabels)
 	}
 	for key, value := range j.labels {
 		switch {
-		case key == "" || len(key) > maxLabelKey || strings.ContainsAny(key, ":= \t") || hasControl(key):
-			return fmt.Errorf("JobLabel(%q): keys have 1 to %d bytes without colon, equals sign, space or control character", key, maxLabelKey)
-		case len(value) > maxLabelValue || hasControl(value):
-			return fmt.Errorf("JobLabel(%q): values have at most %d bytes and no control characters", key, maxLabelValue)
+		case key == "" || len(key) > proto.MaxLabelKey || strings.ContainsAny(key, ":= \t") || hasControl(key):
+			return fmt.Errorf("JobLabel(%q): keys have 1 to %d bytes without colon, equals sign, space or control character", key, proto.MaxLabelKey)
+		case len(value) > proto.MaxName || hasControl(value):
+			return fmt.Errorf("JobLabel(%q): values have at most %d bytes and no control characters", key, proto.MaxName)
 		}
 	}
 	return nil
 }
 
 func (j *job) checkAlert() error {
-	if j.hasEmails && (len(j.alert.Emails) == 0 || len(j.alert.Emails) > maxEmails) {
-		return fmt.Errorf("AlertEmails: must be from 1 to %d addresses", maxEmails)
+	if j.hasEmails && (len(j.alert.Emails) == 0 || len(j.alert.Emails) > proto.MaxEmails) {
+		return fmt.Errorf("AlertEmails: must be from 1 to %d addresses", proto.MaxEmails)
 	}
 	for _, text := range j.alert.GetEmails() {
-		if a, err := mail.ParseAddress(text); err != nil || a.Name != "" || a.Address != text || len(text) > maxEmail {
+		if a, err := mail.ParseAddress(text); err != nil || a.Name != "" || a.Address != text || len(text) > proto.MaxEmail {
 			return fmt.Errorf("AlertEmails: %q is no mail address such as ops@example.com", text)
 		}
 	}
@@ -106,8 +96,8 @@ func (j *job) checkAlert() error {
 		return errors.New("AlertWebhook must be an http or https address") // which may have a secret in it
 	case u.User != nil:
 		return errors.New("AlertWebhook must not contain a user name or password")
-	case len(text) > maxWebhook:
-		return fmt.Errorf("AlertWebhook must have at most %d bytes", maxWebhook)
+	case len(text) > proto.MaxWebhook:
+		return fmt.Errorf("AlertWebhook must have at most %d bytes", proto.MaxWebhook)
 	}
 	return nil
 }

@@ -47,6 +47,15 @@ const (
 	MaxHandlers = 1000
 	// MaxName bounds names of handlers, jobs, executors, instances and labels, in bytes.
 	MaxName = 128
+	// MaxLabels bounds the labels of a declared job, MaxLabelKey their keys in
+	// bytes; MaxName bounds their values.
+	MaxLabels   = 32
+	MaxLabelKey = 63
+	// MaxEmails bounds the addresses that the alerts of a declared job go to,
+	// MaxEmail each of them and MaxWebhook a webhook's address, in bytes.
+	MaxEmails  = 20
+	MaxEmail   = 254
+	MaxWebhook = 2048
 )
 
 // Timing. The defaults of both sides; the admin announces the ones that it

@@ -30,6 +30,7 @@ func TestSpecStatesTheConstants(t *testing.T) {
 		"MaxHello": proto.MaxHello, "MaxFrame": proto.MaxFrame, "MaxInput": proto.MaxInput,
 		"MaxOutput": proto.MaxOutput, "MaxScript": proto.MaxScript, "MaxErrorText": proto.MaxErrorText, "MaxLogLine": proto.MaxLogLine,
 		"MaxBatch": proto.MaxBatch, "MaxOwed": proto.MaxOwed, "MaxHandlers": proto.MaxHandlers, "MaxName": proto.MaxName,
+		"MaxLabels": proto.MaxLabels, "MaxLabelKey": proto.MaxLabelKey, "MaxEmails": proto.MaxEmails, "MaxEmail": proto.MaxEmail, "MaxWebhook": proto.MaxWebhook,
 		"MaxProgressText": proto.MaxProgressText, "MaxStep": proto.MaxStep, "MaxSteps": proto.MaxSteps, "MaxStepsBytes": proto.MaxStepsBytes,
 		"HelloTimeout": proto.HelloTimeout, "FirstByteTimeout": proto.FirstByteTimeout, "HeartbeatInterval": proto.HeartbeatInterval,
 		"HeartbeatTimeout": proto.HeartbeatTimeout, "LeaseTTL": proto.LeaseTTL, "SelfFence": proto.SelfFence,

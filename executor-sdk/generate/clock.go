@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // Group is a type with a timer marker, and its clocks.
@@ -474,7 +476,7 @@ func (c *clockReader) size(o option) int {
 
 func (c *clockReader) address(o option, text string) string {
 	a, err := mail.ParseAddress(text)
-	if err != nil || a.Name != "" || len(text) > maxEmail {
+	if err != nil || a.Name != "" || len(text) > proto.MaxEmail {
 		c.r.add(o.valuePos, "write an address like team@example.com", "%s=%q is no mail address", o.key, text)
 		return ""
 	}

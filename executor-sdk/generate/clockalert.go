@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // Label is a label of a job.
@@ -24,16 +26,6 @@ type Alert struct {
 }
 
 var yesNo = []string{"true", "false"}
-
-// The admin's limits, which it checks again.
-const (
-	maxLabels     = 32
-	maxLabelKey   = 63
-	maxLabelValue = 128
-	maxEmails     = 20
-	maxEmail      = 254
-	maxWebhook    = 2048
-)
 
 // setAlert sets labels and alerts.
 func (c *clockReader) setAlert(o option) {
@@ -61,12 +53,12 @@ func (c *clockReader) labels(o option) []Label {
 		key, value, ok := strings.Cut(strings.TrimSpace(text), "=")
 		l := Label{key, value}
 		switch {
-		case !ok || key == "" || len(key) > maxLabelKey || strings.ContainsAny(key, ": \t") || hasControl(key):
-			c.r.add(o.valuePos, fmt.Sprintf("write labels=\"team=books, env=prod\"; keys have 1 to %d bytes without colon and space", maxLabelKey),
+		case !ok || key == "" || len(key) > proto.MaxLabelKey || strings.ContainsAny(key, ": \t") || hasControl(key):
+			c.r.add(o.valuePos, fmt.Sprintf("write labels=\"team=books, env=prod\"; keys have 1 to %d bytes without colon and space", proto.MaxLabelKey),
 				"labels=%q: %q is no label", o.value, text)
 			return nil
-		case len(value) > maxLabelValue || hasControl(value):
-			c.r.add(o.valuePos, fmt.Sprintf("use at most %d bytes without control characters", maxLabelValue), "labels: the value of %q is not allowed", key)
+		case len(value) > proto.MaxName || hasControl(value):
+			c.r.add(o.valuePos, fmt.Sprintf("use at most %d bytes without control characters", proto.MaxName), "labels: the value of %q is not allowed", key)
 			return nil
 		case slices.ContainsFunc(out, func(other Label) bool { return other.Key == key }):
 			c.r.add(o.valuePos, "keep one of them", "labels: the key %q is given twice", key)
@@ -74,8 +66,8 @@ func (c *clockReader) labels(o option) []Label {
 		}
 		out = append(out, l)
 	}
-	if len(out) > maxLabels {
-		c.r.add(o.valuePos, fmt.Sprintf("write at most %d", maxLabels), "labels has %d of them", len(out))
+	if len(out) > proto.MaxLabels {
+		c.r.add(o.valuePos, fmt.Sprintf("write at most %d", proto.MaxLabels), "labels has %d of them", len(out))
 	}
 	slices.SortFunc(out, func(a, b Label) int { return cmp.Compare(a.Key, b.Key) })
 	return out
@@ -90,17 +82,17 @@ func (c *clockReader) addresses(o option) []string {
 		}
 		out = append(out, text)
 	}
-	if len(out) > maxEmails {
-		c.r.add(o.valuePos, fmt.Sprintf("write at most %d", maxEmails), "%s has %d addresses", o.key, len(out))
+	if len(out) > proto.MaxEmails {
+		c.r.add(o.valuePos, fmt.Sprintf("write at most %d", proto.MaxEmails), "%s has %d addresses", o.key, len(out))
 	}
 	return out
 }
 
 func (c *clockReader) webhook(o option) string {
 	u, err := url.Parse(o.value)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || len(o.value) > maxWebhook || hasControl(o.value) ||
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || len(o.value) > proto.MaxWebhook || hasControl(o.value) ||
 		strings.TrimSpace(o.value) != o.value {
-		c.r.add(o.valuePos, fmt.Sprintf("write an http or https address without a user name, of at most %d bytes", maxWebhook),
+		c.r.add(o.valuePos, fmt.Sprintf("write an http or https address without a user name, of at most %d bytes", proto.MaxWebhook),
 			"%s=%q is not allowed", o.key, o.value)
 		return ""
 	}

@@ -24,7 +24,8 @@ func (w *world) checkPaused(j *jobRow, before, after *domain.Execution) {
 	}
 }
 
-// checkStart looks at a handler that starts. True time is the world's: no run
+// checkStart looks at a handler that starts: not what was sent too late (P11,
+// noteSent), and nothing before its time. True time is the world's: no run
 // starts before its own, but for leaps of the database's clock that are too
 // small to be doubted, or were confirmed.
 func (w *world) checkStart(e *domain.Execution, fence int64) {
