@@ -1,7 +1,7 @@
 // Who may: join tokens, users, roles.
 import assert from 'node:assert/strict'
 import { axe, env, newPage, settled, shot } from './browser.mjs'
-import { browser, go, jobName, made, page, signIn, test } from './world.mjs'
+import { browser, go, jobName, made, page, says, signIn, test } from './world.mjs'
 
 test('a join token is shown once, with a program to copy', async () => {
   await go('/executors')
@@ -12,7 +12,7 @@ test('a join token is shown once, with a program to copy', async () => {
   await page.getByRole('dialog').getByLabel('Name').fill(jobName)
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
   await page.getByRole('dialog').getByText('cjt_').waitFor()
-  assert.match(await page.getByRole('dialog').innerText(), /executor\.Handle/)
+  await says(page.getByRole('dialog'), /executor\.Handle/)
   await settled(page)
   await shot(page, 'join-token')
   assert.deepEqual(await axe(page), [])
@@ -35,7 +35,7 @@ test('a process is kept out, and the cluster page says who was turned away, why 
   await go('/cluster')
   const row = page.getByRole('region', { name: 'Turned away' }).getByRole('row').filter({ hasText: 'An administrator keeps it out.' })
   await row.waitFor()
-  assert.match(await row.innerText(), /allow it again on the page of the executor/)
+  await says(row, /allow it again on the page of the executor/)
 })
 
 test('a new user must choose a password, and a viewer sees no controls', async () => {

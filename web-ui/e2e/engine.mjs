@@ -1,7 +1,7 @@
 // What the engine plans with: calendars, scripts, backfills, limits, nodes.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { choose, go, heading, inDays, jobName, made, page, session, test } from './world.mjs'
+import { choose, go, heading, inDays, jobName, made, page, says, session, test } from './world.mjs'
 
 test('a calendar is written, imported into and kept in versions', async () => {
   await go('/calendars/new')
@@ -25,7 +25,7 @@ test('a calendar is written, imported into and kept in versions', async () => {
   await dialog.waitFor({ state: 'detached' })
   const versions = page.getByRole('region', { name: 'Versions' })
   await versions.getByText('Version 2').waitFor()
-  assert.match(await versions.innerText(), /added Holidays \d{4}-\d\d-\d\d Founders' day/)
+  await says(versions, /added Holidays \d{4}-\d\d-\d\d Founders' day/)
 })
 
 test('a job takes a calendar, the preview shows what it takes out, and the calendar stays', async () => {
@@ -74,7 +74,7 @@ test('what agents may do is nothing until it is allowed; a script is written, ch
   await page.waitForURL((url) => url.pathname === made.script)
   const revisions = page.getByRole('region', { name: 'Revisions' })
   await revisions.getByText('+ echo two').waitFor()
-  assert.match(await revisions.innerText(), /− echo one/)
+  await says(revisions, /− echo one/)
   await revisions.getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
   await revisions.getByText('Revision 3', { exact: true }).waitFor()
@@ -106,7 +106,7 @@ test('a save over somebody else’s script or calendar is told, keeps the draft,
     const versions = page.getByRole('region', { name: one.list })
     await versions.getByText(one.last, { exact: true }).waitFor()
     await versions.getByText(one.mine).first().waitFor()
-    assert.match(await versions.innerText(), new RegExp(`${one.theirs}[^]*${one.mine}`))
+    await says(versions, new RegExp(`${one.theirs}[^]*${one.mine}`))
   }
 })
 
@@ -167,6 +167,6 @@ test('a quota is set, and brought back to its default', async () => {
 
 test('the cluster shows its node with all partitions', async () => {
   await go('/cluster')
-  assert.match(await page.getByRole('table', { name: 'Nodes' }).innerText(), /answers you[\s\S]*Live[\s\S]*64/)
+  await says(page.getByRole('table', { name: 'Nodes' }), /answers you[\s\S]*Live[\s\S]*64/)
   assert.equal(await page.locator('.cell').count(), 64)
 })

@@ -1,7 +1,7 @@
 // Jobs: their form, their list, pause, conflicts, why nothing ran.
 import assert from 'node:assert/strict'
 import { axe, env, settled, shot } from './browser.mjs'
-import { choose, go, heading, jobName, made, page, session, test } from './world.mjs'
+import { choose, go, heading, jobName, made, page, says, session, test } from './world.mjs'
 
 // One more than a browser's numbers can count.
 const LONG = '9007199254740993'
@@ -73,7 +73,7 @@ test('an input is filled in as a form of its schema; what the server says stands
   await order.fill(LONG)
   assert.equal(await order.getAttribute('aria-invalid'), 'false')
   await input.getByText('JSON', { exact: true }).click()
-  assert.match(await input.locator('.cm-content').innerText(), new RegExp(`"orderId": ${LONG}`))
+  await says(input.locator('.cm-content'), new RegExp(`"orderId": ${LONG}`))
   const saved = page.waitForResponse((response) => response.status() === 201 && response.url().includes('/jobs'))
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   assert.match(await (await saved).text(), new RegExp(`"orderId":${LONG}}`))
@@ -151,7 +151,7 @@ test('a save over somebody else’s change shows the difference and loses nothin
   await page.getByText('changed by me').waitFor()
   await page.getByText('The Other').waitFor()
   await go(`${made.job}/revisions`)
-  assert.match(await page.locator('.diff').first().innerText(), /changed by the other[\s\S]*changed by me/)
+  await says(page.locator('.diff').first(), /changed by the other[\s\S]*changed by me/)
 })
 
 test('what code proposes is shown in words, and becomes a job when it is accepted', async () => {

@@ -1,7 +1,7 @@
 // Runs: started by hand, followed, cancelled, their log, why they came as they did.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { go, jobName, made, page, session, test } from './world.mjs'
+import { go, jobName, made, page, says, session, test } from './world.mjs'
 
 test('run now leads to the run page, whose log is live', async () => {
   await go(`/jobs?q=${jobName}`)
@@ -68,8 +68,8 @@ test('a run says why it came as it did: its steps, and the instances considered'
   await page.locator('.explain-summary', { hasText: /^It (ran|was|ended)/ }).waitFor()
   const steps = page.getByRole('table', { name: 'What happened' })
   await steps.getByText('The handler started').waitFor()
-  assert.match(await steps.innerText(), /An admin node wrote the run down[\s\S]*Offered to instance[\s\S]*\+ \d/)
-  assert.match(await page.getByRole('list', { name: 'Instances considered' }).innerText(), /It was chosen/)
+  await says(steps, /An admin node wrote the run down[\s\S]*Offered to instance[\s\S]*\+ \d/)
+  await says(page.getByRole('list', { name: 'Instances considered' }), /It was chosen/)
 })
 
 test('a job says why nothing ran at a moment, and leads to the next fire time', async () => {

@@ -1,5 +1,6 @@
 // What the steps share: the browser, what they have made, and the ways of a
 // person: go, choose, sign in.
+import assert from 'node:assert/strict'
 import { after, before, test as nodeTest } from 'node:test'
 import { env, launch, newPage, settled, shot } from './browser.mjs'
 
@@ -42,6 +43,18 @@ export const go = async (path) => {
   await settled(page)
 }
 export const heading = (name) => page.getByRole('heading', { level: 1, name })
+
+/** Waits until what a person reads there matches; what a page shows first may lack what is still asked for. */
+export async function says(locator, pattern) {
+  const end = Date.now() + 15_000
+  let text
+  do {
+    text = await locator.innerText()
+    if (pattern.test(text)) return
+    await locator.page().waitForTimeout(100)
+  } while (Date.now() < end)
+  assert.match(text, pattern)
+}
 
 /** Chooses options of a select by their texts; without a text, the first one. */
 export async function choose(name, ...texts) {
