@@ -31,7 +31,8 @@ const (
 // many connections. What counts is the other tenant: its runs, its log lines, a
 // log-in, its session; and the node's memory. The attacker stands for other
 // machines and has to run on this one: so the figures before the flood are taken
-// beside a process that takes the processors as it does, and sends nothing.
+// beside a process that takes the processors as it does, and sends nothing, for as
+// long.
 func f37(ctx context.Context, s *stage) error {
 	if err := s.open(ctx, fleetPlan{admins: 1, executors: 1}); err != nil {
 		return err
@@ -48,7 +49,7 @@ func f37(ctx context.Context, s *stage) error {
 		return err
 	}
 	length := s.lasts(60*time.Second, 10*time.Second)
-	alone, err := s.besideAttacker(ctx, "busy", hostile.token, ids[0], length/2, "-quiet")
+	alone, err := s.besideAttacker(ctx, "busy", hostile.token, ids[0], length, "-quiet")
 	if err != nil {
 		return err
 	}

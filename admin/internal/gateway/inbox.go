@@ -42,19 +42,27 @@ type inbox struct {
 	s      *Session
 	stream *yamux.Stream
 	reader *proto.Reader
+	// cost is what a frame takes of the tenant's pace beside its size; 0 = small
+	// frames take nothing, for heartbeats wait for nobody.
+	cost int
 }
 
 var errEnded = errors.New("the session has ended")
 
 // next reads a frame into m and hands it on. weight says how much of its
-// tenant's memory it takes, given its size: it waits for that before any memory
-// is taken, and gives it back when use has returned.
+// tenant's memory it takes, given its size: it waits for that, and for the
+// tenant's pace, before any memory is taken, and gives it back when use has
+// returned.
 func (in *inbox) next(m gproto.Message, weight func(size int) int, use func() error) error {
 	size, err := in.reader.Announced()
 	if err != nil {
 		return err
 	}
-	if w := int64(min(weight(size), maxTenantFrames)); w > 0 {
+	w := int64(min(weight(size), maxTenantFrames))
+	if (w > 0 || in.cost > 0) && !in.s.waitTurn(size+in.cost) {
+		return errEnded
+	}
+	if w > 0 {
 		if !in.s.acquire(in.s.account.frames, w) {
 			return errEnded
 		}

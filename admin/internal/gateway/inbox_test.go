@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -79,4 +80,24 @@ func TestRegistrationsAreCharged(t *testing.T) {
 	account.frames.Release(maxTenantFrames)
 	require.NotNil(t, in.nextControl().GetRegistered())
 	waitFor(t, "it was given back", func() bool { return account.frames.TryAcquire(maxTenantFrames) })
+}
+
+// However small its frames of commands are, a tenant's sessions have one pace
+// together. Heartbeats and other tenants do not wait for it.
+func TestFramesOfATenantHaveAPace(t *testing.T) {
+	b := start(t)
+	first, second, other := b.join(bootA, 4), b.join(bootA[1:]+"a", 4), b.join(bootB, 4)
+	account := b.gate.registry.byInstanceName(t, first).account
+	account.pace = rate.NewLimiter(1e-9, 2*(commandCost+100)) // none comes back
+	b.gate.registry.byInstanceName(t, other).account = newAccount()
+	first.send(first.command, resultOf(1, 10))
+	require.EqualValues(t, 1, get(t, b.rec.results).ExecutionId)
+	second.send(second.command, resultOf(2, 10))
+	require.EqualValues(t, 2, get(t, b.rec.results).ExecutionId)
+	first.send(first.command, resultOf(3, 10))
+	first.send(first.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: &proto.Heartbeat{Seq: 1}}})
+	require.EqualValues(t, 1, first.nextControl().GetHeartbeatAck().GetSeq())
+	other.send(other.command, resultOf(4, 10))
+	require.EqualValues(t, 4, get(t, b.rec.results).ExecutionId, "the third one of the tenant waits")
+	require.Empty(t, b.rec.results)
 }

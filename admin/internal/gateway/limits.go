@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
@@ -78,6 +79,11 @@ const (
 	// maxTenantFrames are the bytes of large frames that are being read, decoded
 	// and handed on: a header of 8 bytes takes as much memory as it announces.
 	maxTenantFrames = 8 << 20
+	// tenantPace is how much of frames is read in a second, in bytes; each frame of
+	// commands costs commandCost beside its size, so that there are 10,000 small
+	// ones or 40 of the largest. Our SDK packs what has piled up into one.
+	tenantPace  = 40 << 20
+	commandCost = 4 << 10
 	// maxTenantLogs are the batches of log lines that are being read or stored, of
 	// at most 1 MiB each.
 	maxTenantLogs = 8
@@ -87,6 +93,7 @@ const (
 type account struct {
 	owed   *semaphore.Weighted // in bytes
 	frames *semaphore.Weighted // in bytes
+	pace   *rate.Limiter       // in bytes
 	logs   chan struct{}       // holds a token for each batch
 	// asks holds a token while a large inventory is judged: one of a tenant's at a
 	// time, because there are maxEntering places for all.
@@ -96,6 +103,7 @@ type account struct {
 func newAccount() *account {
 	return &account{
 		owed: semaphore.NewWeighted(maxTenantOwed), frames: semaphore.NewWeighted(maxTenantFrames),
+		pace: rate.NewLimiter(tenantPace, tenantPace),
 		logs: make(chan struct{}, maxTenantLogs), asks: make(chan struct{}, 1),
 	}
 }

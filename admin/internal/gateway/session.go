@@ -202,7 +202,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, io streams)
 	tell := func(why *proto.Error) {
 		_ = proto.WriteFrame(io.control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: why}}, proto.MaxFrame)
 	}
-	in := inbox{s, io.control, io.reader}
+	in := inbox{s, io.control, io.reader, 0}
 	slow := time.AfterFunc(proto.HelloTimeout, func() { s.close(errors.New("the registration was not here in time")) })
 	defer slow.Stop()
 	var first proto.ControlToAdmin

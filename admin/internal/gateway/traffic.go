@@ -152,7 +152,7 @@ const maxControl = 50
 
 func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error {
 	var pace allowance
-	in := inbox{s, io.control, io.reader}
+	in := inbox{s, io.control, io.reader, 0}
 	for {
 		var m proto.ControlToAdmin
 		err := in.next(&m, func(size int) int { return weightOf(size, smallControl, proto.MaxFrame) }, func() error {
@@ -253,7 +253,7 @@ func share(part, limit int64) int {
 }
 
 func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
-	in := inbox{s, stream, proto.NewReader(stream, proto.MaxFrame)}
+	in := inbox{s, stream, proto.NewReader(stream, proto.MaxFrame), commandCost}
 	for {
 		var m proto.CommandToAdmin
 		err := in.next(&m, func(size int) int { return weightOf(size, smallFrame, size) }, func() error {
@@ -398,6 +398,25 @@ func (s *Session) owe(d *debt, n int, size int64) bool {
 	d.count += n
 	d.bytes += size
 	return true
+}
+
+// waitTurn waits until the tenant's pace lets n more bytes in; false when the
+// session ended before.
+func (s *Session) waitTurn(n int) bool {
+	turn := s.account.pace.ReserveN(time.Now(), n)
+	wait := turn.Delay()
+	if wait == 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.closed:
+		turn.Cancel()
+		return false
+	}
 }
 
 // acquire takes n of what the tenant's sessions share; false when the session
