@@ -84,9 +84,10 @@ const (
 	// ones or 40 of the largest. Our SDK packs what has piled up into one.
 	tenantPace  = 40 << 20
 	commandCost = 4 << 10
-	// maxTenantLogs are the batches of log lines that are being read or stored, of
-	// at most 1 MiB each.
-	maxTenantLogs = 8
+	// maxTenantLogs are the bytes of log batches that are being read or stored:
+	// 4 of the largest, or 16, of which each counts at least smallLogs.
+	maxTenantLogs = 4 << 20
+	smallLogs     = 256 << 10
 )
 
 // account is what the sessions of one tenant share.
@@ -94,7 +95,7 @@ type account struct {
 	owed   *semaphore.Weighted // in bytes
 	frames *semaphore.Weighted // in bytes
 	pace   *rate.Limiter       // in bytes
-	logs   chan struct{}       // holds a token for each batch
+	logs   *semaphore.Weighted // in bytes
 	// asks holds a token while a large inventory is judged: one of a tenant's at a
 	// time, because there are maxEntering places for all.
 	asks chan struct{}
@@ -104,7 +105,7 @@ func newAccount() *account {
 	return &account{
 		owed: semaphore.NewWeighted(maxTenantOwed), frames: semaphore.NewWeighted(maxTenantFrames),
 		pace: rate.NewLimiter(tenantPace, tenantPace),
-		logs: make(chan struct{}, maxTenantLogs), asks: make(chan struct{}, 1),
+		logs: semaphore.NewWeighted(maxTenantLogs), asks: make(chan struct{}, 1),
 	}
 }
 

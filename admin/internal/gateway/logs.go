@@ -93,16 +93,20 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 	}
 }
 
-// takeBatch reads one batch and stores it. It holds one of its tenant's places
-// for batches meanwhile, and once it is there one of the node's: whoever sends
-// slowly delays nobody but himself.
+// takeBatch reads one batch and stores it. From its header on it holds what it
+// takes of its tenant's memory, and once it is there one of the node's places:
+// whoever sends slowly delays nobody but himself.
 func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, a *account, p *peer, reader *proto.Reader) (*proto.LogAck, int, error) {
-	select {
-	case a.logs <- struct{}{}:
-		defer func() { <-a.logs }()
-	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+	_ = conn.SetReadDeadline(time.Now().Add(logFrameTime))
+	announced, err := reader.Announced()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read log: %w", err)
 	}
+	weight := int64(max(announced, smallLogs))
+	if err := a.logs.Acquire(ctx, weight); err != nil {
+		return nil, 0, err
+	}
+	defer a.logs.Release(weight)
 	_ = conn.SetReadDeadline(time.Now().Add(logFrameTime))
 	var batch proto.LogBatch
 	if err := reader.Next(&batch); err != nil {

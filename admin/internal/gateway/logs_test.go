@@ -179,7 +179,8 @@ func TestLogsThatCannotBeStoredAreNotAcknowledged(t *testing.T) {
 func TestAFloodOfLogsIsBounded(t *testing.T) {
 	b := start(t)
 	b.logs.proceed = make(chan error)
-	const floods = maxTenantLogs + 8
+	const most = maxTenantLogs / smallLogs
+	const floods = most + 8
 	text := strings.Repeat("x", 60_000)
 	var conns []net.Conn
 	var p *peerEnd
@@ -194,8 +195,8 @@ func TestAFloodOfLogsIsBounded(t *testing.T) {
 		conns = append(conns, conn)
 	}
 	get(t, b.logs.entered)
-	waitFor(t, "the places are taken", func() bool { return len(b.gate.logFrames) == maxTenantLogs })
-	require.LessOrEqual(t, b.gate.logWrites.Len(), maxTenantLogs)
+	waitFor(t, "the places are taken", func() bool { return len(b.gate.logFrames) == most })
+	require.LessOrEqual(t, b.gate.logWrites.Len(), most)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: &proto.Heartbeat{Seq: 1}}})
 	require.EqualValues(t, 1, p.nextControl().GetHeartbeatAck().GetSeq(), "heartbeats do not wait for logs")
 	close(b.logs.proceed)
