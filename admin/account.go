@@ -14,7 +14,7 @@ import (
 )
 
 // Account judges what the database says of the fire times since then
-// (docs/verify.md). It only reads, and needs no running node; the tables have
+// (docs/guide/verify.md). It only reads, and needs no running node; the tables have
 // to be those of this version.
 func Account(ctx context.Context, config Config, since time.Duration) (report *verify.Report, err error) {
 	if _, err := os.Stat(config.DataDir); config.Database == "" && err != nil {

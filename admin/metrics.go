@@ -14,7 +14,7 @@ import (
 
 // metrics are the engine's own; the API and alerting add theirs to the same
 // registry. Names and labels are a contract: dashboards and alert rules hang on
-// them (docs/metrics.md). Labels have few values, all known beforehand, so
+// them (docs/guide/metrics.md). Labels have few values, all known beforehand, so
 // that every series is there from the start: no tenants, jobs, runs or instances.
 type metrics struct {
 	registry *prometheus.Registry

@@ -24,9 +24,9 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/metrics"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/metrics.md")
+var update = flag.Bool("update", false, "write the tables of docs/guide/metrics.md")
 
-const metricsDoc = "../docs/metrics.md"
+const metricsDoc = "../docs/guide/metrics.md"
 
 // metricFamily is one metric as a scrape shows it.
 type metricFamily struct {
@@ -115,7 +115,7 @@ func table(of map[string]*metricFamily) string {
 	return b.String()
 }
 
-// Names follow Prometheus's conventions, labels are few, and docs/metrics.md
+// Names follow Prometheus's conventions, labels are few, and docs/guide/metrics.md
 // says what is there, no more and no less (go test ./admin -run Metrics -update).
 func TestMetricsAreDocumented(t *testing.T) {
 	node, sdk := families(t)
@@ -152,7 +152,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		require.NoError(t, os.WriteFile(metricsDoc, []byte(doc), 0o600))
 		return
 	}
-	require.Equal(t, doc, string(raw), "docs/metrics.md is not what is exported: go test ./admin -run TestMetricsAreDocumented -update")
+	require.Equal(t, doc, string(raw), "docs/guide/metrics.md is not what is exported: go test ./admin -run TestMetricsAreDocumented -update")
 }
 
 // expression is a PromQL text and where it stands.
@@ -213,8 +213,8 @@ func TestDashboardAndRulesAskForWhatIsThere(t *testing.T) {
 			list = append(list, expression{"alert " + r.Alert, r.Expr})
 			require.Contains(t, []string{"info", "warning", "critical"}, r.Labels["severity"], r.Alert)
 			require.NotEmpty(t, r.Annotations["summary"], r.Alert)
-			require.Equal(t, "docs/metrics.md#"+strings.ToLower(r.Alert), r.Annotations["runbook"], r.Alert)
-			require.Regexp(t, `(?m)^### `+r.Alert+`\n\n\S.{40,}`, string(doc), "docs/metrics.md says what to do about %s", r.Alert)
+			require.Equal(t, "docs/guide/metrics.md#"+strings.ToLower(r.Alert), r.Annotations["runbook"], r.Alert)
+			require.Regexp(t, `(?m)^### `+r.Alert+`\n\n\S.{40,}`, string(doc), "docs/guide/metrics.md says what to do about %s", r.Alert)
 		}
 	}
 	require.Greater(t, len(list), 60, "all were read")

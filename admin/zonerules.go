@@ -41,7 +41,7 @@ func (w *zoneWatch) look(ctx context.Context) error {
 	case text == "":
 		w.log.Info("all nodes have the same rules of time zones")
 	default:
-		w.log.Warn("nodes have different rules of time zones: one may plan other fire times than the next (docs/time-zones.md)", "nodes", text)
+		w.log.Warn("nodes have different rules of time zones: one may plan other fire times than the next (docs/guide/time-zones.md)", "nodes", text)
 	}
 	w.told = text
 	return nil

@@ -58,7 +58,7 @@ func TestAnInterruptionEndsTheRunAndKeepsWhatThereIs(t *testing.T) {
 	require.Equal(t, 2, saved)
 }
 
-// The lengths of whole runs are a promise of docs/bench.md.
+// The lengths of whole runs are a promise of docs/dev/bench.md.
 func TestHowLongARunTakes(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -10,7 +10,7 @@
 //	                                    ├─▶ Check ─▶ Report ─▶ text, JSON, HTML
 //	database ──────▶ package source ────┘
 //
-// docs/verify.md describes the format of the files for those who write them.
+// docs/guide/verify.md describes the format of the files for those who write them.
 // Nothing here reads a clock or a database; all of it is a function of the
 // history.
 package verify

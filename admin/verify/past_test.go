@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/verify"
 )
 
-// TestPastBugs holds what the checker once overlooked (docs/verify.md has the
+// TestPastBugs holds what the checker once overlooked (docs/guide/verify.md has the
 // table).
 func TestPastBugs(t *testing.T) {
 	runOf := func(h *verify.History, job string, fire time.Duration) *verify.Run {

@@ -33,7 +33,7 @@ lines
 
   ` + tableBegin + `
   ` + tableEnd,
-		Example: `  carillon bench table .cache/bench/20261121T123000Z.json --into docs/bench.md`,
+		Example: `  carillon bench table .cache/bench/20261121T123000Z.json --into docs/dev/bench.md`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := readReports(args)

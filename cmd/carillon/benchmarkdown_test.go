@@ -63,7 +63,7 @@ func TestLaterReportsReplaceResults(t *testing.T) {
 }
 
 func TestTheBenchDocumentHasATable(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "bench.md"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "dev", "bench.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(raw), tableBegin)
 	require.Less(t, strings.Index(string(raw), tableBegin), strings.Index(string(raw), tableEnd))

@@ -95,7 +95,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
   data       %s
 
   The sample shop registers now; its jobs begin to fire within seconds.
-  Your own first handler, in five minutes: docs/executors.md
+  Your own first handler, in five minutes: docs/guide/handlers.md
   Ctrl-C stops everything; the next start goes on with the same data.
   The log tells of trouble only: --log-level info tells of what is done, too.
 

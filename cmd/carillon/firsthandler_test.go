@@ -22,7 +22,7 @@ import (
 // is for a new terminal.
 const stays = "# leave it running"
 
-// TestFirstHandlerAsDocumented does what docs/executors.md tells a newcomer, word
+// TestFirstHandlerAsDocumented does what docs/guide/handlers.md tells a newcomer, word
 // by word, from an empty folder on: its commands, its files, a real admin. Only
 // the ports, and who types the password, are the test's.
 func TestFirstHandlerAsDocumented(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCallsAsDocumented(t *testing.T) {
 func (r *reader) follow(title string, ready ...string) (output string) {
 	t := r.t
 	t.Helper()
-	text, err := os.ReadFile("../../docs/executors.md")
+	text, err := os.ReadFile("../../docs/guide/handlers.md")
 	require.NoError(t, err)
 	_, section, ok := strings.Cut(string(text), "## "+title+"\n")
 	require.True(t, ok)

@@ -23,7 +23,7 @@ func newVerifyCommand() *cobra.Command {
 		Use:   "verify DIR... | --since DURATION",
 		Short: "Judge what ran: was every fire time run once, on time and by the rules?",
 		Long: `Judge the history in folders or files of JSON lines, or with --since the rows of
-a database (docs/verify.md): was every fire time run once, on time and by the
+a database (docs/guide/verify.md): was every fire time run once, on time and by the
 rules? What should have happened is computed by an implementation of schedules
 of its own. Nothing is written but --html.
 

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every concept of the SDK is used by the shop, where docs/executors.md says.
+// Every concept of the SDK is used by the shop, where docs/guide/handlers.md says.
 func TestTheTableOfConceptsIsTrue(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/executors.md")
+	raw, err := os.ReadFile("../../docs/guide/handlers.md")
 	require.NoError(t, err)
 	_, text, ok := strings.Cut(string(raw), "## Every concept, in the sample shop\n")
 	require.True(t, ok)
@@ -31,7 +31,7 @@ func TestTheTableOfConceptsIsTrue(t *testing.T) {
 		concepts += cells[0] + "\n"
 		file := link.FindStringSubmatch(cells[1])
 		require.NotNil(t, file, line)
-		source, err := os.ReadFile(filepath.Join("../../docs", file[1]))
+		source, err := os.ReadFile(filepath.Join("../../docs/guide", file[1]))
 		require.NoError(t, err)
 		symbols := code.FindAllStringSubmatch(cells[2], -1)
 		require.NotEmpty(t, symbols, line)

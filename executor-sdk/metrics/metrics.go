@@ -5,7 +5,7 @@
 //
 // An application that has a Prometheus registry of its own serves both, or
 // appends what Write writes to what it answers. Names and labels are listed in
-// docs/metrics.md and do not change: labels are the executor's name, handlers
+// docs/guide/metrics.md and do not change: labels are the executor's name, handlers
 // (as many as are registered), and fixed words; never runs, jobs or tenants.
 package metrics
 

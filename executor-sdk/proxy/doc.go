@@ -28,7 +28,7 @@
 // retries and their delays, callbacks, blocking among the calls of the handler,
 // routing, labels, priority. A caller may narrow the timeout and the attempts and
 // not widen them; where the handler says nothing it decides. When a job
-// fires, and whose it is, does not touch calls. docs/executors.md has the table.
+// fires, and whose it is, does not touch calls. docs/guide/handlers.md has the table.
 //
 // # When nobody answers
 //

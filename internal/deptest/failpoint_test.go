@@ -116,10 +116,10 @@ func isFailpoint(e ast.Expr, name string) bool {
 	return ok && pkg.Name == "failpoint"
 }
 
-// docs/failpoints.md is the list that people have: it must name every point,
+// docs/dev/failpoints.md is the list that people have: it must name every point,
 // and no step that the store does not take.
 func TestFailpointsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(root, "docs/failpoints.md"))
+	raw, err := os.ReadFile(filepath.Join(root, "docs/dev/failpoints.md"))
 	require.NoError(t, err)
 	sources, err := deptest.Sources(root)
 	require.NoError(t, err)

@@ -126,6 +126,7 @@ func rooms() []Room {
 		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
+		{"internal/docs", nil, "it reads documents as files; what they say is not for it to know"},
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},

@@ -130,7 +130,7 @@ func (j *judged) latenessOf(tenant string, cuts ...cut) lateness {
 }
 
 // stagesOf tells where the time of a tenant's runs went, in the steps of
-// docs/architecture.md: how long before its time a run was planned, when the
+// docs/dev/architecture.md: how long before its time a run was planned, when the
 // transaction of its offer and that of its grant began, when its handler did.
 func (j *judged) stagesOf(tenant string, cuts ...cut) map[string]lateness {
 	ms := map[string][]float64{}

@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
-// What a flood may change (docs/reliability.md, P14).
+// What a flood may change (docs/dev/reliability.md, P14).
 const (
 	floodGrowth = 64 << 20
 	floodRatio  = 2

@@ -1,7 +1,7 @@
 // Command faults breaks a real fleet in the ways of the fault matrix, and says
 // for each what was missed and what was doubled.
 //
-//	go run ./internal/faults run                      # every row, as docs/reliability.md has them
+//	go run ./internal/faults run                      # every row, as docs/dev/reliability.md has them
 //	go run ./internal/faults run --ci                 # a quarter of an hour: fewer injections, shorter pauses
 //	go run ./internal/faults run --only F01,F19 --rate 400 --rounds 100
 //	go run ./internal/faults run --ci --product mysql # another database server: fewer rows, the short ones
@@ -92,7 +92,7 @@ func parse(args []string) (*settings, error) {
 	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36, the flood of F37 and the faults of F39 last (default 7m, 1m and 30m, with --ci 40s, 10s and 2m)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")
-	flags.StringVar(&s.md, "markdown", "", "write the table of docs/reliability.md to this file")
+	flags.StringVar(&s.md, "markdown", "", "write the table of docs/dev/reliability.md to this file")
 	flags.StringVar(&s.dir, "dir", "", "folder for data, logs and histories (default: a temporary one)")
 	flags.BoolVar(&s.keep, "keep", false, "keep the folders of rows that passed, too")
 	product := flags.String("product", string(testenv.Chosen()), "database server that rows start: mariadb, or mysql (with --ci fewer rows and injections: the engine is the same)")

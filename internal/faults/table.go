@@ -74,7 +74,7 @@ func (r *result) judgement() string {
 	return string(r.Verdict)
 }
 
-// markdown is the table of docs/reliability.md.
+// markdown is the table of docs/dev/reliability.md.
 func markdown(results []result) string {
 	var b strings.Builder
 	b.WriteString("| Id | Inject | Injected | Targets | Missed | Double | Verdict | Figure |\n|---|---|---|---|---|---|---|---|\n")

@@ -21,7 +21,7 @@
 // renames it to FILE.done, and FILE.next, if there is one, to FILE. A setting that cannot be understood ends the process.
 //
 // The package lies beside the frames because that is the only module that
-// server and SDK share; it is no part of the wire. docs/failpoints.md lists the
+// server and SDK share; it is no part of the wire. docs/dev/failpoints.md lists the
 // points.
 package failpoint
 

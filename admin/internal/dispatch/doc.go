@@ -3,7 +3,7 @@
 // It takes due executions from the timer, picks an instance for each by the
 // job's routing strategy, and makes the attempt: an offer is committed before
 // a byte of it is sent, and its grant is committed before the handler may
-// start (docs/architecture.md, "The way of a trigger"). Whether an earlier run
+// start (docs/dev/architecture.md, "The way of a trigger"). Whether an earlier run
 // of the job stands in the way is decided in the database, in the transaction
 // of the offer (store.OfferExecutions).
 //

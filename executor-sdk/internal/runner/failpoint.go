@@ -2,6 +2,6 @@
 
 package runner
 
-// hitPoint is where tests let the process die or stand still: see docs/failpoints.md.
+// hitPoint is where tests let the process die or stand still: see docs/dev/failpoints.md.
 // Only with the build tag "failpoints" anything stands behind it.
 func hitPoint(string) {}

@@ -3,7 +3,7 @@
 package session
 
 // failpoints tells whether tests may let the process die or stand still here: see
-// docs/failpoints.md. Only with the build tag of that name anything stands behind it.
+// docs/dev/failpoints.md. Only with the build tag of that name anything stands behind it.
 const failpoints = false
 
 func pointsOf(_, _, _ int) []string { return nil }

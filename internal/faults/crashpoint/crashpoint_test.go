@@ -76,7 +76,7 @@ func TestAReleaseHoldsNoFailpoint(t *testing.T) {
 // TestEveryPointIsKnown: a point that a cell names but no code has would make
 // the cell wait in vain.
 func TestEveryPointIsKnown(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/failpoints.md")
+	raw, err := os.ReadFile("../../../docs/dev/failpoints.md")
 	require.NoError(t, err)
 	for _, database := range []string{"mariadb", "sqlite"} {
 		list := scenarios(database)

@@ -7,5 +7,5 @@
 // ends after Timeout, and at most 64 KiB of the answer are read.
 //
 // The receiver need not trust the address of the sender either: a body is
-// signed with the job's secret. docs/alerts.md shows how to verify it.
+// signed with the job's secret. docs/guide/alerts.md shows how to verify it.
 package webhook

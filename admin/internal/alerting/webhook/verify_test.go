@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docs/alerts.md shows the function below to receivers, word for word. It is
+// docs/guide/alerts.md shows the function below to receivers, word for word. It is
 // written apart from the sender.
 
 var signatureForm = regexp.MustCompile(`^t=([0-9]+),v1=([0-9a-f]{64})$`)
@@ -43,7 +43,7 @@ func verify(header http.Header, body, secret []byte) error {
 func TestDocumentedVerification(t *testing.T) {
 	source, err := os.ReadFile("verify_test.go")
 	require.NoError(t, err)
-	document, err := os.ReadFile("../../../../docs/alerts.md")
+	document, err := os.ReadFile("../../../../docs/guide/alerts.md")
 	require.NoError(t, err)
 	shown := regexp.MustCompile(`(?s)var signatureForm.*?\n}\n`).Find(source)
 	require.NotEmpty(t, shown)

@@ -52,7 +52,7 @@ func (a *App) printCluster(p *output.Printer, c client.Cluster) error {
 		a.say("warning: db_rollback: the database has lost commits: %s; firing is held (carillon cluster accept-history)", output.Clean(c.History.Reason))
 	}
 	if c.ZonesDiffer {
-		a.say("warning: nodes have different rules of time zones (column ZONES of -o wide); see docs/time-zones.md")
+		a.say("warning: nodes have different rules of time zones (column ZONES of -o wide); see docs/guide/time-zones.md")
 	}
 	held := 0
 	for _, part := range c.Partitions {
@@ -150,7 +150,7 @@ func (a *App) acceptHistory() *cobra.Command {
 		Long: "After a backup was put back, or a replica was promoted that lagged behind, firing is held.\n" +
 			"If there is a newer copy, put it in place first. This makes all nodes go on with what the\n" +
 			"database says now: fire times that it does not know to have run count as due or missed, and\n" +
-			"runs can be repeated. Pause what must not be repeated before. docs/reliability.md has the steps.",
+			"runs can be repeated. Pause what must not be repeated before. docs/guide/operate.md has the steps.",
 		Example: "  carillon cluster accept-history\n  carillon cluster accept-history --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.connect()

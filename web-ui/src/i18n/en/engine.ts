@@ -347,7 +347,7 @@ export const engine = {
     dbReadOnlyText: 'It is a {{role}}, {{mode}}. Runs under way go on, their results wait at the executors.',
     zones: 'Time zones {{text}}',
     zonesDifferTitle: 'Nodes have different rules of time zones',
-    zonesDifferText: 'One may plan other fire times than the next. Give all nodes the same tz database and restart them one after the other (docs/time-zones.md).',
+    zonesDifferText: 'One may plan other fire times than the next. Give all nodes the same tz database and restart them one after the other (docs/guide/time-zones.md).',
     findingFatal: 'The setup of the database endangers the promises; a node would refuse to start',
     finding: 'The setup of the database can be better',
     asTable: 'All partitions as a table',

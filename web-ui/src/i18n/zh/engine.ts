@@ -349,7 +349,7 @@ export const engine: typeof en = {
     dbReadOnlyText: '它是{{role}}，{{mode}}。进行中的执行会继续，结果在执行器上等待。',
     zones: '时区规则 {{text}}',
     zonesDifferTitle: '各节点的时区规则不一致',
-    zonesDifferText: '不同节点可能算出不同的触发时间。请为所有节点安装相同的时区数据库，并逐个重启（docs/time-zones.md）。',
+    zonesDifferText: '不同节点可能算出不同的触发时间。请为所有节点安装相同的时区数据库，并逐个重启（docs/guide/time-zones.md）。',
     findingFatal: '数据库的设置会破坏可靠性承诺，节点将拒绝启动',
     finding: '数据库的设置可以改进',
     asTable: '以表格显示全部分区',
