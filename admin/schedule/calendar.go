@@ -197,19 +197,40 @@ func (c *Calendar) excludes(at time.Time, loc *time.Location, rule DayRule) (Exc
 	return e, true
 }
 
-// dayBounds are the first instant of a date and the first one after it. Where
-// midnight is in a gap or comes twice they may lie nearer to at: the search
-// then looks at the rest of the day once more.
+// dayBounds are the first instant of a date and the first one after it, of the
+// stretch of time around at in which the zone shows that date. A date may be
+// missing, and midnight may be in a gap or come twice, so the zone's periods are
+// walked: wall times alone do not say where a day ends.
 func dayBounds(at time.Time, year int, month time.Month, day int, loc *time.Location) (from, to time.Time) {
-	from = time.Date(year, month, day, 0, 0, 0, 0, loc)
-	if from.After(at) || from.Day() != day {
-		from = at
+	midnight := wall(year, month, day, 0, 0, 0)
+	shown := func(u int64) bool {
+		y, m, d := time.Unix(u, 0).In(loc).Date()
+		return y == year && m == month && d == day
 	}
-	to = time.Date(year, month, day+1, 0, 0, 0, 0, loc)
-	if !to.After(at) {
-		to = at.Add(time.Millisecond)
+	begins := at.Unix()
+	for {
+		p := periodAt(begins, loc)
+		if u := midnight - p.offset; u > p.start {
+			begins = u
+			break
+		}
+		if begins = p.start; !shown(p.start - 1) {
+			break
+		}
+		begins = p.start - 1
 	}
-	return from, to
+	ends := at.Unix()
+	for {
+		p := periodAt(ends, loc)
+		if u := midnight + 86400 - p.offset; u < p.end || !p.hasEnd {
+			ends = u
+			break
+		}
+		if ends = p.end; !shown(ends) {
+			break
+		}
+	}
+	return time.Unix(begins, 0).In(loc), time.Unix(ends, 0).In(loc)
 }
 
 // Excluded reports whether a calendar excludes a fire at the given instant.

@@ -133,6 +133,56 @@ func TestFixedDelayWaitsForTheEndOfABlackout(t *testing.T) {
 	}
 }
 
+// An excluded day ends where the zone's next date begins, also where there is no
+// midnight, or two, or the next day is missing.
+func TestAnExcludedDayHasItsBounds(t *testing.T) {
+	for _, day := range []struct{ zone, date, from, to string }{
+		{"UTC", "2026-04-23", "2026-04-23T00:00:00Z", "2026-04-24T00:00:00Z"},
+		{"Africa/Cairo", "2026-04-23", "2026-04-23T00:00:00+02:00", "2026-04-24T01:00:00+03:00"},   // no midnight at its end
+		{"Africa/Cairo", "2026-04-24", "2026-04-24T01:00:00+03:00", "2026-04-25T00:00:00+03:00"},   // nor at its beginning
+		{"Africa/Cairo", "2026-10-29", "2026-10-29T00:00:00+03:00", "2026-10-30T00:00:00+02:00"},   // its last hour comes twice
+		{"America/Havana", "2026-03-07", "2026-03-07T00:00:00-05:00", "2026-03-08T01:00:00-04:00"}, // no midnight at its end
+		{"America/Havana", "2026-11-01", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00"}, // its first one
+		{"Pacific/Apia", "2011-12-29", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"},   // the next day is missing
+		{"Pacific/Apia", "2011-12-31", "2011-12-31T00:00:00+14:00", "2012-01-01T00:00:00+14:00"},   // the one before
+		{"Pacific/Kwajalein", "1993-08-20", "1993-08-20T00:00:00-12:00", "1993-08-22T00:00:00+12:00"},
+	} {
+		t.Run(day.zone+" "+day.date, func(t *testing.T) {
+			s, err := Compile(Spec{Kind: KindFixedDelay, Every: time.Second, Zone: day.zone, Calendars: []*Calendar{mustCalendar(t, CalendarSpec{Holidays: []string{day.date}})}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			from, to := mustAt(t, day.from), mustAt(t, day.to)
+			for at := from; at.Before(to); at = at.Add(10 * time.Minute) {
+				if e, ok := s.Excluded(at); !ok || e.Date != day.date || !e.From.Equal(from) || !e.To.Equal(to) {
+					t.Fatalf("at %s: %t, %s to %s, want %s to %s", at, ok, e.From, e.To, from, to)
+				}
+			}
+			for _, at := range []time.Time{from.Add(-time.Millisecond), to} {
+				if _, ok := s.Excluded(at); ok {
+					t.Errorf("%s is excluded", at)
+				}
+			}
+			// A delay that ends in its last half hour goes on after it.
+			if next, ok := s.NextRun(to.Add(-30 * time.Minute)); !ok || !next.Equal(to) {
+				t.Errorf("next run %s, %t", next, ok)
+			}
+		})
+	}
+}
+
+// However often a schedule fires on an excluded day, it goes on after it.
+func TestAFrequentScheduleGoesOnAfterAnExcludedDay(t *testing.T) {
+	s, err := Compile(Spec{Kind: KindCron, Expr: "* * * * * *", Zone: "Pacific/Apia", Calendars: []*Calendar{mustCalendar(t, CalendarSpec{Holidays: []string{"2011-12-29"}})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mustAt(t, "2011-12-31T00:00:00+14:00")
+	if next, ok := s.NextRun(mustAt(t, "2011-12-29T00:00:00-10:00")); !ok || !next.Equal(want) {
+		t.Errorf("next run %s, %t, want %s", next, ok, want)
+	}
+}
+
 func TestNeverBecauseOfTheCalendar(t *testing.T) {
 	s, err := Compile(Spec{Kind: KindCron, Expr: "0 9 * * SUN", Days: DaysWorkdays, Calendars: []*Calendar{mustCalendar(t, CalendarSpec{})}})
 	if err != nil {
@@ -177,7 +227,10 @@ func TestExclusionsAreJumpedOverExactly(t *testing.T) {
 		if _, end := start.In(zone).ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "change") {
 			start = end.Add(-36 * time.Hour)
 		}
-		day := func(n int) string { return start.In(zone).AddDate(0, 0, n).Format(time.DateOnly) }
+		year, month, first := start.In(zone).Date()
+		day := func(n int) string { // a date, which the zone may not have: instants of other days would stand for it
+			return time.Date(year, month, first+n, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+		}
 		spec := CalendarSpec{}
 		for n := range 6 {
 			switch rapid.IntRange(0, 3).Draw(t, "day") {
