@@ -138,13 +138,11 @@ type revision struct {
 	plan store.PlanFunc
 }
 
-// revise plans what is overdue by the old revision, takes back what it had
-// planned ahead, and starts anew with the next one. The trigger is locked.
+// revise ends the plan of the old revision and starts anew with the next one.
+// The trigger is locked.
 func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision) error {
-	if err := t.settle(trigger, now, r.plan); err != nil {
-		return err
-	}
-	if err := t.takeBack(trigger, now, domain.JobEnabled); err != nil {
+	now, err := t.endPlan(trigger, now, r.plan, domain.JobEnabled)
+	if err != nil {
 		return err
 	}
 	job.Revision++
@@ -162,7 +160,6 @@ func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision
 	}
 	at := domain.Never
 	if domain.JobState(job.State) == domain.JobEnabled {
-		var err error
 		if at, err = t.firstFire(job, r.spec, r.next(now, r.spec)); err != nil {
 			return err
 		}
@@ -179,26 +176,6 @@ func (t *txn) saveJob(job *jobRow, next time.Time) error {
 	_, err := t.exec(t.ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
 		job.ExecutorID, job.Revision, millis(next), job.ID, job.TenantID)
 	return err
-}
-
-// settle gives the fire times that have passed their rows before the schedule
-// changes under them. A plan holds so many of them only, so it may take several.
-func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) error {
-	for plan != nil && trigger.nextFireAt <= millis(now) {
-		if _, _, err := planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
-			return err
-		}
-		job := domain.JobID(trigger.jobID)
-		moved, err := lockTriggers(t, []domain.JobID{job}, false)
-		if err != nil {
-			return err
-		}
-		if moved[job] == nil || moved[job].nextFireAt <= trigger.nextFireAt {
-			break // what does not move on is left as it is
-		}
-		trigger = moved[job]
-	}
-	return nil
 }
 
 // SetJobState holds the trigger's lock while it ends what waits: a claim sees
@@ -227,10 +204,7 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 				return err
 			}
 		default:
-			if err := t.settle(trigger, now, p.Plan); err != nil {
-				return err
-			}
-			if err := t.takeBack(trigger, now, p.State); err != nil {
+			if now, err = t.endPlan(trigger, now, p.Plan, p.State); err != nil {
 				return err
 			}
 			if p.State == domain.JobDeleted {
@@ -282,95 +256,4 @@ func (r *jobRow) unreadable(why error) *domain.JobSpec {
 		Name: r.Name, Handler: r.Handler, Description: "This job cannot be run: " + why.Error() + ". Save it anew.",
 		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone},
 	}
-}
-
-// takeBack ends what must not start any more. to is the state the job comes
-// into; JobEnabled stands for an edit. Fires planned ahead disappear, so that
-// the next revision may plan the same instants.
-func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) error {
-	// What a calendar excludes ahead of its time is planned anew too.
-	_, err := t.exec(t.ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?",
-		trigger.jobID, millis(now), string(domain.ReasonCalendar), trigger.tenantID)
-	if err != nil {
-		return fmt.Errorf("take back excluded fire times: %w", err)
-	}
-	var ids []domain.ExecutionID
-	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, "SELECT id FROM executions"+t.d.byIndex("ix_executions_wake")+" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ?",
-		trigger.part, trigger.jobID, trigger.tenantID)
-	if err != nil {
-		return fmt.Errorf("find waiting executions: %w", err)
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	b, err := newBatch(t, ids, loadOptions{slots: true, queue: true})
-	if err != nil {
-		return err
-	}
-	var ahead []domain.ExecutionID
-	for id, m := range b.moves {
-		gone, err := b.takeBack(m, to)
-		if err != nil {
-			return err
-		}
-		if gone {
-			ahead = append(ahead, id)
-			delete(b.moves, id)
-		}
-	}
-	if _, err := b.wake(); err != nil {
-		return err
-	}
-	if err := b.save(); err != nil {
-		return err
-	}
-	if len(ahead) > 0 {
-		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND +tenant_id = ?", trigger.tenantID) // + : by id, not by an index on the tenant
-	}
-	return err
-}
-
-// takeBack decides about one execution; gone means that its row is to be
-// deleted.
-func (b *batch) takeBack(m *move, to domain.JobState) (gone bool, err error) {
-	e := &m.e
-	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-	if scheduled && e.MaybeUnplanned(b.now) {
-		if s := b.slots[e.JobID]; s != nil {
-			s.dequeue(e)
-			if e.HoldsSlot {
-				s.release()
-			}
-		}
-		return true, nil
-	}
-	waits := e.State == domain.Due || e.State == domain.RetryWait || e.State == domain.Offered
-	if to == domain.JobEnabled || !waits || to == domain.JobPaused && (!scheduled || e.Attempt > 0) {
-		return false, nil
-	}
-	reason, message := domain.ReasonPaused, "the job was paused before the run started"
-	if to == domain.JobDeleted {
-		reason, message = domain.ReasonDeleted, "the job was deleted before the run started"
-	}
-	var fx domain.Effects
-	if e.Attempt > 0 {
-		fx, err = e.RequestCancel(b.now, reason, message)
-	} else {
-		if e.State == domain.Offered {
-			// Nothing has started: an answer to the offer finds it gone.
-			if err := e.GiveBack(b.now, e.Fence, reason, "", 0); err != nil {
-				return false, err
-			}
-		}
-		fx, err = e.Miss(b.now, reason, message)
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, b.apply(m, fx)
 }

@@ -71,6 +71,61 @@ func testLedgerJobs(t *testing.T, f *fixture) {
 	require.Equal(t, domain.JobPaused, ledgerJob(f, paused.ID).Events[0].State)
 }
 
+// testPlanEndsAtOneInstant: what a job's plan holds up to the instant at which
+// the job changes is kept, and nothing beyond, however long the change takes;
+// the ledger says that instant.
+func testPlanEndsAtOneInstant(t *testing.T, f *fixture) {
+	for name, change := range map[string]func(domain.Job, store.PlanFunc) error{
+		"pause": func(j domain.Job, plan store.PlanFunc) error {
+			_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Plan: plan})
+			return err
+		},
+		"delete": func(j domain.Job, plan store.PlanFunc) error {
+			_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted, Plan: plan})
+			return err
+		},
+		"edit": func(j domain.Job, plan store.PlanFunc) error {
+			j.Spec.Timeout = time.Minute
+			_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Next: at(domain.Never), Plan: plan})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := f.now()
+			j := f.jobFiring(now, nil)
+			soon, later, untold := planned(&j.Job, now.Add(200*time.Millisecond), now), planned(&j.Job, now.Add(time.Hour), now), now.Add(100*time.Millisecond)
+			got := f.claim(func(_ time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+				if tr.JobID != j.ID {
+					return store.TriggerPlan{NextFireAt: domain.Never, LastFireAt: tr.LastFireAt}
+				}
+				return store.TriggerPlan{Executions: []domain.Execution{soon, later}, NextFireAt: now}
+			})
+			require.Len(t, got, 2)
+			f.ok(change(j.Job, func(_ time.Time, tr domain.Trigger, _ *domain.JobSpec) store.TriggerPlan {
+				if tr.NextFireAt.Equal(untold) { // asked for once it has come
+					return store.TriggerPlan{Executions: []domain.Execution{planned(&j.Job, untold, f.now())}, NextFireAt: domain.Never}
+				}
+				for !f.now().After(soon.FireAt) { // the change takes this long
+				}
+				return store.TriggerPlan{NextFireAt: untold}
+			}))
+			l := ledgerJob(f, j.ID)
+			ended := l.Events[len(l.Events)-1].At
+			if name == "edit" {
+				ended = l.Revisions[1].CreatedAt
+			}
+			require.True(t, ended.After(soon.FireAt))
+			runs, err := f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID, Limit: 10})
+			f.ok(err)
+			var fired []time.Time
+			for _, r := range runs {
+				fired = append(fired, r.FireAt)
+			}
+			require.ElementsMatch(t, []time.Time{untold, soon.FireAt}, fired)
+		})
+	}
+}
+
 func testLedgerExecutions(t *testing.T, f *fixture) {
 	j, other := f.job(nil), f.job(nil)
 	t0 := f.now().Truncate(time.Second)

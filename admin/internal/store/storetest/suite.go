@@ -95,7 +95,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"Quotas", testQuotas}, {"QuotaOfFires", testQuotaOfFires}, {"QuotaOfOthers", testQuotaOfOthers}, {"QuotaOfJobsForCalls", testQuotaOfJobsForCalls}, {"QuotaOfInstances", testQuotaOfInstances}, {"QuotaRace", testQuotaRace}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
-		{"LedgerJobs", testLedgerJobs}, {"LedgerExecutions", testLedgerExecutions},
+		{"LedgerJobs", testLedgerJobs}, {"PlanEndsAtOneInstant", testPlanEndsAtOneInstant}, {"LedgerExecutions", testLedgerExecutions},
 		{"TenantWall", testTenantWall},
 	}
 	held := HoldAll(t, s)

@@ -1,0 +1,155 @@
+package gormstore
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// endPlan settles what a job's plan owes up to one instant, and takes back what
+// it holds beyond. It returns that instant, at which the job changes: the locks
+// on the job's runs may have taken a while, and what has come to its time
+// meanwhile is still the old plan's. The trigger is locked; now is when it was.
+func (t *txn) endPlan(trigger *triggerRow, now time.Time, plan store.PlanFunc, to domain.JobState) (time.Time, error) {
+	for {
+		settled, err := t.settle(trigger, now, plan)
+		if err != nil {
+			return now, err
+		}
+		ended, err := t.takeBack(trigger, now, to)
+		if err != nil {
+			return now, err
+		}
+		if plan == nil || settled.nextFireAt <= millis(now) || settled.nextFireAt > millis(ended) {
+			return ended, nil
+		}
+		trigger, now = settled, ended // another fire time has come: settle it too
+	}
+}
+
+// settle gives the fire times that have passed their rows before the schedule
+// changes under them, and returns the trigger as it is then. A plan holds so
+// many of them only, so it may take several.
+func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) (*triggerRow, error) {
+	for plan != nil && trigger.nextFireAt <= millis(now) {
+		if _, _, err := planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
+			return nil, err
+		}
+		job := domain.JobID(trigger.jobID)
+		moved, err := lockTriggers(t, []domain.JobID{job}, false)
+		if err != nil {
+			return nil, err
+		}
+		if moved[job] == nil || moved[job].nextFireAt <= trigger.nextFireAt {
+			break // what does not move on is left as it is
+		}
+		trigger = moved[job]
+	}
+	return trigger, nil
+}
+
+// takeBack ends what must not start any more. to is the state the job comes
+// into; JobEnabled stands for an edit. Fires planned ahead disappear, so that
+// the next revision may plan the same instants. It returns the database's time
+// when all that it decides about was locked: ahead means after that.
+func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) (time.Time, error) {
+	var ids []domain.ExecutionID
+	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM executions"+t.d.byIndex("ix_executions_wake")+" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ?",
+		trigger.part, trigger.jobID, trigger.tenantID)
+	if err != nil {
+		return now, fmt.Errorf("find waiting executions: %w", err)
+	}
+	if len(ids) > 0 {
+		if now, err = t.takeBackRuns(trigger, ids, now, to); err != nil {
+			return now, err
+		}
+	}
+	// What a calendar excludes ahead of its time is planned anew too.
+	_, err = t.exec(t.ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?",
+		trigger.jobID, millis(now), string(domain.ReasonCalendar), trigger.tenantID)
+	if err != nil {
+		return now, fmt.Errorf("take back excluded fire times: %w", err)
+	}
+	return now, nil
+}
+
+// takeBackRuns is takeBack for the runs that wait.
+func (t *txn) takeBackRuns(trigger *triggerRow, ids []domain.ExecutionID, now time.Time, to domain.JobState) (time.Time, error) {
+	b, err := newBatch(t, ids, loadOptions{slots: true, queue: true})
+	if err != nil {
+		return now, err
+	}
+	if b.now.Before(now) { // set back, or nothing of it was there any more
+		b.now = now
+	}
+	now = b.now
+	var ahead []domain.ExecutionID
+	for id, m := range b.moves {
+		gone, err := b.takeBack(m, to)
+		if err != nil {
+			return now, err
+		}
+		if gone {
+			ahead = append(ahead, id)
+			delete(b.moves, id)
+		}
+	}
+	if _, err := b.wake(); err != nil {
+		return now, err
+	}
+	if err := b.save(); err != nil {
+		return now, err
+	}
+	if len(ahead) > 0 {
+		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND +tenant_id = ?", trigger.tenantID) // + : by id, not by an index on the tenant
+	}
+	return now, err
+}
+
+// takeBack decides about one execution; gone means that its row is to be
+// deleted.
+func (b *batch) takeBack(m *move, to domain.JobState) (gone bool, err error) {
+	e := &m.e
+	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
+	if scheduled && e.MaybeUnplanned(b.now) {
+		if s := b.slots[e.JobID]; s != nil {
+			s.dequeue(e)
+			if e.HoldsSlot {
+				s.release()
+			}
+		}
+		return true, nil
+	}
+	waits := e.State == domain.Due || e.State == domain.RetryWait || e.State == domain.Offered
+	if to == domain.JobEnabled || !waits || to == domain.JobPaused && (!scheduled || e.Attempt > 0) {
+		return false, nil
+	}
+	reason, message := domain.ReasonPaused, "the job was paused before the run started"
+	if to == domain.JobDeleted {
+		reason, message = domain.ReasonDeleted, "the job was deleted before the run started"
+	}
+	var fx domain.Effects
+	if e.Attempt > 0 {
+		fx, err = e.RequestCancel(b.now, reason, message)
+	} else {
+		if e.State == domain.Offered {
+			// Nothing has started: an answer to the offer finds it gone.
+			if err := e.GiveBack(b.now, e.Fence, reason, "", 0); err != nil {
+				return false, err
+			}
+		}
+		fx, err = e.Miss(b.now, reason, message)
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, b.apply(m, fx)
+}
