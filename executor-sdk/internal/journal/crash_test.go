@@ -217,18 +217,38 @@ func TestTailOfZeros(t *testing.T) {
 	require.Empty(t, j.found.Damaged)
 }
 
+// Whichever byte of a record is harmed, none of it counts.
 func TestDamageInTheMiddleIsKeptAside(t *testing.T) {
-	data, ends, owed := sample()
-	data[ends[2]+frameSize] ^= 0x40
-	dir := writeSegment(t, data)
-	j := open(t, Options{Dir: dir, Boot: "boot2"})
+	whole, ends, owed := sample()
 	require.Equal(t, []string{"1:2:", "2:2:"}, owed[2])
-	require.Equal(t, []string{"1:3:", "2:3:"}, brief(j.found.Entries), "their grants may be in what was harmed")
-	require.True(t, j.found.Doubted)
-	require.Equal(t, filepath.Join(dir, "1", "00000007.journal.damaged"), j.found.Damaged)
-	kept, err := os.ReadFile(j.found.Damaged)
-	require.NoError(t, err)
-	require.Equal(t, data, kept)
+	for at := ends[2]; at < ends[3]; at++ {
+		data := slices.Clone(whole)
+		data[at] ^= 0x40
+		dir := writeSegment(t, data)
+		j := open(t, Options{Dir: dir, Boot: "boot2"})
+		require.Equal(t, []string{"1:3:", "2:3:"}, brief(j.found.Entries), "byte %d: their grants may be in what was harmed", at-ends[2])
+		require.True(t, j.found.Doubted)
+		require.Equal(t, filepath.Join(dir, "1", "00000007.journal.damaged"), j.found.Damaged)
+		kept, err := os.ReadFile(j.found.Damaged)
+		require.NoError(t, err)
+		require.Equal(t, data, kept)
+		j.stop()
+	}
+}
+
+// A write that a power cut tore may have its length and not all of its bytes.
+func TestDamageAtTheEndIsATornTail(t *testing.T) {
+	whole, ends, owed := sample()
+	last := len(ends) - 1
+	for at := ends[last-1]; at < ends[last]; at++ {
+		data := slices.Clone(whole)
+		data[at] ^= 0x40
+		j := open(t, Options{Dir: writeSegment(t, data), Boot: "boot2"})
+		require.Equal(t, owed[last-1], brief(j.found.Entries), "byte %d", at-ends[last-1])
+		require.Equal(t, ends[last]-ends[last-1], j.found.TornBytes)
+		require.Empty(t, j.found.Damaged)
+		j.stop()
+	}
 }
 
 func TestForeignFileIsKeptAside(t *testing.T) {

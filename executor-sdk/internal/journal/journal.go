@@ -364,7 +364,7 @@ func (j *Journal) replace(snapshot []byte) error {
 		err = os.Rename(next+".tmp", next)
 	}
 	if err == nil {
-		err = syncDir(j.dir)
+		err = j.options.syncDir(j.dir)
 	}
 	if err != nil {
 		_ = f.Close()

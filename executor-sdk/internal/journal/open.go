@@ -39,6 +39,10 @@ type Options struct {
 	// NoSync leaves it to the system when bytes reach the disk: for tests, whose
 	// journals need not outlive the machine.
 	NoSync bool
+
+	// syncDir makes names created and removed in a folder durable; tests look on.
+	// nil = syncDir.
+	syncDir func(dir string) error
 }
 
 // Found is what earlier processes left in the folder.
@@ -79,7 +83,10 @@ func Open(o Options) (*Journal, Found, error) {
 	if o.Turned == nil {
 		o.Turned = func() {}
 	}
-	dir, lock, share, err := take(o.Dir)
+	if o.syncDir == nil {
+		o.syncDir = syncDir
+	}
+	dir, lock, share, err := take(o.Dir, o.syncDir)
 	if err != nil {
 		return nil, Found{}, fmt.Errorf("open journal: %w", err)
 	}
@@ -100,7 +107,7 @@ func Open(o Options) (*Journal, Found, error) {
 }
 
 // take locks the first free numbered folder in parent.
-func take(parent string) (dir string, lock *os.File, share int, err error) {
+func take(parent string, syncDir func(string) error) (dir string, lock *os.File, share int, err error) {
 	for share = 1; share <= maxShares; share++ {
 		dir = filepath.Join(parent, strconv.Itoa(share))
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -164,4 +166,83 @@ func TestFsyncsShareAPause(t *testing.T) {
 	})
 	j.stop() // does not leave it behind
 	durable.Wait()
+}
+
+// steps is a disk that notes in which order things reach it.
+type steps struct {
+	mu   sync.Mutex
+	list []string // guarded by mu
+}
+
+func (s *steps) add(step string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, step)
+}
+
+// take returns what was noted since the last call.
+func (s *steps) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.list
+	s.list = nil
+	return list
+}
+
+// noted is a segment on it.
+type noted struct {
+	file
+	name  string
+	steps *steps
+}
+
+func (n noted) Write(p []byte) (int, error) {
+	n.steps.add("write " + n.name)
+	return n.file.Write(p)
+}
+
+func (n noted) Sync() error {
+	n.steps.add("sync " + n.name)
+	return n.file.Sync()
+}
+
+// syncDir notes which segments stand in the folder when it is synced.
+func (s *steps) syncDir(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.journal"))
+	names := []string{"sync folder " + filepath.Base(dir) + " with"}
+	for _, f := range files {
+		names = append(names, filepath.Base(f))
+	}
+	s.add(strings.Join(names, " "))
+	return errors.Join(err, syncDir(dir))
+}
+
+// A new segment is on the disk, and so is its name, before the one that it
+// replaces is removed and before anybody hears that its records are durable: a
+// power cut at any step leaves one of the two.
+func TestANewSegmentIsOnTheDiskBeforeTheOldOneGoes(t *testing.T) {
+	var disk steps
+	parent := t.TempDir()
+	j := open(t, Options{Dir: parent, Boot: "a", syncDir: disk.syncDir}, func(j *Journal) {
+		j.create = func(path string) (file, error) {
+			f, err := createFile(path)
+			return noted{f, filepath.Base(path), &disk}, err
+		}
+	})
+	require.Equal(t, []string{
+		"sync folder " + filepath.Base(parent) + " with", // the name of the folder that was taken
+		"sync folder 1 with 00000001.journal",
+	}, disk.take())
+	j.mu.Lock()
+	j.stale = true
+	j.mu.Unlock()
+	heard := make(chan error, 1)
+	j.Append([]Record{rec(Done, 1, "one")}, nil, func(err error) {
+		disk.add("durable")
+		heard <- err
+	})
+	require.NoError(t, <-heard)
+	require.Equal(t, []string{
+		"write 00000002.journal.tmp", "sync 00000002.journal.tmp", "sync folder 1 with 00000001.journal 00000002.journal", "durable",
+	}, disk.take())
 }
