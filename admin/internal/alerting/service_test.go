@@ -243,6 +243,26 @@ func TestToldAgainWithTheSameKeyWhenTheRecordIsLost(t *testing.T) {
 	})
 }
 
+// What was told and could not be written down is written again, not told again.
+func TestAFailedWriteDoesNotTellAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, mail := newOutbox(), newChannel(ChannelEmail, ok)
+		o.write(1, "ann@example.com", "")
+		writes := 0 // guarded by the outbox
+		o.setFinish(func(int64, domain.DeliveryState) error {
+			if writes++; writes < 3 {
+				return errors.New("connection refused")
+			}
+			return nil
+		})
+		_, stop := start(t, o, mail)
+		time.Sleep(claimHold + 10*time.Second)
+		stop()
+		require.Len(t, mail.tellings(""), 1)
+		require.Equal(t, domain.DeliveryDelivered, o.all()[0].State)
+	})
+}
+
 // TestWhatADeadNodeHadClaimedIsToldSoon: as soon as its lease has ended, not
 // when its claim runs out by itself.
 func TestWhatADeadNodeHadClaimedIsToldSoon(t *testing.T) {

@@ -126,6 +126,11 @@ func TestWhatACallerMayNot(t *testing.T) {
 		w.call("shop-only", "POST", "/calls/"+id+"/cancel", nil).problem(404, "not_found")
 	}
 	w.call("any", "GET", "/calls/"+run.ID, nil).problem(404, "not_found") // a run, but no call
+	w.key("shop-too", "caller", "shop")
+	for _, other := range []string{"any", "shop-too"} { // may call the same handler, and has not
+		w.call(other, "GET", "/calls/"+own.ID, nil).problem(404, "not_found")
+		w.call(other, "POST", "/calls/"+own.ID+"/cancel", nil).problem(404, "not_found")
+	}
 	require.Equal(t, own.ID, into[Call](w.call("shop-only", "GET", "/calls/"+own.ID, nil).is(200)).ID)
 	require.Equal(t, own.ID, into[Call](w.call("acme/operator", "GET", "/calls/"+own.ID, nil).is(200)).ID)
 
