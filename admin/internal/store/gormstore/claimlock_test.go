@@ -1,0 +1,69 @@
+package gormstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+)
+
+// A claim holds its triggers from the moment it read them: another one passes
+// over them, whatever it believes to hold.
+func TestAClaimLocksItsTriggers(t *testing.T) {
+	t.Parallel()
+	o := mysqlOptions(t)
+	one, two := openStore(t, o), openStore(t, o)
+	w := newWorld(t, one, 1, domain.BlockParallel)
+	claim := func(s *Store, plan store.PlanFunc) store.ClaimedTriggers {
+		got, err := s.ClaimDueTriggers(t.Context(), store.ClaimDueTriggersParams{Partitions: w.held, Limit: 1, Plan: plan})
+		require.NoError(t, err)
+		return got
+	}
+	meanwhile := -1
+	got := claim(one, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		meanwhile = claim(two, w.planOne).Triggers
+		return w.planOne(now, tr, spec)
+	})
+	require.Zero(t, meanwhile)
+	require.Len(t, got.Executions, 1)
+	require.Equal(t, 1, claim(two, w.planOne).Triggers, "let go with the commit")
+}
+
+// The fence of a claim holds up to its commit: whoever takes its partition over
+// sees what it planned, though the lease has run out.
+func TestNobodyTakesOverBetweenTheFenceAndTheCommit(t *testing.T) {
+	t.Parallel()
+	o := mysqlOptions(t)
+	one, two := openStore(t, o), openStore(t, o)
+	w := newWorld(t, one, 1, domain.BlockParallel)
+	seen := w.held[domain.PartitionOf(w.jobs[0])]
+	take := func(s *Store, boot string, ttl time.Duration, seen domain.PartitionTerm) []domain.PartitionLease {
+		t.Helper()
+		got, err := s.AcquirePartitions(t.Context(), store.AcquirePartitionsParams{Node: 1, BootID: boot, Want: []domain.PartitionTerm{seen}, TTL: ttl})
+		require.NoError(t, err)
+		return got
+	}
+	first := take(one, "one", 2*time.Second, seen) // its old lease lasts longer than any may
+	require.Len(t, first, 1)
+	require.NoError(t, one.run(t.Context(), "test", func(x *txn) error {
+		if err := x.verifyTerms(storetest.TermsOf(first)); err != nil {
+			return err
+		}
+		for {
+			now, err := x.clock()
+			if err != nil {
+				return err
+			}
+			if now.After(first[0].Until) {
+				break
+			}
+		}
+		require.Empty(t, take(two, "two", time.Hour, first[0].PartitionTerm))
+		return nil
+	}))
+	require.Len(t, take(two, "two", time.Hour, first[0].PartitionTerm), 1)
+}
