@@ -26,14 +26,18 @@ func TestTheDatabaseIsLikeTheRealOne(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				// A transaction of SQLite's may wait for its turn, and reads the clock
+				// when it has it: the played one happens when the real one has ended.
+				var ended time.Time
 				o := gormstore.Options{
 					Driver: "sqlite", DSN: gormtest.SQLite(t),
 					NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), Misfire: someMisfire,
+					Observe: func(gormstore.Transaction) { ended = time.Now() },
 				}
 				s, err := gormstore.Open(t.Context(), o)
 				require.NoError(t, err)
 				defer func() { require.NoError(t, s.Close()) }()
-				p := newPair(t, s, seed)
+				p := newPair(t, s, seed, &ended)
 				for range 120 {
 					time.Sleep(oneOf(p.r, time.Millisecond, 30*time.Millisecond, 400*time.Millisecond, 2500*time.Millisecond, 7*time.Second))
 					p.compare(p.step())
@@ -53,8 +57,8 @@ type pair struct {
 	instances []domain.InstanceID
 	boots     []string
 	known     map[domain.ExecutionID]bool
-	made      []int64   // ids of parts that the real one has made, and the played one has not
-	at        time.Time // of the transaction: SQLite may wait for a moment
+	made      []int64    // ids of parts that the real one has made, and the played one has not
+	at        *time.Time // of the transaction
 }
 
 // someMisfire is a misfire policy that says everything.
@@ -62,9 +66,8 @@ func someMisfire(_ time.Time, e *domain.Execution, _ *domain.JobSpec) (domain.Re
 	return []domain.Reason{domain.ReasonMisfire, domain.ReasonCoalesced, ""}[e.ID%3], "passed"
 }
 
-func newPair(t *testing.T, s store.Store, seed uint64) *pair {
-	p := &pair{World: storetest.NewWorld(t, s), r: rand.New(rand.NewPCG(seed, 1))}
-	p.at = time.Now()
+func newPair(t *testing.T, s store.Store, seed uint64, at *time.Time) *pair {
+	p := &pair{World: storetest.NewWorld(t, s), r: rand.New(rand.NewPCG(seed, 1)), at: at}
 	p.db = newDatabase(func() time.Time { return p.at.UTC().Truncate(time.Millisecond) })
 	p.db.misfire = someMisfire
 	for _, b := range []domain.Blocking{domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel} {
@@ -147,7 +150,7 @@ func (p *pair) learn() {
 // step makes one transaction in both and returns its name.
 func (p *pair) step() string {
 	ctx, t := p.T.Context(), p.T
-	p.at = time.Now()
+	*p.at = time.Now()
 	if len(p.runs) == 0 || p.r.IntN(6) == 0 {
 		e := p.RunBy(oneOf(p.r, domain.CauseManual, domain.CauseSchedule), oneOf(p.r, p.jobs...), time.Now().UTC().Truncate(time.Millisecond).Add(time.Duration(p.r.IntN(3)-1)*time.Second))
 		p.runs = append(p.runs, e.ID)
