@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -14,9 +14,11 @@ import (
 
 // Options say what is measured, and with what.
 type Options struct {
-	// Binary is the carillon under test; admin nodes and executors are
-	// started from it.
+	// Binary is the carillon under test; admin nodes are started from it.
 	Binary string
+	// Executor is the program whose command "executor" is started as executors:
+	// this one.
+	Executor string
 	// Dir takes data and logs; it has to exist.
 	Dir string
 	// MySQL is the data source name of a server on which databases may be
@@ -51,8 +53,6 @@ type Options struct {
 	Save func(*Report) error
 	// Say tells what goes on.
 	Say func(format string, args ...any)
-	// Version of the binary.
-	Version string
 }
 
 // bench is one run.
@@ -109,7 +109,7 @@ func Scenarios() (names, says []string) {
 // measured before.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	b := &bench{o: o, floors: map[floorKey]*floor{}, carried: map[floorKey]float64{}, steadyFloors: map[string]*Spread{}}
-	b.report = &Report{StartedAt: time.Now().UTC().Truncate(time.Second), Quick: o.Quick, Machine: thisMachine(o.Version)}
+	b.report = &Report{StartedAt: time.Now().UTC().Truncate(time.Second), Quick: o.Quick}
 	defer func() { b.report.Took = seconds(time.Since(b.report.StartedAt)) }()
 	chosen, err := b.prepare(ctx)
 	if err != nil {
@@ -128,6 +128,12 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 func (b *bench) prepare(ctx context.Context) (chosen []scenario, err error) {
 	if b.o.Say == nil {
 		b.o.Say = func(string, ...any) {}
+	}
+	if b.report.Machine, err = thisMachine(ctx, b.o.Binary); err != nil {
+		return nil, err
+	}
+	if own := ownRevision(); own != "" && own != b.report.Machine.Revision {
+		b.o.Say("%s is of commit %s, and this program of %s: its floors are those of another store", b.o.Binary, b.report.Machine.Revision, own)
 	}
 	if len(b.o.Databases) == 0 {
 		if b.o.MySQL != "" {

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -136,9 +136,9 @@ func (b *bench) openWire(ctx context.Context, through func(address string) (stri
 		return nil, err
 	}
 	if _, err = w.lab.StartExecutor(lab.Command{
-		Name: "executor-1", Program: b.o.Binary, Env: []string{"CARILLON_EXECUTOR_TOKEN=cjt_bench"},
+		Name: "executor-1", Program: b.o.Executor, Env: []string{"CARILLON_EXECUTOR_TOKEN=cjt_bench"},
 		Args: []string{
-			"bench", "executor", "--name", "bench", "--addresses", address,
+			"executor", "--name", "bench", "--addresses", address,
 			"--journal", filepath.Join(w.dir, "journal"), "--history", w.history(), "--slots", strconv.Itoa(loadSlots),
 		},
 	}); err != nil {

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -132,9 +132,9 @@ func (f *fleet) startExecutors(ctx context.Context, slots int) error {
 	for i := range executorsPerFleet {
 		name := fmt.Sprintf("executor-%d", i+1)
 		p, err := f.lab.StartExecutor(lab.Command{
-			Name: name, Program: f.b.o.Binary, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
+			Name: name, Program: f.b.o.Executor, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
 			Args: append([]string{
-				"bench", "executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
+				"executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
 				"--journal", filepath.Join(f.dir, name), "--history", f.history, "--slots", strconv.Itoa(slots),
 			}, f.profileFlags(name, "--profiles")...),
 		})

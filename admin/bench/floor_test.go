@@ -1,15 +1,12 @@
-package bench
+package main
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testBench(t *testing.T) *bench {
 	return &bench{

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -76,9 +76,9 @@ func (f *fleet) sessions(ctx context.Context, n int, r *Result) (err error) {
 // startCrowd starts n instances in one process.
 func (f *fleet) startCrowd(n int) error {
 	p, err := f.lab.StartExecutor(lab.Command{
-		Name: "crowd", Program: f.b.o.Binary, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + f.joinToken},
+		Name: "crowd", Program: f.b.o.Executor, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + f.joinToken},
 		Args: append([]string{
-			"bench", "executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
+			"executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
 			"--journal", filepath.Join(f.dir, "crowd"), "--history", f.history, "--crowd", fmt.Sprint(n),
 		}, f.profileFlags("crowd", "--profiles")...),
 	})

@@ -28,7 +28,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := command.NewRoot(version)
-	root.AddCommand(newServerCommand(), newAgentCommand(), newDemoCommand(), newMigrateCommand(), newVerifyCommand(), newBenchCommand())
+	root.AddCommand(newServerCommand(), newAgentCommand(), newDemoCommand(), newMigrateCommand(), newVerifyCommand())
 	root.AddCommand(command.New(version).Commands()...)
 	return command.Execute(ctx, root, os.Stderr)
 }

@@ -116,10 +116,10 @@ func rooms() []Room {
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
 			domain, store, gormstore, pending, contender, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
-			gateway, verify, lab, "executor-sdk", "proto",
+			gateway, verify, lab, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", benchRoom, "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent}, whyCmd},
 		{agent, []string{"executor-sdk"}, "it is an application of the SDK like any other: it knows no more of the server"},
 
 		{expand, nil, "the second cron: it must not see the first one"},

@@ -4,7 +4,7 @@
 // Queue is the question, Wheel the answer that the scheduler's timer uses: a
 // hierarchical time wheel. It was measured against a 4-ary heap and the
 // runtime's own timers (package admin/bench/contender keeps both; ADR 0011 and
-// `carillon bench --scenario timers` have the numbers).
+// `make bench ARGS="--scenario timers"` have the numbers).
 //
 // Nothing here reads a clock, starts a goroutine or locks: whoever holds one does,
 // and Look is the loop in which he asks.

@@ -6,7 +6,7 @@
 // names it in CARILLON_TEST_MYSQL_DSN, unless that variable is set already. It
 // says which server that is, and ends with the command and its exit status.
 //
-//	withparts -product mysql -name CARILLON_MYSQL -server --innodb-buffer-pool-size=2G -- carillon bench
+//	withparts -product mysql -name CARILLON_MYSQL -server --innodb-buffer-pool-size=2G -- go run ./admin/bench
 //
 // -product chooses the server, also for those that the command starts itself:
 // mariadb, which is the default, or mysql. -name names the server in another

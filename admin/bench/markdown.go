@@ -10,57 +10,61 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/carillon-sched/carillon/admin/bench"
+	"github.com/spf13/pflag"
 )
 
 // The lines between which a document's table stands.
 const (
-	tableBegin = "<!-- bench table: begin, made by carillon bench table -->"
+	tableBegin = "<!-- bench table: begin -->"
 	tableEnd   = "<!-- bench table: end -->"
 )
 
-func newBenchTableCommand() *cobra.Command {
-	var into string
-	cmd := &cobra.Command{
-		Use:   "table REPORT...",
-		Short: "Write reports of bench as a Markdown table, beside floors and goals",
-		Long: `Writes what --report kept as a Markdown table. Of several reports the later ones
-replace what the earlier ones say of the same scenario; they have to be of the
-same machine and databases. --into puts the table into a document, between the
-lines
+const tableUsage = `Writes what --report kept as a Markdown table, beside floors and goals.
+
+  go run ./admin/bench table REPORT... [--into DOCUMENT]
+
+Of several reports the later ones replace what the earlier ones say of the same
+scenario; they have to be of the same machine, program and databases. --into puts
+the table into a document, between the lines
 
   ` + tableBegin + `
-  ` + tableEnd,
-		Example: `  carillon bench table .cache/bench/20261121T123000Z.json --into docs/dev/bench.md`,
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := readReports(args)
-			if err != nil {
-				return err
-			}
-			text := markdownOf(r)
-			if into == "" {
-				_, err = io.WriteString(cmd.OutOrStdout(), text)
-				return err
-			}
-			return replaceTable(into, text)
-		},
+  ` + tableEnd + `
+
+Flags:
+`
+
+func table(args []string, out, talk io.Writer) error {
+	f := pflag.NewFlagSet("bench table", pflag.ContinueOnError)
+	f.SetOutput(talk)
+	f.Usage = func() { fmt.Fprint(talk, tableUsage+f.FlagUsages()) }
+	into := f.String("into", "", "document whose table is replaced (default: print it)")
+	if err := f.Parse(args); err != nil {
+		return err
 	}
-	cmd.Flags().StringVar(&into, "into", "", "document whose table is replaced (default: print it)")
-	return cmd
+	if f.NArg() == 0 {
+		return errors.New("table of which reports?")
+	}
+	r, err := readReports(f.Args())
+	if err != nil {
+		return err
+	}
+	text := markdownOf(r)
+	if *into == "" {
+		_, err = io.WriteString(out, text)
+		return err
+	}
+	return replaceTable(*into, text)
 }
 
 // readReports joins reports: the last result of each scenario counts.
-func readReports(files []string) (*bench.Report, error) {
-	var all *bench.Report
+func readReports(files []string) (*Report, error) {
+	var all *Report
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		var r bench.Report
+		var r Report
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -73,7 +77,7 @@ func readReports(files []string) (*bench.Report, error) {
 		}
 		all.Quick = all.Quick || r.Quick
 		for _, one := range r.Results {
-			i := slices.IndexFunc(all.Results, func(old bench.Result) bool {
+			i := slices.IndexFunc(all.Results, func(old Result) bool {
 				return old.Scenario == one.Scenario && old.Variant == one.Variant && old.Database == one.Database
 			})
 			if i < 0 {
@@ -87,7 +91,7 @@ func readReports(files []string) (*bench.Report, error) {
 }
 
 // sameMachine is true also where one of them did not look at a database.
-func sameMachine(a, b bench.Machine) bool {
+func sameMachine(a, b Machine) bool {
 	if a.MySQL == "" || b.MySQL == "" {
 		a.MySQL, b.MySQL = "", ""
 	}
@@ -113,7 +117,7 @@ func replaceTable(file, text string) error {
 }
 
 // markdownOf is the table with the line that says where it was measured.
-func markdownOf(r *bench.Report) string {
+func markdownOf(r *Report) string {
 	var b strings.Builder
 	m := r.Machine
 	facts := []string{fmt.Sprintf("%d × %s, %d GiB", m.Cores, m.CPU, m.Memory>>30), m.OS + " " + m.Kernel, m.Go, m.Version}
@@ -146,7 +150,7 @@ func writeRow(b *strings.Builder, cells []string) {
 }
 
 // rowsOf are a result's rows: one, but for the timers.
-func rowsOf(r *bench.Report, one *bench.Result) (rows [][]string) {
+func rowsOf(r *Report, one *Result) (rows [][]string) {
 	name := one.Scenario + ", " + one.Variant
 	if one.Failed != "" {
 		return [][]string{{name, databaseOf(r, one), "**failed**", "", "", "", ""}}
@@ -174,13 +178,13 @@ func rowsOf(r *bench.Report, one *bench.Result) (rows [][]string) {
 }
 
 // databaseOf names what was measured.
-func databaseOf(r *bench.Report, one *bench.Result) string {
+func databaseOf(r *Report, one *Result) string {
 	switch {
-	case one.Database == bench.SQLite:
+	case one.Database == SQLite:
 		return "SQLite"
-	case one.Database == bench.MySQL && strings.Contains(r.Machine.MySQL, "MariaDB"):
+	case one.Database == MySQL && strings.Contains(r.Machine.MySQL, "MariaDB"):
 		return "MariaDB"
-	case one.Database == bench.MySQL:
+	case one.Database == MySQL:
 		return "MySQL"
 	}
 	return ""
@@ -198,7 +202,7 @@ func mark(goal string, reached bool) string {
 	}
 }
 
-func measuredOf(r *bench.Result) string {
+func measuredOf(r *Result) string {
 	var all []string
 	if r.RoundTrip != nil {
 		all = append(all, "**"+spread(r.RoundTrip)+" µs**")
@@ -230,7 +234,7 @@ func measuredOf(r *bench.Result) string {
 	return strings.Join(all, "; ")
 }
 
-func floorOf(r *bench.Result) (floor, share string) {
+func floorOf(r *Result) (floor, share string) {
 	switch {
 	case r.RoundTrip != nil && r.FloorRoundTrip != nil:
 		return spread(r.FloorRoundTrip) + " µs", fmt.Sprintf("p50 × %.1f", r.RoundTrip.P50/r.FloorRoundTrip.P50)
