@@ -13,8 +13,8 @@ SHELL := /bin/bash
 export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack -trimpath)
 export CGO_ENABLED := 0
 
-# One repository, four modules (docs/adr/0001, 0027).
-MODULES := . proto executor-sdk executor-sdk/tracing
+# One repository, five modules (docs/adr/0001, 0027, 0061).
+MODULES := . proto executor-sdk executor-sdk/tracing executor-sdk/simulate
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 

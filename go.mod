@@ -8,6 +8,7 @@ ignore ./web-ui/node_modules
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
+	github.com/carillon-sched/carillon/executor-sdk/simulate v0.0.0
 	github.com/carillon-sched/carillon/executor-sdk/tracing v0.0.0
 	github.com/carillon-sched/carillon/proto v0.0.0
 	github.com/danielgtaylor/huma/v2 v2.37.2
@@ -127,10 +128,11 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-// One repository, four modules (docs/adr/0001, 0027): users of the SDK do not
+// One repository, five modules (docs/adr/0001, 0027, 0061): users of the SDK do not
 // inherit what the server needs.
 replace (
 	github.com/carillon-sched/carillon/executor-sdk => ./executor-sdk
+	github.com/carillon-sched/carillon/executor-sdk/simulate => ./executor-sdk/simulate
 	github.com/carillon-sched/carillon/executor-sdk/tracing => ./executor-sdk/tracing
 	github.com/carillon-sched/carillon/proto => ./proto
 )

@@ -2,8 +2,9 @@
 //
 // It hands out the very state machine that Run drives, without goroutines,
 // clock, disk, network and handlers, so that a simulator can play all of these
-// and repeat a run exactly. Applications have no use for it, and it promises no
-// stable face: it follows the machine.
+// and repeat a run exactly. Applications have no use for it, and do not inherit
+// it: it is a module of its own, below executor-sdk because it hands out what is
+// internal there. It promises no stable face: it follows the machine.
 package simulate
 
 import (

@@ -51,6 +51,9 @@ type Rules struct {
 	Rooms     []Room
 	Libraries []Library
 	Closed    []Closed
+	// Machines are folders, below Module, of what only this repository's tests
+	// and measurements run. Nothing else may import them, whatever rooms allow.
+	Machines []string
 }
 
 // Check returns one line per import that the rules forbid, sorted. packages
@@ -68,7 +71,11 @@ func Check(packages []Package, rules Rules) []string {
 			continue
 		}
 		for _, imported := range pkg.Imports {
-			if problem := rules.judge(room, imported); problem != "" {
+			problem := rules.judge(room, imported)
+			if rules.IsMachine(imported) && !rules.IsMachine(pkg.ImportPath) {
+				problem = whyMachine
+			}
+			if problem != "" {
 				broken = append(broken, fmt.Sprintf("%s must not import %s: %s", pkg.ImportPath, imported, problem))
 			}
 		}
@@ -78,6 +85,13 @@ func Check(packages []Package, rules Rules) []string {
 	}
 	slices.Sort(broken)
 	return slices.Compact(broken)
+}
+
+const whyMachine = "only tests and measurements run it, and users would get it"
+
+// IsMachine reports whether the package lies in one of the Machines.
+func (r Rules) IsMachine(importPath string) bool {
+	return slices.ContainsFunc(r.Machines, func(path string) bool { return within(importPath, join(path)) })
 }
 
 // judge returns why the room may not import the path, or "".

@@ -19,7 +19,10 @@ var house = deptest.Rules{
 		{Path: "top", May: []string{"nouns", "left", "right", "right/inner"}, Why: "wiring"},
 		{Path: "sdk", Why: "no server"},
 		{Path: "sdk/extra", May: []string{"sdk"}, Why: "sees sdk only"},
+		{Path: "rig", May: []string{"top"}, Why: "measures"},
+		{Path: "start", May: []string{"rig", "top"}, Why: "starts"},
 	},
+	Machines: []string{"rig"},
 	Libraries: []deptest.Library{
 		{Path: "example.org/web", Rooms: []string{"left"}, Why: "web is left"},
 		{Path: "orm.io", Rooms: []string{"right/inner"}, Why: "orm is inner"},
@@ -80,6 +83,9 @@ func TestCheck(t *testing.T) {
 			{ImportPath: m + "sdk", Imports: []string{m + "sdk/extra"}},
 			{ImportPath: m + "sdk/extra", Imports: []string{"example.org/extra"}}, {ImportPath: "example.org/extra"},
 		}, []string{m + "sdk must not import " + m + "sdk/extra: no server", "sdk must not inherit example.org/extra: users inherit it"}},
+		{"a machine of tests by another", []deptest.Package{{ImportPath: m + "rig/one", Imports: []string{m + "rig/two", m + "top"}}}, nil},
+		{"a machine of tests by what users get, whatever its room may", []deptest.Package{{ImportPath: m + "start", Imports: []string{m + "rig/one"}}},
+			[]string{m + "start must not import " + m + "rig/one: only tests and measurements run it, and users would get it"}},
 		{"a server seen by the SDK", []deptest.Package{{ImportPath: m + "sdk/run", Imports: []string{m + "top"}}},
 			[]string{m + "sdk/run must not import " + m + "top: no server"}},
 	} {
@@ -104,6 +110,10 @@ func TestCarillonForbids(t *testing.T) {
 		"admin/internal/scheduler":       "github.com/go-co-op/gocron/v2",
 		"admin":                          "github.com/gin-gonic/gin",
 		"cmd/carillon":                   m + "admin/internal/store/gormstore",
+		"cmd/carillon/internal/command":  m + "admin/bench",
+		"admin/internal/completer":       m + "admin/internal/sim",
+		"admin/verify":                   m + "internal/lab",
+		"executor-sdk/proxy":             m + "executor-sdk/simulate",
 		"web-ui":                         "github.com/danielgtaylor/huma/v2",
 	} {
 		t.Run(from, func(t *testing.T) {

@@ -19,11 +19,14 @@ import (
 
 const root = "../.."
 
+// modules of this repository, by folder.
+var modules = []string{".", "proto", "executor-sdk", "executor-sdk/tracing", "executor-sdk/simulate"}
+
 func TestImportsFollowTheRooms(t *testing.T) {
 	_, err := deptest.Sources(root)
 	require.NoError(t, err)
 	var packages []deptest.Package
-	for _, module := range []string{".", "proto", "executor-sdk", "executor-sdk/tracing"} {
+	for _, module := range modules {
 		listed, err := deptest.List(t.Context(), filepath.Join(root, module))
 		require.NoError(t, err)
 		packages = append(packages, listed...)

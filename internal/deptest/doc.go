@@ -2,7 +2,7 @@
 //
 // rules.go is STYLE.md's table of rooms as data, with the reason for each
 // rule; check.go compares an import graph with it; the test runs it on what
-// `go list` says of the three modules. Code in test files is free: tests of a
+// `go list` says of the modules. Code in test files is free: tests of a
 // room may plug in the real neighbour.
 //
 // A new room is a new line in rules.go: a package without a room fails the

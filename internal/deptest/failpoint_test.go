@@ -42,30 +42,6 @@ func TestReleasesHoldNoFailpoints(t *testing.T) {
 	}
 }
 
-// TestUsersGetNoTestMachinery: what an application is linked with holds neither
-// failpoints nor anything else that only tests use.
-func TestUsersGetNoTestMachinery(t *testing.T) {
-	for name, forbidden := range map[string][]string{
-		"-tags=nomsgpack":            {"proto/failpoint", "executor-sdk/simulate", "executor-sdk/executortest", "executor-sdk/internal/fakeadmin", "testing"},
-		"-tags=nomsgpack,failpoints": {"executor-sdk/simulate", "executor-sdk/executortest", "executor-sdk/internal/fakeadmin", "testing"},
-	} {
-		list := exec.Command("go", "list", "-deps", name, "./examples/first", "./proxy", "./metrics", "./once", "./auth")
-		list.Dir = filepath.Join(root, "executor-sdk")
-		list.Env = append(os.Environ(), "GOFLAGS=")
-		out, err := list.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		linked := strings.Fields(string(out))
-		require.Contains(t, linked, "github.com/carillon-sched/carillon/executor-sdk/internal/journal")
-		for _, p := range forbidden {
-			require.NotContains(t, linked, p)
-			require.NotContains(t, linked, "github.com/carillon-sched/carillon/"+p, name)
-		}
-		if strings.Contains(name, "failpoints") { // the rule is about something
-			require.Contains(t, linked, "github.com/carillon-sched/carillon/proto/failpoint")
-		}
-	}
-}
-
 // What a point's name costs to make must not be paid in a release: either the
 // name is a constant, or the call stands below if failpoint.Enabled, or in a file
 // that only builds with failpoints have.

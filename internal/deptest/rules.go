@@ -40,6 +40,8 @@ const (
 	pending        = "admin/internal/scheduler/pending"
 	tracing        = "admin/internal/tracing"
 	sdkTracing     = "executor-sdk/tracing"
+	simulate       = "executor-sdk/simulate"
+	simulator      = "admin/internal/sim"
 	expand         = verify + "/expand"
 	accounts       = verify + "/account"
 	agent          = "cmd/carillon/internal/agent"
@@ -55,7 +57,16 @@ const (
 
 // Carillon returns the rules of STYLE.md, section 2.
 func Carillon() Rules {
-	return Rules{Rooms: rooms(), Libraries: libraries(), Closed: closed()}
+	return Rules{Rooms: rooms(), Libraries: libraries(), Closed: closed(), Machines: machines()}
+}
+
+// machines measure, break, simulate and judge the product, or serve its tests.
+// docs/adr/0061 says how each of them reaches what it needs.
+func machines() []string {
+	return []string{
+		benchRoom, simulator, simulate, lab, faults, testenv, "internal/deptest",
+		storetest, gormstore + "/gormtest", "executor-sdk/internal/fakeadmin",
+	}
 }
 
 func rooms() []Room {
@@ -65,6 +76,8 @@ func rooms() []Room {
 		{direct, nil, "it moves bytes, and knows nothing of what they mean: it lies in proto because server and SDK share that module"},
 		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
 		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
+
+		{simulate, []string{"executor-sdk"}, "a module of its own, so that nobody inherits it: it hands out the SDK's machine, and nothing but that"},
 
 		{domain, nil, whyPure},
 		{schedule, nil, whyPure},
@@ -109,9 +122,9 @@ func rooms() []Room {
 			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calling",
 			alerting, mailChannel, webhookChannel, auth, api, inlet, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
-		{"admin/internal/sim", []string{
+		{simulator, []string{
 			domain, store, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
-			"admin/internal/completer", "admin/internal/maintenance", gateway, "executor-sdk", "proto",
+			"admin/internal/completer", "admin/internal/maintenance", gateway, simulate, "proto",
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{

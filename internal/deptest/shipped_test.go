@@ -1,0 +1,90 @@
+package deptest_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/deptest"
+)
+
+const (
+	failpoints = deptest.Module + "/proto/failpoint"
+	releaseTag = "-tags=nomsgpack"
+)
+
+func goList(t *testing.T, module string, args ...string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	list.Dir, list.Env = filepath.Join(root, module), append(os.Environ(), "GOFLAGS=")
+	out, err := list.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return strings.Fields(string(out))
+}
+
+// TestUsersGetNoTestMachinery: neither the programs that are shipped nor what
+// applications are linked with hold anything that only tests and measurements
+// use; applications do not even hold the package of failpoints, which in a
+// shipped program is a constant and an empty function.
+func TestUsersGetNoTestMachinery(t *testing.T) {
+	rules := deptest.Carillon()
+	application := []string{"./examples/first", "./proxy", "./metrics", "./once", "./auth"}
+	for _, c := range []struct {
+		name, module, tags, has string
+		programs, hasNot        []string
+	}{
+		{"carillon", ".", releaseTag, deptest.Module + "/admin/internal/gateway", []string{"./cmd/carillon", "./cmd/sample-shop"}, nil},
+		{"application", "executor-sdk", releaseTag, deptest.Module + "/executor-sdk/internal/journal", application, []string{failpoints}},
+		{"application of the fault matrix", "executor-sdk", releaseTag + ",failpoints", failpoints, application, nil},
+		{"application with traces", "executor-sdk/tracing", releaseTag, deptest.Module + "/executor-sdk", []string{"./..."}, []string{failpoints}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			linked := goList(t, c.module, append([]string{"-deps", c.tags}, c.programs...)...)
+			require.Contains(t, linked, c.has, "the rule is about something")
+			for _, forbidden := range append(c.hasNot, "testing", deptest.Module+"/executor-sdk/executortest") {
+				require.NotContains(t, linked, forbidden)
+			}
+			for _, path := range linked {
+				require.False(t, rules.IsMachine(path), path)
+			}
+		})
+	}
+}
+
+// TestUsersInheritNoTestMachinery: the modules that applications require hold no
+// machine either, nor do they require a module of ours that is one. fakeadmin
+// stays with the tests that it serves: it is internal.
+func TestUsersInheritNoTestMachinery(t *testing.T) {
+	rules := deptest.Carillon()
+	for _, module := range users {
+		for _, path := range goList(t, module, "./...") {
+			if path != deptest.Module+"/executor-sdk/internal/fakeadmin" {
+				require.False(t, rules.IsMachine(path), path)
+			}
+		}
+		edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
+		edit.Dir = filepath.Join(root, module)
+		out, err := edit.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		var file struct{ Require []struct{ Path string } }
+		require.NoError(t, json.Unmarshal(out, &file))
+		require.NotEmpty(t, file.Require, module)
+		for _, required := range file.Require {
+			require.False(t, rules.IsMachine(required.Path), "%s requires %s", module, required.Path)
+		}
+	}
+}
+
+// A machine that no longer exists guards nothing.
+func TestMachinesExist(t *testing.T) {
+	for _, path := range deptest.Carillon().Machines {
+		info, err := os.Stat(filepath.Join(root, path))
+		require.NoError(t, err)
+		require.True(t, info.IsDir(), path)
+	}
+}
