@@ -92,14 +92,6 @@ func (a *Admin) URL() string {
 	return scheme + "://" + a.httpListener.Addr().String()
 }
 
-// MetricsURL returns where /metrics is.
-func (a *Admin) MetricsURL() string {
-	if a.metricsListener == nil {
-		return a.URL() + "/metrics"
-	}
-	return "http://" + a.metricsListener.Addr().String() + "/metrics"
-}
-
 // ExecutorAddress returns what executors dial.
 func (a *Admin) ExecutorAddress() string {
 	if a.config.AdvertiseAddress != "" {

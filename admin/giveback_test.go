@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 // giveBack does what the API does.
@@ -56,7 +57,7 @@ func TestGivingBack(t *testing.T) {
 		// While nothing runs, the last declaration counts.
 		s.edit("close", func(j *domain.JobSpec) { j.Schedule.Expr = "0 0 9 * * *" })
 		for _, i := range []domain.Instance{first, second, again, third} {
-			require.NoError(t, store.LeaveInstance(t.Context(), s, s.key.Tenant, i.ID, "stopped"))
+			require.NoError(t, storetest.LeaveInstance(t.Context(), s, s.key.Tenant, i.ID, "stopped"))
 			s.left[i.Name] = true // instances are called like their versions here
 		}
 		s.giveBack("close")

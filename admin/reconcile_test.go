@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -81,7 +82,7 @@ func (s *shop) register(version string, jobs ...*proto.JobDeclaration) (domain.I
 	}}})
 	require.NoError(s.t, err)
 	digest := domain.InstanceID(s.ids.Next()).String() // of the boot; that of the build is the version
-	i, err := store.RegisterInstance(s.t.Context(), s, store.RegisterInstanceParams{
+	i, err := storetest.RegisterInstance(s.t.Context(), s, store.RegisterInstanceParams{
 		TTL: time.Minute,
 		Instance: domain.Instance{
 			ID: domain.InstanceID(s.ids.Next()), TenantID: s.key.Tenant, Executor: s.key.Executor, BootID: digest, Name: version, Build: "build " + version,
@@ -95,7 +96,7 @@ func (s *shop) register(version string, jobs ...*proto.JobDeclaration) (domain.I
 // leave stops an instance, and the grace of its build passes.
 func (s *shop) leave(version string, i domain.Instance) {
 	s.t.Helper()
-	require.NoError(s.t, store.LeaveInstance(s.t.Context(), s, s.key.Tenant, i.ID, "stopped"))
+	require.NoError(s.t, storetest.LeaveInstance(s.t.Context(), s, s.key.Tenant, i.ID, "stopped"))
 	s.left[version] = true
 	_, err := s.d.reconcile(s.t.Context(), s.key.Tenant, s.key.Executor)
 	require.NoError(s.t, err)

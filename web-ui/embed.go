@@ -29,14 +29,3 @@ func Handler() http.Handler {
 	}
 	return newHandler(dist)
 }
-
-// Built tells whether this binary carries built pages, for the version and
-// start-up messages.
-func Built() bool {
-	for _, name := range []string{"dist/index.html", "dist/index.html.gz"} {
-		if _, err := fs.Stat(embedded, name); err == nil {
-			return true
-		}
-	}
-	return false
-}

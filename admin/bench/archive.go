@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
 
 const (
@@ -41,7 +42,7 @@ func (f *fleet) loadRows(ctx context.Context, n int, r *Result) error {
 				if len(rows) == 0 {
 					return nil
 				}
-				if err := f.store.LoadExecutions(groupCtx, rows); err != nil {
+				if err := gormstore.LoadExecutions(groupCtx, f.store, rows); err != nil {
 					return err
 				}
 			}

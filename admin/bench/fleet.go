@@ -193,7 +193,7 @@ func (f *fleet) load(ctx context.Context, executor domain.ExecutorID, n int, spe
 			}
 			all = append(all, jobs[i].ID)
 		}
-		if err := f.store.LoadJobs(ctx, jobs, func(i int) time.Time { return next(base + i) }); err != nil {
+		if err := gormstore.LoadJobs(ctx, f.store, jobs, func(i int) time.Time { return next(base + i) }); err != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +220,7 @@ func (f *fleet) start(ctx context.Context, jobs []domain.JobID, at func(i int) t
 	// Claims of an overloaded fleet lock the same rows; it may take a while.
 	const limit = time.Minute
 	return lab.Until(ctx, limit, "first fires set", func(ctx context.Context) error {
-		return f.store.SetNextFires(ctx, f.tenant, jobs, at)
+		return gormstore.SetNextFires(ctx, f.store, f.tenant, jobs, at)
 	})
 }
 
@@ -232,7 +232,7 @@ func (f *fleet) stop(ctx context.Context, jobs []domain.JobID) error {
 // drain waits until nothing waits or runs any more.
 func (f *fleet) drain(ctx context.Context, limit time.Duration) error {
 	return lab.Until(ctx, limit, "nothing left to run", func(ctx context.Context) error {
-		n, err := f.store.CountLiving(ctx)
+		n, err := gormstore.CountLiving(ctx, f.store)
 		if err == nil && n > 0 {
 			err = fmt.Errorf("%d runs are left", n)
 		}

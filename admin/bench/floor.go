@@ -122,10 +122,14 @@ func (s *floorSeed) plant(ctx context.Context, st *gormstore.Store) error {
 	if err := st.CreateExecutor(ctx, s.executor); err != nil {
 		return err
 	}
-	if _, err := store.RegisterInstance(ctx, st, store.RegisterInstanceParams{Instance: s.instance, TTL: time.Hour}); err != nil {
+	registered, err := st.RegisterInstances(ctx, []store.RegisterInstanceParams{{Instance: s.instance, TTL: time.Hour}})
+	if err != nil {
 		return err
 	}
-	return st.LoadJobs(ctx, s.jobs, func(int) time.Time { return s.first })
+	if registered[0].Err != nil {
+		return registered[0].Err
+	}
+	return gormstore.LoadJobs(ctx, st, s.jobs, func(int) time.Time { return s.first })
 }
 
 // hold takes all partitions of a new database: in both the terms are the same.

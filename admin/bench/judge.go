@@ -19,7 +19,7 @@ type observed struct {
 // observe reads everything once nothing runs any more.
 func (f *fleet) observe(ctx context.Context) (*observed, error) {
 	o := &observed{starts: map[domain.ExecutionID][]verify.Time{}}
-	if err := f.store.ReadRuns(ctx, f.tenant, f.executor, func(r gormstore.MeasuredRun) { o.rows = append(o.rows, r) }); err != nil {
+	if err := gormstore.ReadRuns(ctx, f.store, f.tenant, f.executor, func(r gormstore.MeasuredRun) { o.rows = append(o.rows, r) }); err != nil {
 		return nil, err
 	}
 	// Witnesses write a little later than they see.

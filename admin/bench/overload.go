@@ -16,6 +16,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 const (
@@ -184,7 +185,7 @@ func (f *fleet) capacity(ctx context.Context, handler string) (most float64, err
 // underOverload watches the fleet while more is due than it can do; from the
 // middle on an operator pauses the last jobs. The tail begins just before the
 // load's end.
-func (f *fleet) underOverload(ctx context.Context, l *load, from, to time.Time, r *Result) (tail *verify.Tail, err error) {
+func (f *fleet) underOverload(ctx context.Context, l *load, from, to time.Time, r *Result) (tail *lab.Tail, err error) {
 	if err := pauseUntil(ctx, from.Add(warmUp)); err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (f *fleet) underOverload(ctx context.Context, l *load, from, to time.Time, 
 	})
 	group.Go(func() (err error) {
 		if err = pauseUntil(ctx, to.Add(-time.Second)); err == nil {
-			tail, err = verify.Follow(f.history)
+			tail, err = lab.Follow(f.history)
 		}
 		return err
 	})
@@ -276,7 +277,7 @@ func (f *fleet) pauseSome(ctx context.Context, jobs []domain.JobID, until time.T
 // untilOnTime waits until the fresh runs of the jobs that go on are on time, and a
 // little longer. It returns the time in which their lateness counts as that
 // afterwards.
-func (f *fleet) untilOnTime(ctx context.Context, tail *verify.Tail, jobs int, end time.Time, o *Overload) (until, from time.Time, err error) {
+func (f *fleet) untilOnTime(ctx context.Context, tail *lab.Tail, jobs int, end time.Time, o *Overload) (until, from time.Time, err error) {
 	const look = 2 * time.Second
 	for limit := end.Add(recoveryLimit + look); time.Now().Before(limit) && o.OnTimeAgain < 0; {
 		if err := pause(ctx, look); err != nil {
@@ -286,7 +287,7 @@ func (f *fleet) untilOnTime(ctx context.Context, tail *verify.Tail, jobs int, en
 		if err != nil {
 			return until, from, err
 		}
-		if took, ok := verify.OnTimeAgain(runs, verify.At(end), jobs); ok {
+		if took, ok := lab.OnTimeAgain(runs, verify.At(end), jobs); ok {
 			o.OnTimeAgain = seconds(took)
 		}
 	}

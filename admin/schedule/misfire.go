@@ -113,7 +113,7 @@ type Plan struct {
 	// Done: the schedule never fires again.
 	Done bool
 	// AwaitsFinish: Next is not known before the run has finished; set it with
-	// Schedule.NextAfterFinish then. Only KindFixedDelay.
+	// Schedule.Next of the finish then. Only KindFixedDelay.
 	AwaitsFinish bool
 }
 

@@ -39,7 +39,7 @@ func (s *Schedule) Zone() *time.Location { return s.loc }
 func (s *Schedule) Cron() *Cron { return s.cron }
 
 // AwaitsFinish reports that the next fire is not known before the running one
-// has finished: KindFixedDelay. See NextAfterFinish.
+// has finished: KindFixedDelay. Next of the finish is the one after it.
 func (s *Schedule) AwaitsFinish() bool { return s.kind == KindFixedDelay }
 
 // Next returns the first fire time strictly after the given instant, and false
@@ -79,11 +79,6 @@ func (s *Schedule) NextN(after time.Time, n int) []time.Time {
 	}
 	return list
 }
-
-// NextAfterFinish returns the fire that follows a run which finished at the
-// given instant: Every later for KindFixedDelay, the next regular fire for the
-// other kinds.
-func (s *Schedule) NextAfterFinish(finish time.Time) (time.Time, bool) { return s.Next(finish) }
 
 // Prev returns the last fire time that is not after the given instant, and
 // false when there is none. KindFixedDelay has none: it goes by its runs.

@@ -286,11 +286,11 @@ func TestPreview(t *testing.T) {
 
 func TestNextAfterFinish(t *testing.T) {
 	s := mustCompile(t, Spec{Kind: KindFixedDelay, Every: time.Minute})
-	if got, ok := s.NextAfterFinish(at("2026-03-01T00:00:10Z")); !ok || !got.Equal(at("2026-03-01T00:01:10Z")) || !s.AwaitsFinish() {
+	if got, ok := s.Next(at("2026-03-01T00:00:10Z")); !ok || !got.Equal(at("2026-03-01T00:01:10Z")) || !s.AwaitsFinish() {
 		t.Errorf("fixed delay: %s", got)
 	}
 	s = mustCompile(t, Spec{Kind: KindCron, Expr: "0 * * * *"})
-	if got, ok := s.NextAfterFinish(at("2026-03-01T00:00:10Z")); !ok || !got.Equal(at("2026-03-01T01:00:00Z")) || s.AwaitsFinish() {
+	if got, ok := s.Next(at("2026-03-01T00:00:10Z")); !ok || !got.Equal(at("2026-03-01T01:00:00Z")) || s.AwaitsFinish() {
 		t.Errorf("cron: %s", got)
 	}
 }

@@ -141,7 +141,7 @@ func rooms() []Room {
 
 		{"internal/docs", nil, "it reads documents as files; what they say is not for it to know"},
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{lab, nil, "it drives real processes from outside: it may know no more than a user"},
+		{lab, []string{verify}, "it drives real processes from outside: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
 		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 const (
@@ -93,10 +94,10 @@ func (s *stage) overload(ctx context.Context, o *overload, bound float64) (err e
 		return err
 	}
 	to := from.Add(lasts)
-	var tail *verify.Tail
+	var tail *lab.Tail
 	err = s.fault(fmt.Sprintf("3 × capacity for %s, %s", lasts, o.name), "load", func() error {
 		begun := errors.Join(o.begin(), waitUntil(ctx, to.Add(-time.Second)))
-		tail, err = verify.Follow(s.historyDir())
+		tail, err = lab.Follow(s.historyDir())
 		return errors.Join(begun, err, waitUntil(ctx, to), o.heal())
 	})
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *stage) doneIn(ids []string, from, to time.Time) (float64, error) {
 
 // recovery waits until the fresh runs of so many jobs, which fire each second,
 // are on time again, for as long as that may take. The tail began before the end.
-func (s *stage) recovery(ctx context.Context, tail *verify.Tail, end time.Time, jobs int) (took time.Duration, ok bool, err error) {
+func (s *stage) recovery(ctx context.Context, tail *lab.Tail, end time.Time, jobs int) (took time.Duration, ok bool, err error) {
 	const look = 2 * time.Second
 	for limit := end.Add(recoveryLimit + look); !ok && time.Now().Before(limit); {
 		if err := wait(ctx, look); err != nil {
@@ -207,7 +208,7 @@ func (s *stage) recovery(ctx context.Context, tail *verify.Tail, end time.Time, 
 		if err != nil {
 			return 0, false, err
 		}
-		took, ok = verify.OnTimeAgain(runs, verify.At(end), jobs)
+		took, ok = lab.OnTimeAgain(runs, verify.At(end), jobs)
 	}
 	say("on time again: %v, after %s", ok, took)
 	return took, ok && took <= recoveryLimit, nil

@@ -54,7 +54,7 @@ func f39(ctx context.Context, s *stage) error {
 		return err
 	}
 	healed := time.Now()
-	tail, err := verify.Follow(s.historyDir())
+	tail, err := lab.Follow(s.historyDir())
 	if err != nil {
 		return err
 	}

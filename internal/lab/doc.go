@@ -6,7 +6,8 @@
 // counting, /metrics), and ends them by their pid, in the order of a trigger's
 // way. It knows no more of the product than a user does. Fault runs
 // (internal/faults) and measurements stand on it. It also notices for how long
-// the machine itself stood still (stalls.go).
+// the machine itself stood still (stalls.go), and follows what handlers write down
+// while a load is on (tail.go, recovery.go).
 //
 // Everything listens on loopback, or in network namespaces that it made
 // itself, and dies with the process that started it.

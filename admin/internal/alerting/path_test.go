@@ -22,6 +22,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
@@ -89,7 +90,7 @@ func newWorld(t *testing.T, s *gormstore.Store, webhookURL string) world {
 	executor := domain.ExecutorID(ids.Next())
 	require.NoError(t, s.CreateTenant(ctx, domain.Tenant{ID: w.tenant, Name: "shop " + w.tenant.String(), CreatedAt: time.Now()}))
 	require.NoError(t, s.CreateExecutor(ctx, domain.Executor{ID: executor, TenantID: w.tenant, Name: "billing"}))
-	instance, err := store.RegisterInstance(ctx, s, store.RegisterInstanceParams{TTL: time.Hour, Instance: domain.Instance{
+	instance, err := storetest.RegisterInstance(ctx, s, store.RegisterInstanceParams{TTL: time.Hour, Instance: domain.Instance{
 		ID: domain.InstanceID(ids.Next()), TenantID: w.tenant, Executor: executor, BootID: "boot " + w.tenant.String(), Name: "web-1", Slots: 10, StartedAt: time.Now()}})
 	require.NoError(t, err)
 	w.instance = instance.ID

@@ -12,12 +12,13 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 // build registers an instance of a build that has one handler with a schema.
 func (w *world) build(e domain.Executor, boot, version, handler, schema string) domain.Instance {
 	w.t.Helper()
-	i, err := store.RegisterInstance(w.t.Context(), w.store, store.RegisterInstanceParams{
+	i, err := storetest.RegisterInstance(w.t.Context(), w.store, store.RegisterInstanceParams{
 		TTL: time.Minute,
 		Instance: domain.Instance{
 			ID: domain.InstanceID(w.ids.Next()), TenantID: e.TenantID, Executor: e.ID, BootID: boot, Name: boot,
@@ -61,7 +62,7 @@ func TestListHandlers(t *testing.T) {
 	old := w.build(e, "b1", "1.9.0", "close-day", daySchema)
 	w.build(e, "b2", "1.10.0", "close-day", daySchema)
 	w.build(e, "b3", "1.10.0", "close-day", daySchema)
-	require.NoError(t, store.LeaveInstance(t.Context(), w.store, e.TenantID, old.ID, "stopped"))
+	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, e.TenantID, old.ID, "stopped"))
 	got := w.call("acme/viewer", "GET", path, nil).is(200).golden("handlers")
 	list := into[Page[Handler]](got).Items
 	require.Len(t, list, 1)
@@ -86,7 +87,7 @@ func TestListHandlers(t *testing.T) {
 	instances, err := w.store.ListInstances(t.Context(), store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID})
 	require.NoError(t, err)
 	for _, i := range instances {
-		require.NoError(t, store.LeaveInstance(t.Context(), w.store, e.TenantID, i.ID, "stopped"))
+		require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, e.TenantID, i.ID, "stopped"))
 	}
 	list = into[Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items
 	require.Len(t, list, 1)

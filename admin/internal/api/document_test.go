@@ -88,7 +88,7 @@ var theDocument struct {
 
 func document(fail func(format string, args ...any)) *described {
 	theDocument.once.Do(func() {
-		raw, err := Document()
+		raw, err := describedAPI()
 		if err != nil {
 			fail("document: %s", err)
 			return

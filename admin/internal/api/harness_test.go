@@ -32,6 +32,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
@@ -347,7 +348,7 @@ func (w *world) instance(e domain.Executor, name string, handlers ...string) dom
 			FirstSeenAt: now, LastSeenAt: now,
 		})
 	}
-	i, err := store.RegisterInstance(w.t.Context(), w.store, p)
+	i, err := storetest.RegisterInstance(w.t.Context(), w.store, p)
 	require.NoError(w.t, err)
 	return i
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"reflect"
 	"strings"
@@ -86,16 +85,6 @@ func (a *API) OpenAPI() ([]byte, error) {
 	}
 	out.WriteByte('\n')
 	return out.Bytes(), nil
-}
-
-// Document returns the OpenAPI document without a server: it depends on
-// nothing but this package.
-func Document() ([]byte, error) {
-	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, err
-	}
-	return a.OpenAPI()
 }
 
 // documentPath is where the document is served.

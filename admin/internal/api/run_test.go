@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
@@ -140,7 +141,7 @@ func TestPreferredInstanceHasToBeUsable(t *testing.T) {
 	p := w.call("acme/operator", "POST", path, map[string]any{"instanceId": foreign.ID.String()}).problem(422, "validation_failed")
 	require.Equal(t, "body.instanceId", p.Errors[0].Location)
 	gone := w.instance(e, "one", "reconcile")
-	require.NoError(t, store.LeaveInstance(t.Context(), w.store, gone.TenantID, gone.ID, "stopped"))
+	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, gone.TenantID, gone.ID, "stopped"))
 	w.call("acme/operator", "POST", path, map[string]any{"instanceId": gone.ID.String()}).problem(409, "executor_offline")
 	w.call("acme/operator", "POST", path, map[string]any{"instanceId": "12345"}).problem(404, "not_found")
 }

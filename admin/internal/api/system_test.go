@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 func TestExecutors(t *testing.T) {
@@ -42,7 +43,7 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, "online", instance.State)
 
 	path := "/executors/" + made.ID + "/instances"
-	require.NoError(t, store.LeaveInstance(t.Context(), w.store, i.TenantID, i.ID, "stopped"))
+	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, i.TenantID, i.ID, "stopped"))
 	require.Empty(t, into[Page[Instance]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
 	gone := into[Page[Instance]](w.call("acme/viewer", "GET", path+"?includeGone=true", nil).is(200)).Items
 	require.Len(t, gone, 1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 func TestFullInstancesLetRunsWaitOldestFirst(t *testing.T) {
@@ -195,7 +196,7 @@ func TestOutagesAreToldOnceAnHour(t *testing.T) {
 			r.look()
 			require.Empty(t, r.d.outages)
 			r.fleet.leave(to)
-			require.NoError(t, store.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
+			require.NoError(t, storetest.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
 			return told
 		}
 		require.Equal(t, 1, outage())
@@ -278,7 +279,7 @@ func TestLateAndRepeatedRunsHaveNotWaited(t *testing.T) {
 		require.NoError(t, err)
 		r.Alerts()
 		r.fleet.leave(to)
-		require.NoError(t, store.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
+		require.NoError(t, storetest.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
 		time.Sleep(time.Minute)
 		r.fire(r.Find(run.ID))
 		r.look()

@@ -74,9 +74,6 @@ func New(key []byte) (*Box, error) {
 	return b, nil
 }
 
-// Fingerprint names the key without giving it away: 32 hex digits.
-func (b *Box) Fingerprint() string { return b.fingerprint }
-
 // ScriptKey signs what agents run. It is derived from the sealing key: all
 // nodes have the same, and the database does not hold it.
 func (b *Box) ScriptKey() ed25519.PrivateKey { return b.scriptKey }

@@ -247,7 +247,7 @@ func (p *pair) step() string {
 		in := store.SettleInventoryParams{Tenant: p.Tenant, Executor: p.Executor, Instance: instance, Items: []domain.Held{
 			{ID: e.ID, Fence: fence, Phase: oneOf(p.r, domain.HeldAccepted, domain.HeldRunning)},
 		}}
-		real, err := store.SettleInventory(ctx, p.S, in)
+		real, err := storetest.SettleInventory(ctx, p.S, in)
 		require.NoError(t, err)
 		played := p.db.settle(in)
 		require.Equal(t, real[0].Verdict, played[0].Verdict)

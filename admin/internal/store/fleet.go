@@ -95,15 +95,6 @@ type Registration struct {
 	Err      error
 }
 
-// RegisterInstance is RegisterInstances of one.
-func RegisterInstance(ctx context.Context, f Fleet, p RegisterInstanceParams) (domain.Instance, error) {
-	out, err := f.RegisterInstances(ctx, []RegisterInstanceParams{p})
-	if err != nil {
-		return domain.Instance{}, err
-	}
-	return out[0].Instance, out[0].Err
-}
-
 // InstanceRenewal is one heard heartbeat.
 type InstanceRenewal struct {
 	ID       domain.InstanceID
@@ -124,11 +115,6 @@ type InstanceLeave struct {
 	Tenant domain.TenantID
 	ID     domain.InstanceID
 	Reason string
-}
-
-// LeaveInstance is LeaveInstances of one.
-func LeaveInstance(ctx context.Context, f Fleet, tenant domain.TenantID, id domain.InstanceID, reason string) error {
-	return f.LeaveInstances(ctx, []InstanceLeave{{tenant, id, reason}})[0]
 }
 
 // SupersededBoots are the instances that ended; Err is CodeUnavailable and the like.

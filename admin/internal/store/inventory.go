@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -28,14 +27,6 @@ type SettledItem struct {
 type SettledInventory struct {
 	Items []SettledItem
 	Err   error // CodeUnavailable, CodeRolledBack and the like
-}
-
-// SettleInventory is SettleInventories of one.
-func SettleInventory(ctx context.Context, s interface {
-	SettleInventories(ctx context.Context, list []SettleInventoryParams) []SettledInventory
-}, p SettleInventoryParams) ([]SettledItem, error) {
-	out := s.SettleInventories(ctx, []SettleInventoryParams{p})[0]
-	return out.Items, out.Err
 }
 
 // EndUnheldParams is an inventory that leaves nothing out.

@@ -69,7 +69,7 @@ func load(b *testing.B, s *gormstore.Store, begin time.Time, jobs, seconds int) 
 		}
 	}
 	end := begin.Add(time.Duration(seconds) * time.Second)
-	require.NoError(b, s.LoadJobs(b.Context(), list, func(int) time.Time { return end }))
+	require.NoError(b, gormstore.LoadJobs(b.Context(), s, list, func(int) time.Time { return end }))
 	batch := make([]domain.Execution, 0, jobs*20)
 	for second := range seconds {
 		at := begin.Add(time.Duration(second) * time.Second)
@@ -83,7 +83,7 @@ func load(b *testing.B, s *gormstore.Store, begin time.Time, jobs, seconds int) 
 			})
 		}
 		if len(batch) == cap(batch) || second == seconds-1 {
-			require.NoError(b, s.LoadExecutions(b.Context(), batch))
+			require.NoError(b, gormstore.LoadExecutions(b.Context(), s, batch))
 			batch = batch[:0]
 		}
 	}

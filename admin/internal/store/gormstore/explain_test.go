@@ -239,7 +239,7 @@ func newWorld(tb testing.TB, s *Store, jobs int, blocking domain.Blocking) *worl
 	w.tenant, w.executor = domain.TenantID(w.ids.Next()), domain.ExecutorID(w.ids.Next())
 	require.NoError(tb, s.CreateTenant(ctx, domain.Tenant{ID: w.tenant, Name: "world"}))
 	require.NoError(tb, s.CreateExecutor(ctx, domain.Executor{ID: w.executor, TenantID: w.tenant, Name: "world"}))
-	instance, err := store.RegisterInstance(ctx, s, store.RegisterInstanceParams{
+	instance, err := storetest.RegisterInstance(ctx, s, store.RegisterInstanceParams{
 		Instance: domain.Instance{ID: domain.InstanceID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, BootID: "b"}, TTL: time.Hour,
 	})
 	require.NoError(tb, err)

@@ -11,16 +11,21 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
+// What is in this file and in measure.go is for measurements and tests. They are
+// functions and no methods of Store, so that a program that calls none of them
+// does not hold them: libraries that look methods up by name make the linker
+// keep them all.
+
 // loadChunk is how many objects one loading transaction writes: large enough
 // that the commit does not matter, small enough for the undo log.
 const loadChunk = 1000
 
 // LoadJobs writes many new jobs with the rows that CreateJob would write, a
 // thousand per transaction instead of one. next says when each job fires
-// first. It is for measurements and for importers, which know that the
+// first. It is for measurements and tests, which know that the
 // executors exist and the names are free: a conflict fails the chunk it is in,
 // and chunks before it stay.
-func (s *Store) LoadJobs(ctx context.Context, jobs []domain.Job, next func(i int) time.Time) error {
+func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int) time.Time) error {
 	done := 0
 	for chunk := range slices.Chunk(jobs, loadChunk) {
 		base := done
@@ -84,9 +89,9 @@ func (t *txn) loadJobs(jobs []domain.Job, next func(i int) time.Time) error {
 }
 
 // LoadExecutions writes rows as they are, whatever their state, a thousand per
-// transaction. It is for measurements and importers: nothing checks that they
+// transaction. It is for measurements and tests: nothing checks that they
 // could have come about.
-func (s *Store) LoadExecutions(ctx context.Context, executions []domain.Execution) error {
+func LoadExecutions(ctx context.Context, s *Store, executions []domain.Execution) error {
 	for chunk := range slices.Chunk(executions, loadChunk) {
 		rows := make([]*executionRow, len(chunk))
 		for i := range chunk {
@@ -103,7 +108,7 @@ func (s *Store) LoadExecutions(ctx context.Context, executions []domain.Executio
 // schedules had said so; domain.Never stops them. It is for measurements that
 // start and stop thousands of jobs at once: whatever the jobs had planned
 // already stays.
-func (s *Store) SetNextFires(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(i int) time.Time) error {
+func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID, at func(i int) time.Time) error {
 	// Claims want the same rows at the same time: small bites, and what a claim
 	// has locked comes later. Whoever waits for its turn at each of thousands of
 	// rows does not end while several nodes plan all they can.

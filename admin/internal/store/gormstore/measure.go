@@ -14,7 +14,7 @@ import (
 
 // CountLiving returns how many executions wait or run, of all tenants: those
 // that somebody will look at again.
-func (s *Store) CountLiving(ctx context.Context) (n int64, err error) {
+func CountLiving(ctx context.Context, s *Store) (n int64, err error) {
 	parts := make([]string, domain.Partitions)
 	for i := range parts {
 		parts[i] = fmt.Sprint(i)
@@ -38,7 +38,7 @@ type MeasuredRun struct {
 
 // ReadRuns calls seen for every execution of an executor, oldest first. It
 // reads them in one go: it is for measurements, after the fact.
-func (s *Store) ReadRuns(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, seen func(MeasuredRun)) error {
+func ReadRuns(ctx context.Context, s *Store, tenant domain.TenantID, executor domain.ExecutorID, seen func(MeasuredRun)) error {
 	return query(ctx, s.read, func(rows *sql.Rows) error {
 		var r MeasuredRun
 		var state, fire, finished int64

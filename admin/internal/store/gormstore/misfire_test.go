@@ -123,7 +123,7 @@ func testMisfire(t *testing.T, w *storetest.World) {
 			now, err = w.S.Now(t.Context())
 			require.NoError(t, err)
 		}
-		out, err := store.SettleInventory(t.Context(), w.S, store.SettleInventoryParams{Tenant: w.Tenant, Executor: w.Executor, Instance: instance, Items: []domain.Held{
+		out, err := storetest.SettleInventory(t.Context(), w.S, store.SettleInventoryParams{Tenant: w.Tenant, Executor: w.Executor, Instance: instance, Items: []domain.Held{
 			{ID: e.ID, Fence: e.Fence, Phase: domain.HeldAccepted},
 		}})
 		require.NoError(t, err)

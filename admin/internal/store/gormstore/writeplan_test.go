@@ -125,7 +125,7 @@ func live(t *testing.T, w *world) {
 	}
 	ahead := w.planOne(timeOf(t, w.s), domain.Trigger{JobID: w.jobs[0], TenantID: w.tenant, Executor: w.executor, Revision: 1,
 		Partition: domain.PartitionOf(w.jobs[0]), NextFireAt: timeOf(t, w.s).AddDate(0, 0, 1)}, nil).Executions
-	require.NoError(t, w.s.LoadExecutions(ctx, ahead))
+	require.NoError(t, LoadExecutions(ctx, w.s, ahead))
 	_, err := w.s.SetJobState(ctx, store.SetJobStateParams{Tenant: w.tenant, ID: w.jobs[0], State: domain.JobPaused})
 	require.NoError(t, err)
 }

@@ -25,7 +25,7 @@ func (f *fixture) joins(boot, digest, version string, handlers ...string) domain
 	for _, h := range handlers {
 		p.Handlers = append(p.Handlers, domain.Handler{Name: h, Description: "of " + version, InputSchema: []byte(`{}`)})
 	}
-	i, err := store.RegisterInstance(f.ctx, f.s, p)
+	i, err := RegisterInstance(f.ctx, f.s, p)
 	f.ok(err)
 	return i
 }
@@ -131,7 +131,7 @@ func testBuilds(t *testing.T, f *fixture) {
 	require.False(t, f.builds()["d1"].Contested)
 
 	// One leaves: it counts for a while, then it is out of force.
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, old.ID, "stopped"))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, old.ID, "stopped"))
 	require.Zero(t, f.builds()["d1"].Instances)
 	require.True(t, f.builds()["d1"].Present)
 	require.False(t, f.unsettled())
@@ -160,7 +160,7 @@ func testBuildsFlap(t *testing.T, f *fixture) {
 	f.tick()
 	for range 3 {
 		i := f.joins("flap", "d1", "1.2", "a")
-		f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
+		f.ok(LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
 	}
 	after := f.builds()["d1"]
 	after.Instances = before.Instances

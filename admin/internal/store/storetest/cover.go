@@ -81,7 +81,7 @@ func testCoverForced(t *testing.T, f *fixture) {
 	offered := f.offerTo(gone.ID, runs[0])[0].Execution
 	running := f.grant(offered)
 	f.offer(store.OfferBlocked, runs[1])
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "died"))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "died"))
 	f.age(running, time.Minute)
 	for f.find(running).State != domain.Cancelled { // its lease has to be over by the database's clock
 		f.age(running, time.Minute)

@@ -44,7 +44,7 @@ func testExecutors(t *testing.T, f *fixture) {
 
 func testHeard(t *testing.T, f *fixture) {
 	resting := f.register("resting", domain.LeaseTTL+10*time.Second)
-	silent, err := store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
+	silent, err := RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
 		Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: "silent", Build: "d9"},
 		Build:    domain.Build{Digest: "d9", Handlers: []string{"h"}, Catalogue: []byte("c")}, TTL: domain.SilentAfter,
 	})
@@ -97,8 +97,8 @@ func testInstances(t *testing.T, f *fixture) {
 	n, err := f.s.CountOnline(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	require.Equal(t, 2, n)
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
-	f.code(domain.CodeNotFound, store.LeaveInstance(f.ctx, f.s, f.tenant, domain.InstanceID(ids.Next()), ""))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
+	f.code(domain.CodeNotFound, LeaveInstance(f.ctx, f.s, f.tenant, domain.InstanceID(ids.Next()), ""))
 	n, err = f.s.CountOnline(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	require.Equal(t, 1, n)
@@ -114,7 +114,7 @@ func testInstances(t *testing.T, f *fixture) {
 	// Eight nodes hear of a new boot at once.
 	seen := make([]domain.InstanceID, 8)
 	race(8, func(n int) {
-		got, err := store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
+		got, err := RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
 			Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: "boot-8", Name: "x"},
 			Handlers: []domain.Handler{{Name: "h1"}, {Name: "h2"}}, TTL: time.Minute,
 		})
@@ -126,7 +126,7 @@ func testInstances(t *testing.T, f *fixture) {
 	for _, id := range seen {
 		require.Equal(t, seen[0], id)
 	}
-	_, err = store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{Instance: domain.Instance{ID: 1, TenantID: f.tenant, Executor: 1, BootID: "x"}})
+	_, err = RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{Instance: domain.Instance{ID: 1, TenantID: f.tenant, Executor: 1, BootID: "x"}})
 	f.code(domain.CodeNotFound, err)
 }
 
@@ -147,14 +147,14 @@ func testInstancesTogether(t *testing.T, f *fixture) {
 		}
 	}
 	one := func(p store.RegisterInstanceParams) domain.Instance {
-		i, err := store.RegisterInstance(f.ctx, f.s, p)
+		i, err := RegisterInstance(f.ctx, f.s, p)
 		f.ok(err)
 		return i
 	}
 	known, gone, long := one(of(f, "known", 1, "d1")), one(of(f, "gone", 2, "d1")), one(of(f, "long", 2, "d1"))
 	_, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: long.ID, Running: 2, Slots: 2, Parked: true}}, 3*time.Hour)
 	f.ok(err)
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
 
 	orphan := of(f, "orphan", 1, "d1")
 	orphan.Instance.Executor = 1
@@ -255,7 +255,7 @@ func testLeases(t *testing.T, f *fixture) {
 	dead := f.register("dead", -time.Minute)
 	unknown := domain.InstanceID(ids.Next())
 	gone := f.register("gone", time.Minute)
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
 	now, renewed, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{
 		{ID: unknown}, {ID: f.instance, Running: 3, Slots: 9, Draining: true, DrainingFor: 2 * time.Second}, {ID: gone.ID},
 	}, time.Hour)

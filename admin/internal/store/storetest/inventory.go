@@ -30,7 +30,7 @@ func testInventory(t *testing.T, f *fixture) {
 		held(expired, domain.HeldAccepted), held(again, domain.HeldRunning), held(newer, domain.HeldRunning),
 		held(done, domain.HeldRunning), {ID: domain.ExecutionID(ids.Next()), Fence: 1, Phase: domain.HeldRunning},
 	}}
-	got, err := store.SettleInventory(f.ctx, f.s, p)
+	got, err := SettleInventory(f.ctx, f.s, p)
 	f.ok(err)
 	var verdicts []domain.Verdict
 	for i, s := range got {
@@ -65,13 +65,13 @@ func testInventory(t *testing.T, f *fixture) {
 		waits := f.offer(store.OfferMade, f.run(j))
 		foreign.Items = []domain.Held{held(running, domain.HeldRunning), held(waits, domain.HeldAccepted)}
 		change(&foreign)
-		got, err := store.SettleInventory(f.ctx, f.s, foreign)
+		got, err := SettleInventory(f.ctx, f.s, foreign)
 		f.ok(err)
 		require.Equal(t, []domain.Verdict{drop, drop}, []domain.Verdict{got[0].Verdict, got[1].Verdict})
 		require.Equal(t, running, f.find(running))
 		require.Equal(t, waits, f.find(waits))
 	}
-	none, err := store.SettleInventory(f.ctx, f.s, store.SettleInventoryParams{Tenant: f.tenant, Executor: f.executor, Instance: f.instance})
+	none, err := SettleInventory(f.ctx, f.s, store.SettleInventoryParams{Tenant: f.tenant, Executor: f.executor, Instance: f.instance})
 	f.ok(err)
 	require.Empty(t, none)
 }

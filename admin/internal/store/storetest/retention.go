@@ -75,7 +75,7 @@ func testAlertRetention(t *testing.T, f *fixture) {
 func testInstanceRetention(t *testing.T, f *fixture) {
 	old, young := f.register("old", time.Minute), f.register("young", time.Minute)
 	for _, i := range []domain.Instance{old, young} {
-		f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
+		f.ok(LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
 	}
 	const year = 365 * 24 * time.Hour
 	f.ok(f.s.AgeInstance(f.ctx, old.ID, 2*year))
@@ -110,7 +110,7 @@ func testJoinTokenBootRetention(t *testing.T, f *fixture) {
 	}
 	require.Zero(t, forget(10), "they are young")
 	f.ok(f.s.AgeJoinTokenBoots(f.ctx, token.ID, 2*year))
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, gone.ID, "stopped"))
 	require.EqualValues(t, 1, forget(10), "who never registered")
 	f.ok(f.s.AgeInstance(f.ctx, gone.ID, 2*year))
 	_, err := f.s.DeleteInstancesBefore(f.ctx, f.now().Add(-year), 100)

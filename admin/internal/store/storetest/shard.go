@@ -111,7 +111,7 @@ func testShardsBroadcast(t *testing.T, f *fixture) {
 	_, _, err := f.s.RenewInstances(f.ctx, []store.InstanceRenewal{{ID: draining, Slots: 1, Draining: true}}, time.Minute)
 	f.ok(err)
 	dead := f.register("boot-4", time.Minute).ID
-	f.ok(store.LeaveInstance(f.ctx, f.s, f.tenant, dead, "stopped"))
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, dead, "stopped"))
 	j := f.job(broadcast(domain.GoneMiss))
 	run := f.run(j)
 	parts := f.spread(run)

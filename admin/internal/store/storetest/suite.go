@@ -197,7 +197,7 @@ func (f *fixture) code(want domain.Code, err error) {
 
 func (f *fixture) register(boot string, ttl time.Duration, handlers ...domain.Handler) domain.Instance {
 	f.t.Helper()
-	i, err := store.RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
+	i, err := RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
 		Instance: domain.Instance{
 			ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: boot, Name: boot + " name", Host: "host",
 			PID: 7, AppVersion: "1.0", Client: "sdk 1", Labels: map[string]string{"zone": "a"}, Handlers: []string{"close-day"}, Slots: 10,

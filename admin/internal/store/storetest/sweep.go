@@ -107,7 +107,7 @@ func testGrantAgainStopped(t *testing.T, f *fixture) {
 			f.ok(err)
 			var granted bool
 			if inventory {
-				got, err := store.SettleInventory(f.ctx, f.s, store.SettleInventoryParams{
+				got, err := SettleInventory(f.ctx, f.s, store.SettleInventoryParams{
 					Tenant: f.tenant, Executor: f.executor, Instance: f.instance,
 					Items: []domain.Held{{ID: e.ID, Fence: e.Fence, Phase: domain.HeldAccepted}},
 				})

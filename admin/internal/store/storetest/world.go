@@ -79,7 +79,7 @@ func (w *World) RunBy(cause domain.Cause, j domain.Job, at time.Time) domain.Exe
 // Instance registers a process of the executor whose lease lasts for ttl.
 func (w *World) Instance(boot string, ttl time.Duration) domain.InstanceID {
 	w.T.Helper()
-	i, err := store.RegisterInstance(w.T.Context(), w.S, store.RegisterInstanceParams{
+	i, err := RegisterInstance(w.T.Context(), w.S, store.RegisterInstanceParams{
 		Instance: domain.Instance{
 			ID: domain.InstanceID(ids.Next()), TenantID: w.Tenant, Executor: w.Executor, BootID: boot, Name: boot,
 			Handlers: []string{"close-day"}, Slots: 10, StartedAt: time.Now(),

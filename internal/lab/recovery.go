@@ -1,10 +1,14 @@
-package verify
+package lab
 
-import "time"
+import (
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/verify"
+)
 
 const (
 	// onTime is how long after its fire time a run may start to be on time.
-	onTime = Time(1_000_000)
+	onTime = verify.Time(1_000_000)
 	// onTimeFor is for how many seconds all have to, so that one lucky moment
 	// is no recovery.
 	onTimeFor = 5
@@ -14,10 +18,10 @@ const (
 // perSecond fire times in each second are on time again: from when on, for five
 // seconds, each of those fire times has a start within a second. ok is false
 // when the runs show no such time (promise P13).
-func OnTimeAgain(runs []Run, after Time, perSecond int) (took time.Duration, ok bool) {
+func OnTimeAgain(runs []verify.Run, after verify.Time, perSecond int) (took time.Duration, ok bool) {
 	type fire struct {
 		job string
-		at  Time
+		at  verify.Time
 	}
 	seen := map[fire]bool{}
 	var good []int // fire times that started on time, by second
@@ -27,7 +31,7 @@ func OnTimeAgain(runs []Run, after Time, perSecond int) (took time.Duration, ok 
 			continue
 		}
 		seen[f] = true
-		second := int((r.FireAt - after) / Span(time.Second))
+		second := int((r.FireAt - after) / verify.Span(time.Second))
 		for len(good) <= second {
 			good = append(good, 0)
 		}

@@ -1,4 +1,4 @@
-package verify
+package lab
 
 import (
 	"os"
@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/verify"
 )
 
 // late returns runs of some jobs that fire once a second, of which each starts
 // as late as a function of its second says; negative: not at all.
-func late(jobs, seconds int, of func(job, second int) time.Duration) (runs []Run) {
+func late(jobs, seconds int, of func(job, second int) time.Duration) (runs []verify.Run) {
 	for s := range seconds {
 		for j := range jobs {
 			if d := of(j, s); d >= 0 {
-				at := Time(s)*Span(time.Second) + Time(j*1000)
-				runs = append(runs, Run{Job: strconv.Itoa(j), FireAt: at, Start: at + Span(d)})
+				at := verify.Time(s)*verify.Span(time.Second) + verify.Time(j*1000)
+				runs = append(runs, verify.Run{Job: strconv.Itoa(j), FireAt: at, Start: at + verify.Span(d)})
 			}
 		}
 	}
@@ -50,7 +52,7 @@ func TestOnTimeAgain(t *testing.T) {
 		}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			took, ok := OnTimeAgain(late(3, 30, c.of), At(time.UnixMicro(0).Add(after)), 3)
+			took, ok := OnTimeAgain(late(3, 30, c.of), verify.At(time.UnixMicro(0).Add(after)), 3)
 			require.Equal(t, c.ok, ok)
 			require.Equal(t, c.want, took)
 		})
@@ -64,11 +66,11 @@ func TestOnTimeAgain(t *testing.T) {
 // it is whole.
 func TestATailSeesWhatIsAdded(t *testing.T) {
 	dir := t.TempDir()
-	first, err := CreateFile(dir, "first")
+	first, err := verify.CreateFile(dir, "first")
 	require.NoError(t, err)
-	run := func(key string) *Run {
-		now := At(time.Now())
-		return &Run{Job: "1", Key: key, Fence: 1, Boot: "b", Tenant: "1", Start: now, Attempt: 1, FireAt: now}
+	run := func(key string) *verify.Run {
+		now := verify.At(time.Now())
+		return &verify.Run{Job: "1", Key: key, Fence: 1, Boot: "b", Tenant: "1", Start: now, Attempt: 1, FireAt: now}
 	}
 	require.NoError(t, first.Append(run("before")))
 	tail, err := Follow(dir)
@@ -85,7 +87,7 @@ func TestATailSeesWhatIsAdded(t *testing.T) {
 	require.NoError(t, first.Append(run("after")))
 	require.Equal(t, []string{"after"}, keys())
 
-	second, err := CreateFile(dir, "second")
+	second, err := verify.CreateFile(dir, "second")
 	require.NoError(t, err)
 	require.NoError(t, second.Append(run("new file")))
 	require.NoError(t, second.Close())

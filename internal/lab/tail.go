@@ -1,22 +1,25 @@
-package verify
+package lab
 
 import (
 	"bytes"
 	"io"
 	"os"
+	"path/filepath"
+
+	"github.com/carillon-sched/carillon/admin/verify"
 )
 
-// Tail reads the runs that are added to a history while it is written: it costs
+// Tail reads the runs that are added to the history files of a folder while it is written: it costs
 // what was added, however long the history is. It is for one goroutine.
 type Tail struct {
 	dir    string
-	reader *Reader
+	reader *verify.Reader
 	at     map[string]int64 // how far each file was read
 }
 
 // Follow begins at the end of a folder's files as they are now.
 func Follow(dir string) (*Tail, error) {
-	t := &Tail{dir: dir, reader: NewReader(), at: map[string]int64{}}
+	t := &Tail{dir: dir, reader: verify.NewReader(), at: map[string]int64{}}
 	return t, t.each(func(name string, f *os.File) (err error) {
 		t.at[name], err = f.Seek(0, io.SeekEnd)
 		return err
@@ -25,7 +28,7 @@ func Follow(dir string) (*Tail, error) {
 
 // Runs are those of all lines since Follow. Of a run that began before, only
 // its end may be there.
-func (t *Tail) Runs() ([]Run, error) {
+func (t *Tail) Runs() ([]verify.Run, error) {
 	err := t.each(func(name string, f *os.File) error {
 		if _, err := f.Seek(t.at[name], io.SeekStart); err != nil {
 			return err
@@ -42,7 +45,7 @@ func (t *Tail) Runs() ([]Run, error) {
 }
 
 func (t *Tail) each(do func(name string, f *os.File) error) error {
-	files, err := historyFiles(t.dir)
+	files, err := filepath.Glob(filepath.Join(t.dir, "*"+verify.Extension))
 	if err != nil {
 		return err
 	}
