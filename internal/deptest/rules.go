@@ -29,6 +29,7 @@ const (
 	webhookChannel = alerting + "/webhook"
 	gateway        = "admin/internal/gateway"
 	gormstore      = store + "/gormstore"
+	runRoom        = "admin/internal/run"
 	storetest      = store + "/storetest"
 	logchunk       = store + "/logchunk"
 	testenv        = "internal/testenv"
@@ -91,8 +92,9 @@ func rooms() []Room {
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
+		{runRoom, []string{domain, store}, "it decides on rows that were loaded: storage and simulator load them, each in its way"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
-		{gormstore, []string{store, logchunk, domain, rescue, failpoint, direct, "sql"}, "storage knows tables and nouns, and none who use it"},
+		{gormstore, []string{store, runRoom, logchunk, domain, rescue, failpoint, direct, "sql"}, "storage knows tables and nouns, and none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
@@ -123,7 +125,7 @@ func rooms() []Room {
 			alerting, mailChannel, webhookChannel, auth, api, inlet, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
-			domain, store, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
+			domain, store, runRoom, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
 			"admin/internal/completer", "admin/internal/maintenance", gateway, simulate, "proto",
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},

@@ -12,12 +12,13 @@ import (
 
 // witness writes down what handlers really did.
 type witness struct {
-	w      *world
-	starts map[attemptKey]*started
-	byRun  map[domain.ExecutionID][]*started
-	byJob  map[domain.JobID][]*started // whose handlers have not ended, and some that have
-	turns  map[domain.ExecutionID]int  // when each took its slot last
-	turn   int                         // how often slots were taken
+	w       *world
+	starts  map[attemptKey]*started
+	byRun   map[domain.ExecutionID][]*started
+	byJob   map[domain.JobID][]*started // whose handlers have not ended, and some that have
+	turns   map[domain.ExecutionID]int  // when each took its slot last
+	holding map[domain.ExecutionID]bool // whether each has its slot, as far as its moves were looked at
+	turn    int                         // how often slots were taken
 }
 
 // started is one call of a handler.
@@ -204,18 +205,22 @@ func (w *world) checkSlot(j *jobRow, before, after *domain.Execution) {
 	if after.State.Terminal() && after.HoldsSlot && !after.Lingers {
 		w.fail("P6: execution %d is %s and holds a slot", after.ID, after.State)
 	}
-	holders := 0
-	for _, id := range w.db.alive {
-		if e := w.db.find(id); e.JobID == j.id && e.HoldsSlot {
-			holders++
-		}
-	}
 	took := after.HoldsSlot && (before == nil || !before.HoldsSlot)
 	if took {
 		w.witness.turn++
 		w.witness.turns[after.ID] = w.witness.turn
 	}
-	if took && holders > limit && limit > 0 || holders != j.holders {
+	w.witness.holding[after.ID] = after.HoldsSlot
+	holders, found := 0, 0 // found: by this one, and not by those that took theirs later in the same transaction
+	for _, id := range w.db.alive {
+		if e := w.db.find(id); e.JobID == j.id && e.HoldsSlot {
+			holders++
+			if w.witness.holding[id] {
+				found++
+			}
+		}
+	}
+	if took && found > limit && limit > 0 || holders != j.holders {
 		w.fail("P6: job %d: %d runs hold its slot, its row says %d of %d", j.id, holders, j.holders, limit)
 	}
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -69,7 +68,6 @@ type jobRow struct {
 	revived bool          // a run went on after its end
 	holders int
 	waiters []domain.ExecutionID // by fire time
-	freed   bool                 // a place has become free in this transaction
 }
 
 // spec is the present revision's.
@@ -249,136 +247,11 @@ func (d *database) holds(held []domain.PartitionTerm, partition int, now time.Ti
 // find returns an execution's row, which the caller may read only.
 func (d *database) find(id domain.ExecutionID) *domain.Execution { return d.executions[id] }
 
-// move lets f change an execution and carries out what that demands.
-func (d *database) move(now time.Time, e *domain.Execution, f func(j *jobRow, e *domain.Execution) (domain.Effects, error)) error {
-	j, before := d.jobs[e.JobID], *e
-	fx, err := f(j, e)
-	if err != nil {
-		*e = before
-		return err
-	}
-	if fx.ReleaseSlot {
-		if d.rules.keepSlot && e.ID%3 == 0 {
-			j.holders++
-		}
-		j.holders--
-		j.freed = true
-	}
-	if e.State.Terminal() {
-		j.dequeue(e.ID)
-	}
-	if fx.Archive != nil {
-		a := *fx.Archive
-		d.attempts[attemptKey{e.ID, a.Fence}] = &a
-	}
-	if fx.Alert != "" && !e.IsPart() {
-		if key := alertKey(fx.Alert, e); !d.rules.dropAlert || e.ID%3 > 0 {
-			d.alert(key)
-		}
-	}
-	if d.rules.freeLingering && e.Lingers && e.HoldsSlot {
-		e.HoldsSlot, j.freed = false, true
-		j.holders--
-	}
-	if before.State.Terminal() && mayMove(e) && !slices.Contains(d.alive, e.ID) { // lost, and its late failure is repeated, or lingers
-		d.alive = append(d.alive, e.ID)
-		slices.Sort(d.alive)
-	}
-	toStored(e)
-	if e.State.Terminal() && !before.State.Terminal() && j.awaits == e.ID && !d.rules.standStill {
-		d.rearm(now, j)
-	}
-	d.changed(&before, e)
-	return nil
-}
-
 // toStored cuts instants as the database keeps them.
 func toStored(e *domain.Execution) {
 	for _, t := range []*time.Time{&e.NotBefore, &e.WakeAt, &e.ExpireAt, &e.Deadline, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt, &e.ReturnedAt} {
 		*t = t.Truncate(time.Millisecond)
 	}
-}
-
-func (d *database) policy(e *domain.Execution) domain.Policy {
-	p := domain.PolicyOf(d.jobs[e.JobID].of(e), e.Idempotent)
-	p.RetryLost = p.RetryLost || d.rules.retryLost
-	return p
-}
-
-func (j *jobRow) dequeue(id domain.ExecutionID) {
-	if i := slices.Index(j.waiters, id); i >= 0 {
-		j.waiters = slices.Delete(j.waiters, i, i+1)
-		j.freed = true
-	}
-}
-
-func (d *database) enqueue(j *jobRow, e *domain.Execution) {
-	if slices.Contains(j.waiters, e.ID) {
-		return
-	}
-	j.waiters = append(j.waiters, e.ID)
-	slices.SortFunc(j.waiters, func(a, b domain.ExecutionID) int {
-		return cmp.Or(d.executions[a].FireAt.Compare(d.executions[b].FireAt), cmp.Compare(a, b))
-	})
-}
-
-func before(a, b *domain.Execution) bool {
-	return cmp.Or(a.FireAt.Compare(b.FireAt), cmp.Compare(a.ID, b.ID)) < 0
-}
-
-// admits says whether e may take a place: there is one for it and for all that
-// have waited for an earlier fire time.
-func (d *database) admits(j *jobRow, e *domain.Execution) bool {
-	places := j.of(e).SlotLimit() - j.holders
-	for _, id := range j.waiters {
-		if places <= 0 || !before(d.executions[id], e) {
-			break
-		}
-		places--
-	}
-	return places > 0 || d.rules.skipSlot
-}
-
-// begin starts a transaction that wakes who waits for what it frees.
-func (d *database) begin() time.Time {
-	for _, id := range d.jobOrder {
-		d.jobs[id].freed = false
-	}
-	return d.clock()
-}
-
-// wake makes the oldest waiters ready where a place has become free.
-func (d *database) wake(now time.Time, j *jobRow) (woken []domain.Execution) {
-	if !j.freed {
-		return nil
-	}
-	places := j.holders
-	for _, id := range slices.Clone(j.waiters) {
-		e := d.executions[id]
-		if e.State != domain.Due && e.State != domain.RetryWait {
-			j.dequeue(id)
-			continue
-		}
-		if places >= j.of(e).SlotLimit() {
-			break
-		}
-		places++
-		if e.Reason != domain.ReasonWaitSlot {
-			continue // it keeps its place, and waits for something else now
-		}
-		_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
-			return domain.Effects{}, e.Wake(now, patience(j.of(e)))
-		})
-		woken = append(woken, *e)
-	}
-	return woken
-}
-
-func patience(s *domain.JobSpec) time.Duration {
-	if s.DispatchTimeout > 0 {
-		return s.DispatchTimeout
-	}
-	return domain.DefaultDispatchTimeout
 }
 
 // living returns what may still move, oldest first, and forgets the rest.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -22,7 +21,7 @@ func (d *database) setState(p store.SetJobStateParams) error {
 	if j.state == domain.JobDeleted {
 		return domain.Errorf(domain.CodeNotFound, "no such job")
 	}
-	now := d.begin()
+	now := d.clock()
 	next := domain.Never
 	switch {
 	case p.State == domain.JobEnabled && j.state == domain.JobEnabled:
@@ -33,7 +32,7 @@ func (d *database) setState(p store.SetJobStateParams) error {
 	default:
 		d.closePeriod(now, j)
 		d.settleTrigger(now, j, p.Plan)
-		d.takeBack(now, j, p.State)
+		d.takeBack(j, p.State)
 	}
 	j.state = p.State
 	j.trigger.NextFireAt = next
@@ -46,10 +45,10 @@ func (d *database) update(p store.UpdateJobParams) error {
 	if j.state == domain.JobDeleted {
 		return domain.Errorf(domain.CodeNotFound, "no such job")
 	}
-	now := d.begin()
+	now := d.clock()
 	d.closePeriod(now, j)
 	d.settleTrigger(now, j, p.Plan)
-	d.takeBack(now, j, domain.JobEnabled)
+	d.takeBack(j, domain.JobEnabled)
 	spec := p.Spec
 	j.specs = append(j.specs, &spec)
 	j.trigger.Revision++
@@ -78,63 +77,6 @@ func (d *database) settleTrigger(now time.Time, j *jobRow, plan store.PlanFunc) 
 		was = j.trigger.NextFireAt
 		d.planOne(now, j, plan)
 	}
-}
-
-// takeBack ends what must not start any more; JobEnabled stands for an edit.
-func (d *database) takeBack(now time.Time, j *jobRow, to domain.JobState) {
-	if d.rules.keepPlanned {
-		return
-	}
-	var seen []*domain.Execution
-	for _, id := range slices.Clone(d.living()) {
-		e := d.find(id)
-		if e.JobID != j.id || e.WakeAt.IsZero() {
-			continue
-		}
-		seen = append(seen, e)
-		if scheduled(e) && e.MaybeUnplanned(now) {
-			d.remove(e)
-			continue
-		}
-		waits := e.State == domain.Due || e.State == domain.RetryWait || e.State == domain.Offered
-		if to == domain.JobEnabled || !waits || to == domain.JobPaused && (!scheduled(e) || e.Attempt > 0) {
-			continue
-		}
-		reason := domain.ReasonPaused
-		if to == domain.JobDeleted {
-			reason = domain.ReasonDeleted
-		}
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			if e.Attempt > 0 {
-				return e.RequestCancel(now, reason, "")
-			}
-			if e.State == domain.Offered {
-				if err := e.GiveBack(now, e.Fence, reason, "", 0); err != nil {
-					return domain.Effects{}, err
-				}
-			}
-			return e.Miss(now, reason, "")
-		})
-	}
-	d.advance(now, d.parentsOf(seen, false))
-	d.wake(now, j)
-}
-
-func scheduled(e *domain.Execution) bool {
-	return e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-}
-
-// remove takes a row away that was planned ahead.
-func (d *database) remove(e *domain.Execution) {
-	j := d.jobs[e.JobID]
-	j.dequeue(e.ID)
-	if e.HoldsSlot {
-		j.holders--
-	}
-	delete(d.byFire, occurrence{e.JobID, e.FireAt.UnixMilli(), e.OccurrenceKey})
-	delete(d.executions, e.ID)
-	d.order = slices.DeleteFunc(d.order, func(id domain.ExecutionID) bool { return id == e.ID })
-	d.alive = slices.DeleteFunc(d.alive, func(id domain.ExecutionID) bool { return id == e.ID })
 }
 
 // firstFire is the next fire time of a job that was edited or resumed. A fixed
@@ -167,16 +109,4 @@ func (d *database) rearmDelays() (count int) {
 		}
 	}
 	return count
-}
-
-// stopReason says why a run must not start any more whose job was stopped when
-// it was on an instance; empty: it may. began is how many attempts have begun.
-func stopReason(j *jobRow, e *domain.Execution, began int) domain.Reason {
-	switch {
-	case j.state == domain.JobDeleted:
-		return domain.ReasonDeleted
-	case j.state == domain.JobPaused && scheduled(e) && began == 0:
-		return domain.ReasonPaused
-	}
-	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -81,10 +82,10 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 	for _, id := range d.living() {
 		e := d.find(id)
 		if e.OccupiesInstance() && slices.Contains(ended, e.Instance) {
-			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-				e.WakeAt = now.Add(p.GraceOf(id))
-				return domain.Effects{}, nil
-			})
+			before := *e
+			e.WakeAt = now.Add(p.GraceOf(id))
+			toStored(e)
+			d.changed(&before, e)
 		}
 	}
 }
@@ -215,7 +216,7 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit
 		offered := e.State == domain.Offered || e.State == domain.Running && e.Idempotent && e.StartedAt.IsZero()
 		offered = offered && slices.Contains(p.OfferedBy, e.Node)
-		if e.State == domain.Running && stopReason(d.jobs[e.JobID], e, e.Attempt-1) != "" {
+		if stopped := (run.JobStates{e.JobID: d.jobs[e.JobID].state}); e.State == domain.Running && !stopped.MayResend(e) {
 			continue // the sweep asks its instance
 		}
 		listed := (planned || offered) && slices.Contains(p.Partitions, e.Partition) || offered && slices.Contains(p.OffersOnly, e.Partition)

@@ -2,453 +2,299 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/executor-sdk/simulate"
 )
 
-// slotCheck is how long a run that waits for its slot is left alone (as in
-// gormstore).
-const slotCheck = 30 * time.Second
+// must is for errors that no transaction has here: the rules found something
+// that cannot be, and a run of the simulator is to end with it.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
 
 // offer is OfferExecutions.
 func (d *database) offer(known *limitsKnown, offers []store.Offer) []store.OfferResult {
-	now := d.clock()
-	out := make([]store.OfferResult, len(offers))
-	order := make([]int, 0, len(offers))
+	ids := make([]domain.ExecutionID, len(offers))
 	for i, o := range offers {
-		if e := d.find(o.ID); e != nil && e.TenantID == o.Tenant {
-			order = append(order, i)
-		}
+		ids[i] = o.ID
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return d.compareOffers(offers[x].ID, offers[y].ID) })
-	for _, i := range order {
-		out[i] = d.offerOne(now, known, offers[i])
+	b := d.load(ids, loads{slots: true, known: known})
+	results, err := b.Offer(offers)
+	must(err)
+	b.save()
+	for i := range results {
+		b.Refresh(&results[i])
 	}
-	for i := range out {
-		if id := out[i].Execution.ID; id != 0 {
-			out[i].Execution = *d.find(id)
-		}
-	}
-	return out
-}
-
-// compareOffers is the order in which offers are decided.
-func (d *database) compareOffers(x, y domain.ExecutionID) int {
-	a, b := d.find(x), d.find(y)
-	if a.JobID == b.JobID && a.ID != b.ID && d.jobs[a.JobID].of(a).SlotLimit() > 0 {
-		c := 1
-		if before(a, b) {
-			c = -1
-		}
-		if d.jobs[a.JobID].of(a).Blocking == domain.BlockCover {
-			c = -c
-		}
-		return c
-	}
-	return domain.ComparePrecedence(a, b)
-}
-
-func (d *database) offerOne(now time.Time, known *limitsKnown, o store.Offer) store.OfferResult {
-	e := d.find(o.ID)
-	j := d.jobs[e.JobID]
-	r := store.OfferResult{Status: store.OfferGone, Execution: *e, Spec: j.of(e)}
-	if e.State != domain.Due && e.State != domain.RetryWait || r.Spec.Sharding.On() || now.Before(e.NotBefore) && !d.maybeAhead(now, known, j, e, o) {
-		return r
-	}
-	if e.Bound != 0 && e.Bound != o.Instance || !d.enter(now, o.Since, known, j, e, &r) {
-		return r
-	}
-	needsSlot := j.of(e).SlotLimit() > 0 && !e.HoldsSlot
-	bounds := d.bounds(known, e)
-	for _, l := range bounds {
-		if !d.fits(l, e) {
-			return d.waitForRoom(now, bounds, l, j, e, r)
-		}
-	}
-	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
-		d.occupy(known, e)
-		if needsSlot {
-			e.HoldsSlot = true
-			j.holders++
-			j.dequeue(e.ID)
-		}
-		e.Passed = o.Passed
-		return domain.Effects{}, e.Offer(now, o.Node, o.Instance, o.Idempotent, o.Granted && o.Idempotent, domain.PolicyOf(j.of(e), o.Idempotent))
-	})
-	r.Status = store.OfferMade
-	return r
-}
-
-// maybeAhead is gormstore's.
-func (d *database) maybeAhead(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, o store.Offer) bool {
-	spec := j.of(e)
-	if !e.Ahead(now) || !spec.MaybeAhead() || o.Granted && o.Idempotent || len(d.bounds(known, e)) > 0 || stopReason(j, e, e.Attempt) != "" || e.SendsSpent(spec.SendRetry) {
-		return false
-	}
-	return spec.SlotLimit() == 0 || e.HoldsSlot || d.admits(j, e)
-}
-
-// enter is gormstore's; known is nil for who waits under no limits.
-func (d *database) enter(now, since time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r *store.OfferResult) bool {
-	if reason := stopReason(j, e, e.Attempt); reason != "" && (e.Fence > 0 || e.IsPart()) && !d.rules.startStopped {
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			if e.Attempt > 0 {
-				return e.RequestCancel(now, reason, "")
-			}
-			return e.Miss(now, reason, "")
-		})
-		r.Status = store.OfferDiscarded
-		return false
-	}
-	if d.lapse(now, since, e) {
-		r.Status = store.OfferDiscarded
-		return false
-	}
-	if e.SendsSpent(j.of(e).SendRetry) {
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.SendFailed(now) })
-		r.Status = store.OfferDiscarded
-		return false
-	}
-	if e.Expired(now) {
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.Expire(now) })
-		r.Status = store.OfferDiscarded
-		return false
-	}
-	if j.of(e).SlotLimit() == 0 || e.HoldsSlot {
-		return true
-	}
-	if j.of(e).Blocking == domain.BlockCover {
-		var later bool
-		if r.Covered, later = d.cover(now, j, e); later {
-			r.Status = store.OfferDiscarded
-			return false
-		}
-	}
-	if !d.admits(j, e) {
-		*r = d.block(now, known, j, e, *r)
-		return false
-	}
-	return true
-}
-
-func (d *database) block(now time.Time, known *limitsKnown, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
-	if j.of(e).Blocking == domain.BlockDiscard && e.State == domain.Due && e.Attempt == 0 {
-		_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			return e.Discard(now, "an earlier run of the job had not ended")
-		})
-		r.Status = store.OfferDiscarded
-		return r
-	}
-	_ = d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
-		d.enqueue(j, e)
-		return domain.Effects{}, e.Wait(now, domain.ReasonWaitSlot, "", now.Add(slotCheck))
-	})
-	if known != nil {
-		for _, l := range d.bounds(known, e) {
-			l.leave(e.ID)
-		}
-	}
-	r.Status = store.OfferBlocked
-	return r
-}
-
-// waitForRoom lets e wait under a limit, and before later runs of its job.
-func (d *database) waitForRoom(now time.Time, bounds []*limitRow, full *limitRow, j *jobRow, e *domain.Execution, r store.OfferResult) store.OfferResult {
-	for _, l := range bounds {
-		if l != full {
-			l.leave(e.ID)
-		}
-	}
-	d.queue(full, e)
-	if !e.HoldsSlot && j.of(e).SlotLimit() > 0 {
-		d.enqueue(j, e)
-	}
-	_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-		return domain.Effects{}, e.Wait(now, domain.ReasonWaitLimit, "", now.Add(limitCheck))
-	})
-	r.Status = store.OfferBlocked
-	return r
-}
-
-// cover ends the earlier runs of a job, or e, when a later one came before.
-func (d *database) cover(now time.Time, j *jobRow, e *domain.Execution) (covered []domain.Execution, later bool) {
-	var others []*domain.Execution
-	for _, id := range d.living() {
-		o := d.find(id)
-		if o == e || o.JobID != e.JobID || !o.HoldsSlot && !slices.Contains(j.waiters, id) {
-			continue
-		}
-		if before(e, o) {
-			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) { return e.Cover(now, "later") })
-			return nil, true
-		}
-		if o.State != domain.Cancelling && !o.Lingers {
-			others = append(others, o)
-		}
-	}
-	for _, o := range others {
-		_ = d.move(now, o, func(_ *jobRow, o *domain.Execution) (domain.Effects, error) { return o.Cover(now, "covered") })
-		covered = append(covered, *o)
-	}
-	return covered, false
+	return results
 }
 
 // grant is GrantOffers.
 func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
-	now := d.clock()
 	out := make([]store.GrantResult, len(requests))
-	for i, g := range requests {
-		e := d.find(g.ID)
-		if e == nil || e.TenantID != g.Tenant {
-			continue
+	for i, g := range requests { // one by one: a broken rule moves the clock of one of them
+		b := d.load([]domain.ExecutionID{g.ID}, loads{})
+		if m := b.Moves[g.ID]; m != nil {
+			b.breakGrant(m, g)
 		}
-		if e.Has(g.Fence, g.Instance) {
-			out[i].Granted = d.grantAgain(now, e)
-			out[i].Execution = *e
-			continue
+		results, err := b.Grant([]store.GrantRequest{g})
+		must(err)
+		b.save()
+		out[i] = results[0]
+		if m := b.Find(g.Tenant, g.ID); m != nil {
+			out[i].Execution = m.E
 		}
-		d.lapseOffered(now, e)
-		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			at := now
-			if d.rules.skipOfferEnd && e.State == domain.Due && e.Fence == g.Fence { // it was given back
-				e.State, e.Instance = domain.Offered, g.Instance
-			}
-			if d.rules.skipOfferEnd && e.State == domain.Offered && !now.Before(e.OfferedAt.Add(domain.OfferTTL)) {
-				at = e.OfferedAt.Add(domain.OfferTTL - 1)
-			}
-			if d.rules.grantEarly && e.Ahead(at) {
-				at = e.NotBefore
-			}
-			return domain.Effects{}, e.Grant(at, g.Fence, g.Instance, d.policy(e))
-		})
-		out[i] = store.GrantResult{Granted: err == nil, Execution: *e}
 	}
 	return out
 }
 
-// grantAgain is the store's: the job may have been stopped meanwhile.
-func (d *database) grantAgain(now time.Time, e *domain.Execution) bool {
-	reason := stopReason(d.jobs[e.JobID], e, e.Attempt-1)
-	if reason == "" {
-		return true
+// breakGrant breaks the rules of a grant, where they are to be broken.
+func (b *transaction) breakGrant(m *run.Move, g store.GrantRequest) {
+	e := &m.E
+	if b.d.rules.skipOfferEnd && e.State == domain.Due && e.Fence == g.Fence { // it was given back
+		e.State, e.Instance = domain.Offered, g.Instance
 	}
-	_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-		return e.RequestCancel(now, reason, "")
-	})
-	return false
+	if b.d.rules.skipOfferEnd && e.State == domain.Offered && !b.Now.Before(e.OfferedAt.Add(domain.OfferTTL)) {
+		b.Now = e.OfferedAt.Add(domain.OfferTTL - 1)
+	}
+	if b.d.rules.grantEarly && e.Ahead(b.Now) && e.State == domain.Offered {
+		b.Now = e.NotBefore
+	}
 }
 
 // giveBack is GiveBackOffers.
 func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
-	now := d.clock()
-	out := make([]store.OfferResult, len(items))
+	ids := make([]domain.ExecutionID, len(items))
 	for i, g := range items {
-		e := d.find(g.ID)
-		if e == nil || e.TenantID != g.Tenant || e.Instance != g.Instance {
-			continue
+		ids[i] = g.ID
+	}
+	b := d.load(ids, loads{})
+	results, err := b.GiveBack(items)
+	must(err)
+	b.save()
+	for i, g := range items {
+		if m := b.Find(g.Tenant, g.ID); m != nil {
+			results[i].Execution, results[i].Spec = m.E, m.Spec
 		}
-		err := d.move(now, e, func(j *jobRow, e *domain.Execution) (domain.Effects, error) {
-			wait := e.SendWait(j.of(e).SendRetry, g.Wait)
-			if g.Unheard {
-				return d.unheard(now, j, e, g)
-			}
-			if g.Refused {
-				err := e.Refuse(now, g.Fence, g.Reason, g.Message, wait)
-				if err == nil && g.Busy {
-					e.SentToFull()
-				}
-				return domain.Effects{}, err
-			}
-			return domain.Effects{}, e.GiveBack(now, g.Fence, g.Reason, g.Message, wait)
-		})
-		if err == nil && e.State != domain.Cancelling {
-			out[i].Status = store.OfferMade
-		}
-		out[i].Execution, out[i].Spec = *e, d.jobs[e.JobID].of(e)
 	}
-	return out
-}
-
-// unheard is the store's: a job that was stopped has its instance asked.
-func (d *database) unheard(now time.Time, j *jobRow, e *domain.Execution, g store.GiveBack) (domain.Effects, error) {
-	moved := *e
-	fx, err := moved.Unheard(now, g.Fence, g.Message, d.policy(e))
-	if err != nil {
-		return fx, err
-	}
-	if reason := stopReason(j, e, e.Attempt-1); reason != "" {
-		return e.RequestCancel(now, reason, "")
-	}
-	*e = moved
-	return fx, nil
+	return results
 }
 
 // wait is RecordWaits.
-func (d *database) wait(known *limitsKnown, waits []store.Wait) (covered []domain.Execution) {
-	now := d.clock()
-	for _, w := range waits {
-		e := d.find(w.ID)
-		if e == nil || e.TenantID != w.Tenant {
-			continue
-		}
-		if d.lapse(now, w.Since, e) {
-			covered = append(covered, *e)
-			continue
-		}
-		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			err := e.Wait(now, w.Reason, w.Message, w.Until(now, e))
-			if w.Full && err == nil {
-				e.WaitsForRoom(now, d.policy(e))
-			}
-			return domain.Effects{}, err
-		})
-		if err == nil {
-			for _, l := range d.bounds(known, e) {
-				l.leave(e.ID)
-			}
-		}
-		j := d.jobs[e.JobID]
-		if err != nil || j.of(e).SlotLimit() == 0 || e.HoldsSlot {
-			continue
-		}
-		if j.of(e).Blocking == domain.BlockCover {
-			ended, later := d.cover(now, j, e)
-			covered = append(covered, ended...)
-			if later {
-				covered = append(covered, *e)
-				continue
-			}
-		}
-		d.enqueue(j, e)
+func (d *database) wait(known *limitsKnown, waits []store.Wait) []domain.Execution {
+	ids := make([]domain.ExecutionID, len(waits))
+	for i, w := range waits {
+		ids[i] = w.ID
 	}
-	return covered
+	b := d.load(ids, loads{slots: true, known: known})
+	ended, err := b.Wait(waits)
+	must(err)
+	b.save()
+	b.AsStored(ended)
+	return ended
 }
 
 // start is RecordStarts.
 func (d *database) start(starts []store.Start) {
-	now := d.clock()
-	for _, s := range starts {
-		if e := d.find(s.ID); e != nil && e.TenantID == s.Tenant {
-			_ = d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-				return domain.Effects{}, e.Started(now, s.Fence, s.Instance, s.StartedAt)
-			})
-		}
+	ids := make([]domain.ExecutionID, len(starts))
+	for i, s := range starts {
+		ids[i] = s.ID
 	}
+	b := d.load(ids, loads{})
+	b.Start(starts)
+	b.save()
 }
 
 // finish is FinishAttempts.
 func (d *database) finish(known *limitsKnown, reports []store.AttemptReport) []store.FinishResult {
-	now := d.begin()
-	out := make([]store.FinishResult, len(reports))
+	ids := make([]domain.ExecutionID, len(reports))
+	o := loads{slots: true, queue: true}
 	for i, r := range reports {
-		e := d.find(r.Report.ExecutionID)
-		if e == nil || e.TenantID != r.Tenant || e.Executor != r.Executor {
-			out[i].Code = store.FinishNotFound
-			continue
-		}
-		was, report := *e, r.Report
-		if d.rules.skipFence && report.Fence < e.Fence {
-			report.Fence = e.Fence
-		}
-		err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-			p := d.policy(e)
-			p.RetryLost = p.RetryLost || d.rules.stopFree && report.ErrorKind == simulate.KindStopping
-			return e.Finish(now, report, p)
-		})
-		switch domain.CodeOf(err) {
-		case "":
-			out[i].Code = store.FinishStored
-			if was.Lingers {
-				out[i].Code = store.FinishReturned
-			}
-			if was.State == domain.RetryWait {
-				d.unarchive(&was, e)
-			}
-			if !was.OccupiesInstance() && e.OccupiesInstance() {
-				d.occupy(known, e)
-			}
-		case domain.CodeAlreadyFinished:
-			out[i].Code = store.FinishDuplicate
-		case domain.CodeStaleFence:
-			out[i].Code = store.FinishStale
-			d.keepStale(now, r.Report)
-		default:
-			out[i].Code = store.FinishStale
-			if report.Outcome == domain.OutcomeNeverStarted && was.State == domain.Due {
-				out[i].Code = store.FinishDuplicate
-			}
+		ids[i] = r.Report.ExecutionID
+		if r.Report.StillRunning {
+			o.known, o.linger = known, append(o.linger, r.Report.ExecutionID)
 		}
 	}
-	var moved []*domain.Execution
-	for i, r := range reports {
-		if out[i].Code != store.FinishNotFound {
-			moved = append(moved, d.find(r.Report.ExecutionID))
+	b := d.load(ids, o)
+	reports = slices.Clone(reports)
+	for i := range reports {
+		r := &reports[i].Report
+		m := b.Moves[r.ExecutionID]
+		if d.rules.skipFence && m != nil && r.Fence < m.E.Fence {
+			r.Fence = m.E.Fence
+		}
+		if d.rules.stopFree && m != nil && r.ErrorKind == simulate.KindStopping {
+			m.Spec = retried(m.Spec)
 		}
 	}
-	woken, ended := d.advance(now, d.parentsOf(moved, false))
-	for i, r := range reports {
-		if out[i].Code == store.FinishNotFound {
-			continue
-		}
-		e := d.find(r.Report.ExecutionID)
-		if j := d.jobs[e.JobID]; out[i].Code == store.FinishStored || out[i].Code == store.FinishReturned {
-			out[i].Woken = d.wake(now, j)
-			j.freed = false // once per job
-			out[i].Woken = append(ofJob(woken, j.id), out[i].Woken...)
-			woken = slices.DeleteFunc(woken, func(e domain.Execution) bool { return e.JobID == j.id })
-		}
-		out[i].Execution = *e
+	results, err := b.Finish(reports)
+	must(err)
+	woken, err := b.Wake()
+	must(err)
+	b.save()
+	if len(results) > 0 {
+		b.FinishResults(reports, results, woken)
 	}
-	if len(out) > 0 {
-		out[0].Ended = ended
-	}
-	return out
-}
-
-func ofJob(list []domain.Execution, job domain.JobID) (out []domain.Execution) {
-	for _, e := range list {
-		if e.JobID == job {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// unarchive: the attempt was archived when it was given up; its result
-// replaces that, here or in a new archive.
-func (d *database) unarchive(was, e *domain.Execution) {
-	if a := d.attempts[attemptKey{e.ID, was.Fence}]; a != nil && a.State == domain.Lost {
-		delete(d.attempts, attemptKey{e.ID, was.Fence})
-	}
-}
-
-func (d *database) keepStale(now time.Time, r domain.Report) {
-	a := d.attempts[attemptKey{r.ExecutionID, r.Fence}]
-	state := map[domain.Outcome]domain.State{
-		domain.OutcomeSucceeded: domain.Succeeded, domain.OutcomeFailed: domain.Failed,
-		domain.OutcomeTimedOut: domain.TimedOut, domain.OutcomeCancelled: domain.Cancelled,
-	}[r.Outcome]
-	if a != nil && a.State == domain.Lost && state != 0 {
-		a.State, a.FinishedAt = state, now
-	}
+	return results
 }
 
 // cancel is RequestCancel.
-func (d *database) cancel(tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
-	now := d.begin()
-	e := d.find(id)
-	if e == nil || e.TenantID != tenant {
-		return domain.Execution{}, domain.Errorf(domain.CodeNotFound, "no such run")
+func (d *database) cancel(of domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+	b := d.load([]domain.ExecutionID{id}, loads{slots: true, queue: true})
+	m, err := b.RequestCancel(of, id, domain.ReasonKilled, "")
+	if err == nil && m == nil {
+		err = domain.Errorf(domain.CodeNotFound, "no such run")
 	}
-	err := d.move(now, e, func(_ *jobRow, e *domain.Execution) (domain.Effects, error) {
-		return e.RequestCancel(now, domain.ReasonKilled, "")
-	})
-	if err == nil {
-		d.advance(now, d.parentsOf([]*domain.Execution{e}, false))
-		d.wake(now, d.jobs[e.JobID])
+	if err != nil {
+		return domain.Execution{}, err
 	}
-	return *e, err
+	_, err = b.Wake()
+	must(err)
+	b.save()
+	return m.E, nil
+}
+
+// settle is SettleInventories of one.
+func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
+	ids := make([]domain.ExecutionID, len(p.Items))
+	for i, h := range p.Items {
+		ids[i] = h.ID
+	}
+	b := d.load(ids, loads{})
+	out := make([]store.SettledItem, len(p.Items))
+	for i, h := range p.Items {
+		var err error
+		out[i], err = b.Settle(&p, h)
+		must(err)
+	}
+	b.save()
+	for i, h := range p.Items {
+		if m := b.Theirs(&p, h); m != nil {
+			out[i].Execution = m.E
+		}
+	}
+	return out
+}
+
+// sweep is SweepExecutions.
+func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
+	now := d.clock()
+	out := store.Swept{Now: now}
+	if err := believe(now, p.Latest); err != nil {
+		return out, err
+	}
+	var in [domain.Partitions]bool
+	for _, part := range p.Partitions {
+		in[part] = true
+	}
+	var found []*domain.Execution
+	for _, id := range d.living() {
+		e := d.find(id)
+		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now) &&
+			(e.Reason == domain.ReasonWaitInstance || !e.WakeAt.After(now.Add(-p.Overdue))) &&
+			(p.Unattended == nil || len(p.Unattended([]domain.ExecutionID{e.ID})) > 0) {
+			found = append(found, e)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *domain.Execution) int { return a.WakeAt.Compare(b.WakeAt) })
+	var ids []domain.ExecutionID
+	for _, e := range found[:min(len(found), p.Limit)] {
+		ids = append(ids, e.ID)
+	}
+	out.Seen = len(ids)
+	b := d.load(ids, loads{slots: true, queue: true, all: !d.rules.forgetParent})
+	swept, err := b.Sweep(ids, p.Hold)
+	must(err)
+	woken, err := b.Wake()
+	must(err)
+	b.save()
+	swept.Ended = append(swept.Ended, b.Ended...)
+	swept.Collect(&out, woken)
+	return out, nil
+}
+
+// spread is SpreadExecutions.
+func (d *database) spread(spreads []store.Spread) []store.SpreadResult {
+	ids := make([]domain.ExecutionID, len(spreads))
+	for i, o := range spreads {
+		ids[i] = o.ID
+	}
+	b := d.load(ids, loads{slots: true, spreads: true})
+	results, err := b.Spread(spreads)
+	must(err)
+	b.save()
+	for i := range results {
+		b.Refresh(&results[i].OfferResult)
+		if d.rules.dropShard {
+			results[i].Parts = slices.DeleteFunc(results[i].Parts, func(e domain.Execution) bool { return d.find(e.ID) == nil })
+		}
+	}
+	return results
+}
+
+// cancelParts is CancelParts.
+func (d *database) cancelParts(parents []domain.Execution) (out store.CancelledParts) {
+	var o loads
+	var parts []domain.ExecutionID
+	for _, p := range parents {
+		o.parents = append(o.parents, p.ID)
+		for _, e := range d.partsOf(p.ID) {
+			if !e.State.Terminal() {
+				parts = append(parts, e.ID)
+			}
+		}
+	}
+	o.slots, o.queue = true, true
+	b := d.load(append(slices.Clone(o.parents), parts...), o)
+	moved, err := b.CancelParts(parts)
+	must(err)
+	woken, err := b.Wake()
+	must(err)
+	b.save()
+	for _, m := range moved {
+		if m.E.State.Terminal() {
+			out.Ended = append(out.Ended, m.E)
+		} else {
+			out.Cancel = append(out.Cancel, m.E)
+		}
+	}
+	out.Ended, out.Woken = append(out.Ended, b.ParentsEnded()...), woken.All()
+	return out
+}
+
+// takeBack ends what must not start any more; JobEnabled stands for an edit.
+func (d *database) takeBack(j *jobRow, to domain.JobState) {
+	if d.rules.keepPlanned {
+		return
+	}
+	var ids []domain.ExecutionID
+	for _, id := range d.living() {
+		if e := d.find(id); e.JobID == j.id && !e.WakeAt.IsZero() {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	b := d.load(ids, loads{slots: true, queue: true})
+	gone, err := b.TakeBack(to)
+	must(err)
+	_, err = b.Wake()
+	must(err)
+	b.save()
+	for _, id := range gone {
+		d.remove(d.find(id))
+	}
+}
+
+// remove takes a row away that was planned ahead.
+func (d *database) remove(e *domain.Execution) {
+	delete(d.byFire, occurrence{e.JobID, e.FireAt.UnixMilli(), e.OccurrenceKey})
+	delete(d.executions, e.ID)
+	d.order = slices.DeleteFunc(d.order, func(id domain.ExecutionID) bool { return id == e.ID })
+	d.alive = slices.DeleteFunc(d.alive, func(id domain.ExecutionID) bool { return id == e.ID })
 }

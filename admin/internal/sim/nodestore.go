@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -169,7 +170,7 @@ func (s *nodeStore) AdmitWaiting(_ context.Context, keys []domain.LimitKey) ([]d
 // limits is what the node knows of the limits, read again when it is old.
 func (s *nodeStore) limits() *limitsKnown {
 	if w := s.n.w; w.now >= s.known.until {
-		s.known = limitsKnown{keys: w.db.limitKeys(), until: w.now + limitsFor}
+		s.known = limitsKnown{keys: w.db.limitKeys(), until: w.now + run.LimitsFor}
 	}
 	return &s.known
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -105,7 +106,7 @@ func (w *world) setLimit(n *node, what int) {
 		_ = n.call("set limit", anyCall, func() {
 			w.db.setLimit(key, maximum)
 			if l := w.db.limit(key); l != nil {
-				l.strictFrom = w.now + limitSettles
+				l.strictFrom = w.now + run.LimitSettles
 			}
 		})
 		n.store.known.until = 0

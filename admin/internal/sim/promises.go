@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 // lateStart is how long after a pause or deletion was acknowledged something
@@ -19,7 +20,7 @@ func (w *world) checkPaused(j *jobRow, before, after *domain.Execution) {
 	}
 	offered := after.State.OnInstance() && after.State != domain.Cancelling && after.State != before.State &&
 		(before.State == domain.Due || before.State == domain.RetryWait || before.State == domain.Offered)
-	if offered && (j.state == domain.JobDeleted || scheduled(after) && before.Attempt == 0) {
+	if offered && (j.state == domain.JobDeleted || run.Scheduled(after) && before.Attempt == 0) {
 		w.fail("P11: execution %d went from %s to %s when its job was not enabled", after.ID, before.State, after.State)
 	}
 }
@@ -46,7 +47,7 @@ func (w *world) noteSent(n *node, e *domain.Execution) {
 	if j.stopped == 0 || w.now <= j.stopped+lateStart || n.thawed+lateStart > w.now {
 		return
 	}
-	if j.state == domain.JobDeleted || scheduled(e) && e.Attempt <= 1 {
+	if j.state == domain.JobDeleted || run.Scheduled(e) && e.Attempt <= 1 {
 		w.sentLate[attemptKey{e.ID, e.Fence}] = w.now - j.stopped
 	}
 }
@@ -93,7 +94,7 @@ func (w *world) checkDelay(j *jobRow, before, after *domain.Execution) {
 	}
 	for _, id := range w.db.alive {
 		e := w.db.find(id)
-		if e.ID != after.ID && e.JobID == j.id && scheduled(e) && !e.State.Terminal() && !j.revived && j.delayedSince(e.Revision) {
+		if e.ID != after.ID && e.JobID == j.id && run.Scheduled(e) && !e.State.Terminal() && !j.revived && j.delayedSince(e.Revision) {
 			w.fail("fixed delay: execution %d is planned while %d is %s", after.ID, e.ID, e.State)
 		}
 	}

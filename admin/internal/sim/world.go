@@ -84,7 +84,7 @@ func emptyWorld(c Case, broken rules) (*world, error) {
 		loop: loop{rng: rand.New(rand.NewPCG(c.Seed, streamSeed("ties"))), hash: fnvOffset}, faults: newFaults(c), plans: plans,
 		epoch: time.UnixMilli(1_800_000_000_000).UTC(), cuts: map[string]time.Duration{}, sentLate: map[attemptKey]time.Duration{},
 	}
-	w.witness = &witness{w: w, starts: map[attemptKey]*started{}, byRun: map[domain.ExecutionID][]*started{}, byJob: map[domain.JobID][]*started{}, turns: map[domain.ExecutionID]int{}}
+	w.witness = &witness{w: w, starts: map[attemptKey]*started{}, byRun: map[domain.ExecutionID][]*started{}, byJob: map[domain.JobID][]*started{}, turns: map[domain.ExecutionID]int{}, holding: map[domain.ExecutionID]bool{}}
 	w.db = newDatabase(w.dbNow)
 	w.db.newID = w.newID
 	w.db.rules = broken

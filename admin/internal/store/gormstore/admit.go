@@ -1,12 +1,14 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 // admitLimits bounds how many limits one transaction holds.
@@ -43,7 +45,7 @@ func (s *Store) AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]dom
 func compareKeys(a, b domain.LimitKey) int {
 	as, ak := subjectOf(a)
 	bs, bk := subjectOf(b)
-	return comparePlaces(place{as, domain.ExecutionID(ak)}, place{bs, domain.ExecutionID(bk)})
+	return cmp.Or(cmp.Compare(as, bs), cmp.Compare(ak, bk))
 }
 
 // admit is AdmitWaiting in one transaction; again: the places at the head of a
@@ -65,26 +67,29 @@ func (s *Store) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bo
 		}
 		var ids []domain.ExecutionID
 		for _, l := range limits {
-			if l.unsettled(now) {
-				if err := l.adopt(t); err != nil {
+			if l.Unsettled(now) {
+				if err := adopt(t, l); err != nil {
 					return err
 				}
 			}
-			if err := l.loadQueue(t, min(l.room(), admitBatch)); err != nil {
+			if err := loadPlaces(t, l, min(l.Room(), run.AdmitBatch)); err != nil {
 				return fmt.Errorf("load queue: %w", err)
 			}
-			for _, p := range l.queue {
-				l.waiting[p.id] = p
-				ids = append(ids, p.id)
+			for _, p := range l.Queue {
+				l.Waiting[p.ID] = p
+				ids = append(ids, p.ID)
 			}
 		}
 		// A waiter that another transaction works on is left to the next look.
 		if b, err = newBatch(t, ids, loadOptions{skipLocked: true}); err != nil {
 			return err
 		}
-		var moved []*move
+		var moved []*run.Move
 		for _, l := range limits {
-			some, err := b.admit(l)
+			some, absent, err := b.Admit(l)
+			if err == nil {
+				err = dropDeleted(t, l, absent)
+			}
 			if err != nil {
 				return err
 			}
@@ -97,13 +102,13 @@ func (s *Store) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bo
 			return fmt.Errorf("save limits: %w", err)
 		}
 		for _, l := range limits {
-			again = again || len(l.leave) > 0
-			if err := l.removeIfDone(t); err != nil {
+			again = again || len(l.Leave) > 0
+			if err := removeIfDone(t, l); err != nil {
 				return err
 			}
 		}
 		for _, m := range moved {
-			woken = append(woken, m.e)
+			woken = append(woken, m.E)
 		}
 		return nil
 	})
@@ -113,35 +118,9 @@ func (s *Store) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bo
 	return woken, again, nil
 }
 
-// admit wakes the runs at the head of a queue, which is no longer than there is
-// room. One that was woken before keeps its place; one that waits for something
-// else, or for nothing any more, loses it.
-func (b *batch) admit(l *limit) (woken []*move, err error) {
-	var absent []domain.ExecutionID
-	for _, p := range slices.Clone(l.queue) {
-		m := b.moves[p.id]
-		if m == nil {
-			absent = append(absent, p.id)
-			continue
-		}
-		waits := m.e.State == domain.Due || m.e.State == domain.RetryWait
-		switch {
-		case waits && m.e.Reason == domain.ReasonWaitLimit:
-			if err := m.e.Wake(b.now, patience(m.spec)); err != nil {
-				return nil, err
-			}
-			woken = append(woken, m)
-		case waits && m.e.Reason == "":
-		default:
-			l.dequeue(p.id)
-		}
-	}
-	return woken, l.dropDeleted(b.t, absent)
-}
-
 // dropDeleted gives up the places of runs whose rows are gone; those that are
 // there are locked by another transaction.
-func (l *limit) dropDeleted(t *txn, absent []domain.ExecutionID) error {
+func dropDeleted(t *txn, l *run.Limit, absent []domain.ExecutionID) error {
 	if len(absent) == 0 {
 		return nil
 	}
@@ -154,19 +133,19 @@ func (l *limit) dropDeleted(t *txn, absent []domain.ExecutionID) error {
 	}, "SELECT id FROM executions WHERE id IN ("+idList(absent)+")")
 	for _, id := range absent {
 		if !there[id] && err == nil {
-			l.dequeue(id)
+			l.Dequeue(id)
 		}
 	}
 	return err
 }
 
 // removeIfDone ends a limit that was taken away once nobody waits under it.
-func (l *limit) removeIfDone(t *txn) error {
-	if l.capacity > 0 {
+func removeIfDone(t *txn, l *run.Limit) error {
+	if l.Capacity > 0 {
 		return nil
 	}
-	if err := l.loadQueue(t, 1); err != nil || len(l.queue) > 0 {
+	if err := loadPlaces(t, l, 1); err != nil || len(l.Queue) > 0 {
 		return err
 	}
-	return l.remove(t)
+	return removeLimit(t, l)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 // One execution that moves on belief alone needs no transaction: one statement
@@ -89,19 +91,19 @@ func (s *Store) tryAlone(ctx context.Context, step string, fn func(*txn) error) 
 // saveAlone is save for one execution that is written on belief, and at most
 // its job's slot beside it.
 func (b *batch) saveAlone(changes []change[executionRow]) error {
-	if len(changes) != 1 || !b.known || len(b.limits) > 0 {
+	if len(changes) != 1 || !b.known || len(b.Limits) > 0 {
 		return errNotAlone
 	}
 	if err := b.saveRest(); err != nil { // nothing, or errNotAlone
 		return err
 	}
-	u := executionTable.difference(changes, b.t.d.fresh(millis(b.now)))
-	var taken *slot
-	for _, s := range b.slots {
+	u := executionTable.difference(changes, b.t.d.fresh(millis(b.Now)))
+	var taken *run.Slot
+	for _, s := range b.Slots {
 		switch {
-		case !s.believed || taken != nil:
+		case !s.Believed || taken != nil:
 			return errNotAlone
-		case s.holders != 0:
+		case s.Holders != 0:
 			taken = s
 		}
 	}
@@ -112,7 +114,7 @@ func (b *batch) saveAlone(changes []change[executionRow]) error {
 // aloneStatement writes the only row of the update, and takes or gives back a
 // place of a slot if there is one. It finds both rows or none; the slot stands
 // first, as it is locked first everywhere.
-func (u *update) aloneStatement(d dialect, s *slot) (string, []any) {
+func (u *update) aloneStatement(d dialect, s *run.Slot) (string, []any) {
 	var b strings.Builder
 	b.WriteString("UPDATE ")
 	if s != nil {
@@ -120,7 +122,7 @@ func (u *update) aloneStatement(d dialect, s *slot) (string, []any) {
 	}
 	b.WriteString(u.table + " AS r" + d.byID() + " SET ")
 	if s != nil {
-		b.WriteString(s.change().set("s.") + ", ")
+		b.WriteString(changeOf(s).set("s.") + ", ")
 	}
 	row, args := u.row(0), make([]any, 0, len(u.same))
 	for i, a := range u.same {
@@ -139,7 +141,7 @@ func (u *update) aloneStatement(d dialect, s *slot) (string, []any) {
 	}
 	b.WriteString(u.guard)
 	if s != nil {
-		fmt.Fprintf(&b, " AND s.job_id = %d AND %s", s.job, s.change().guard("s."))
+		fmt.Fprintf(&b, " AND s.job_id = %d AND %s", s.Job, changeOf(s).guard("s."))
 	}
 	return b.String(), args
 }

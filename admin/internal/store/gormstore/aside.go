@@ -42,7 +42,7 @@ func (b *batch) blamed(err error) domain.ExecutionID {
 	if b == nil || !ofRow(err) {
 		return 0
 	}
-	return b.deciding
+	return b.Deciding
 }
 
 // ofRow reports whether an error may come of what stands in a row, so that it

@@ -231,7 +231,7 @@ func TestWhoeverPanicsIsFound(t *testing.T) {
 				err = s.runBatch(t.Context(), "test", ids, loadOptions{slots: true}, func(b *batch) error {
 					n = 0
 					for _, id := range ids {
-						if b.moves[id] == nil {
+						if b.Moves[id] == nil {
 							continue
 						}
 						n++

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -150,7 +151,7 @@ func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time
 		}
 		e := like
 		e.ID, e.FireAt, e.PlannedAt, e.NotBefore = domain.ExecutionID(p.NewID()), at, now, now
-		e.WakeAt, e.ExpireAt = now.Add(domain.PickupGrace), now.Add(patience(spec))
+		e.WakeAt, e.ExpireAt = now.Add(domain.PickupGrace), now.Add(run.Patience(spec))
 		e.Cause, e.OccurrenceKey, e.State, e.LogLines = domain.CauseBackfill, domain.BackfillKey, domain.Due, -1
 		e.MaxAttempts, e.RequestedBy, e.Note = max(1, spec.Retry.MaxAttempts), b.CreatedBy, b.Note
 		if p.Begin != nil {

@@ -8,20 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
-
-// slotCheck is how long an execution that waits for its slot is left alone.
-// The release of the slot wakes it; this is the net below, for a crash of the
-// node that was to offer it then.
-const slotCheck = 30 * time.Second
 
 // batch moves many executions in one transaction: load, apply moves, save.
 //
@@ -29,50 +23,29 @@ const slotCheck = 30 * time.Second
 // the moves are decided on what it knows, and the statements that write them
 // find only rows that are as believed (errStale otherwise, see runBatch).
 type batch struct {
-	t     *txn
-	now   time.Time // the database's clock after the last lock
-	known bool      // some rows are believed, not locked
+	run.Batch // the rules, and what they decide on
+	t         *txn
+	known     bool // some rows are believed, not locked
 	// doubted: it is known which beliefs were wrong, and they are given up.
 	doubted bool
-	// skipLocked: what is missing in moves may be locked by others.
-	skipLocked bool
 
 	flights map[domain.ExecutionID]flight
 	specs   map[revisionKey]cachedSpec
-	slots   map[domain.JobID]*slot
-	// covers are the jobs among them whose runs cover earlier ones.
+	// covers are the jobs with slots whose runs cover earlier ones.
 	covers map[domain.JobID]bool
-	limits map[domain.LimitKey]*limit
-	// stopped are jobs that are not enabled, with their state (findStopped).
-	stopped jobStates
-	moves   map[domain.ExecutionID]*move
+	rows   map[domain.ExecutionID]*stored
 	// bad are those that are left out because they cannot be read, with the
-	// reason; deciding is the one whose turn it is, 0 where it is all of them.
-	bad      map[domain.ExecutionID]error
-	deciding domain.ExecutionID
-	// parents are the runs whose parts move in this batch: they are locked and
-	// read, since what becomes of them follows from rows that are not.
-	parents map[domain.ExecutionID]bool
-	ended   []*move         // parents that end because their parts have
-	born    []*executionRow // parts to insert
-
-	archived  []*attemptRow
-	unarchive []*attemptRow // a late result settled what was archived
-	alerts    []alertEventRow
-	missed    missedRuns
-	callbacks []callbackRow
+	// reason.
+	bad map[domain.ExecutionID]error
 }
 
-// move is one execution on its way. e is changed in place; save compares it
-// with before and sets after.
-type move struct {
+// stored is one execution as it is stored: save compares it with what became of
+// it, and sets after.
+type stored struct {
+	move          run.Move
 	before, after *executionRow
 	believed      bool // before was not read in this transaction
-	e             domain.Execution
-	spec          *domain.JobSpec
 }
-
-func (m *move) policy() domain.Policy { return domain.PolicyOf(m.spec, m.e.Idempotent) }
 
 // runBatch runs one batch in a transaction of its own. move decides and saves;
 // it is called again when the transaction is repeated, and once or twice more
@@ -198,107 +171,15 @@ func (s *Store) runWithout(ctx context.Context, step string, ids []domain.Execut
 	if b.known {
 		s.flights.believed.Add(1)
 	}
-	for _, m := range b.moves {
-		s.flights.remember(cmp.Or(m.after, m.before))
+	for id := range b.Moves {
+		r := b.rows[id]
+		s.flights.remember(cmp.Or(r.after, r.before))
 	}
-	for _, r := range b.born {
-		s.flights.remember(r)
+	for i := range b.Born {
+		s.flights.remember(toExecutionRow(&b.Born[i]))
 	}
-	s.past.note(b.moves)
+	s.past.note(b.rows)
 	return b, nil
-}
-
-// find returns the locked execution if it belongs to the tenant.
-func (b *batch) find(tenant domain.TenantID, id domain.ExecutionID) *move {
-	b.deciding = id
-	if m := b.moves[id]; m != nil && m.e.TenantID == tenant {
-		return m
-	}
-	return nil
-}
-
-// apply carries out what a move demands. It is called after every move that
-// may end or archive an attempt.
-func (b *batch) apply(m *move, fx domain.Effects) error {
-	s := b.slots[m.e.JobID]
-	if fx.ReleaseSlot && s != nil {
-		s.release()
-	}
-	if m.e.State.Terminal() {
-		if s != nil {
-			s.dequeue(&m.e)
-		}
-		b.leaveQueues(&m.e, nil)
-		// The parts of a run are no ends: its own is.
-		if m.e.Parent == 0 && m.spec.Callback(m.e.State) != "" && m.before.state != int64(m.e.State) {
-			b.callbacks = append(b.callbacks, callbackRow{
-				ExecutionID: int64(m.e.ID), Success: flag(m.e.State == domain.Succeeded), TenantID: int64(m.e.TenantID), CreatedAt: millis(b.now),
-			})
-		}
-	}
-	if fx.Archive != nil {
-		b.archived = append(b.archived, toAttemptRow(fx.Archive))
-	}
-	if fx.Alert == "" || m.e.IsPart() { // its parent's end is told
-		return nil
-	}
-	if fx.Alert == domain.AlertRunMissed {
-		b.missed.add(&m.e)
-		return nil
-	}
-	id, err := b.t.s.id()
-	if err != nil {
-		return err
-	}
-	b.alerts = append(b.alerts, alertEventRow{
-		ID: id, TenantID: int64(m.e.TenantID), Kind: string(fx.Alert), JobID: int64(m.e.JobID), Revision: m.e.Revision,
-		ExecutionID: int64(m.e.ID), CreatedAt: millis(b.now),
-		DedupeKey: string(fx.Alert) + ":" + m.e.ID.String() + ":" + strconv.FormatInt(m.e.Fence, 10),
-	})
-	return nil
-}
-
-// wake moves parents on whose parts have ended, and makes the oldest waiters ready wherever a place became free, and
-// returns all who may be offered now, by job. Waiters stay in the queue until they are offered, so that
-// nobody overtakes them.
-func (b *batch) wake() (map[domain.JobID][]*move, error) {
-	woken := map[domain.JobID][]*move{}
-	if err := b.advanceParents(woken); err != nil {
-		return nil, err
-	}
-	for job, s := range b.slots {
-		if !s.freed || len(s.queue) == 0 {
-			continue
-		}
-		places := s.holders
-		for _, w := range slices.Clone(s.queue) {
-			m := b.moves[w.id]
-			if m == nil && b.skipLocked {
-				break // another transaction has it: the next sweep comes back to it
-			}
-			b.deciding = w.id
-			if m == nil {
-				s.drop(w) // without a row; it cannot be, but would block the queue for ever
-				continue
-			}
-			if m.e.State != domain.Due && m.e.State != domain.RetryWait {
-				s.dequeue(&m.e) // cannot be, but would block the queue for ever
-				continue
-			}
-			if places >= int64(m.spec.SlotLimit()) {
-				break
-			}
-			places++
-			if m.e.Reason != domain.ReasonWaitSlot {
-				continue // it keeps its place, and waits for something else now
-			}
-			if err := m.e.Wake(b.now, patience(m.spec)); err != nil {
-				return nil, err
-			}
-			woken[job] = append(woken[job], m)
-		}
-	}
-	return woken, nil
 }
 
 // leaveStuck takes jobs out of the batch whose next waiter is locked by another
@@ -306,59 +187,55 @@ func (b *batch) wake() (map[domain.JobID][]*move, error) {
 // job is left to the next sweep.
 func (b *batch) leaveStuck() {
 	stuck := map[domain.JobID]bool{}
-	for job, s := range b.slots {
-		if len(s.queue) > 0 && b.moves[s.queue[0].id] == nil {
+	for job, s := range b.Slots {
+		if len(s.Queue) > 0 && b.Moves[s.Queue[0].ID] == nil {
 			stuck[job] = true
 		}
 	}
 	if len(stuck) == 0 {
 		return
 	}
-	for id, m := range b.moves {
-		if stuck[m.e.JobID] {
-			delete(b.moves, id)
+	for id, m := range b.Moves {
+		if stuck[m.E.JobID] {
+			delete(b.Moves, id)
 		}
 	}
-}
-
-// patience is how long a due execution waits for an instance.
-func patience(spec *domain.JobSpec) time.Duration {
-	if spec.DispatchTimeout > 0 {
-		return spec.DispatchTimeout
-	}
-	return domain.DefaultDispatchTimeout
 }
 
 // save writes everything that changed.
 func (b *batch) save() error {
-	changes := make([]change[executionRow], 0, len(b.moves))
+	changes := make([]change[executionRow], 0, len(b.Moves))
 	var refused []domain.ExecutionID
-	for _, m := range b.moves {
-		b.deciding = m.e.ID
-		after := m.before.next(&m.e)
-		if after == m.before && m.believed {
-			refused = append(refused, m.e.ID)
+	for id, m := range b.Moves {
+		b.Deciding = id
+		r := b.rows[id]
+		after := r.before.next(&m.E)
+		if after == r.before && r.believed {
+			refused = append(refused, id)
 		}
-		if after == m.before {
+		if after == r.before {
 			continue
 		}
-		changes = append(changes, change[executionRow]{m.before, after})
-		m.after, m.e = after, after.execution() // what callers get is what is stored
+		changes = append(changes, change[executionRow]{r.before, after})
+		r.after, m.E = after, after.execution() // what callers get is what is stored
 	}
-	b.deciding = 0
+	b.Deciding = 0
 	if len(refused) > 0 { // no statement would tell whether that is right
 		b.t.s.flights.doubt(refused)
 		b.doubted = true
 		return errStale
 	}
+	for _, job := range b.Crowded {
+		b.t.s.flights.crowd(job)
+	}
 	if b.t.alone != nil {
 		return b.saveAlone(changes)
 	}
 	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
-	if err := saveSlots(b.t, b.slots); err != nil {
+	if err := saveSlots(b.t, b.Slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
 	}
-	if err := saveLimits(b.t, b.limits); err != nil {
+	if err := saveLimits(b.t, b.Limits); err != nil {
 		return fmt.Errorf("save limits: %w", err)
 	}
 	if err := b.saveExecutions(changes); err != nil {
@@ -370,35 +247,92 @@ func (b *batch) save() error {
 // saveRest writes what comes of the moves beside executions, slots and limits.
 // Whatever it writes, the batch needs a transaction for it (saveAlone).
 func (b *batch) saveRest() error {
-	if err := executionTable.insert(b.t, b.born); err != nil {
+	born := make([]*executionRow, len(b.Born))
+	for i := range b.Born {
+		born[i] = toExecutionRow(&b.Born[i])
+	}
+	if err := executionTable.insert(b.t, born); err != nil {
 		return fmt.Errorf("insert parts: %w", err)
 	}
-	if err := b.deleteAttempts(); err != nil {
-		return fmt.Errorf("replace attempts: %w", err)
-	}
-	if err := attemptTable.insert(b.t, b.archived); err != nil {
-		return fmt.Errorf("archive attempts: %w", err)
+	if err := b.saveAttempts(); err != nil {
+		return err
 	}
 	if err := b.rearm(); err != nil {
 		return err
 	}
-	if err := insertCallbacks(b.t, b.callbacks); err != nil {
+	if err := insertCallbacks(b.t, b.callbacks()); err != nil {
 		return err
 	}
-	if err := b.missed.insert(b.t, b.now); err != nil {
+	var missed missedRuns
+	for i := range b.Missed {
+		missed.add(&b.Missed[i])
+	}
+	if err := missed.insert(b.t, b.Now); err != nil {
 		return err
 	}
-	return insertAlerts(b.t, b.alerts)
+	return b.insertAlerts()
+}
+
+func (b *batch) callbacks() (rows []callbackRow) {
+	for _, c := range b.Callbacks {
+		rows = append(rows, callbackRow{ExecutionID: int64(c.ID), Success: flag(c.Succeeded), TenantID: int64(c.Tenant), CreatedAt: millis(b.Now)})
+	}
+	return rows
+}
+
+func (b *batch) insertAlerts() error {
+	var rows []alertEventRow
+	for i := range b.Alerts {
+		id, err := b.t.s.id()
+		if err != nil {
+			return err
+		}
+		e := &b.Alerts[i]
+		rows = append(rows, alertEventRow{
+			ID: id, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
+			ExecutionID: int64(e.ExecutionID), CreatedAt: millis(e.CreatedAt), DedupeKey: e.DedupeKey,
+		})
+	}
+	return insertAlerts(b.t, rows)
+}
+
+// saveAttempts writes results that came too late to the archive, and what is
+// archived now.
+func (b *batch) saveAttempts() error {
+	for _, l := range b.Late {
+		r := &l.Report
+		_, err := b.t.exec(b.t.ctx, "UPDATE attempts SET state = ?, output = ?, error_kind = ?, error = ?, stack = ?, log_lines = ?, finished_at = ?"+
+			" WHERE execution_id = ? AND fence = ? AND tenant_id = ? AND state = ?",
+			int64(l.State), r.Output, clip(r.ErrorKind, errorKindSize), valid(r.Error), valid(r.Stack), r.LogLines, millis(b.Now),
+			int64(l.ID), l.Fence, int64(l.Tenant), int64(domain.Lost))
+		if err != nil {
+			return fmt.Errorf("store late result: %w", err)
+		}
+	}
+	archived := make([]*attemptRow, len(b.Archived))
+	for i, a := range b.Archived {
+		archived[i] = toAttemptRow(a)
+	}
+	if err := b.deleteAttempts(archived); err != nil {
+		return fmt.Errorf("replace attempts: %w", err)
+	}
+	if err := attemptTable.insert(b.t, archived); err != nil {
+		return fmt.Errorf("archive attempts: %w", err)
+	}
+	return nil
 }
 
 // deleteAttempts makes room for what is archived, and forgets what a late result
 // has settled: along the primary key, in one statement as a rule.
-func (b *batch) deleteAttempts() error {
+func (b *batch) deleteAttempts(archived []*attemptRow) error {
 	byKey := func(x, y *attemptRow) int {
 		return cmp.Or(cmp.Compare(x.executionID, y.executionID), cmp.Compare(x.fence, y.fence))
 	}
-	slices.SortFunc(b.archived, byKey)
-	old := slices.Concat(b.unarchive, b.archived)
+	slices.SortFunc(archived, byKey)
+	old := slices.Clone(archived)
+	for _, k := range b.Unarchive {
+		old = append(old, &attemptRow{executionID: int64(k.ID), fence: k.Fence, tenantID: int64(k.Tenant)})
+	}
 	slices.SortFunc(old, byKey)
 	for part := range slices.Chunk(old, 200) {
 		terms := make([]string, len(part))
@@ -414,7 +348,7 @@ func (b *batch) deleteAttempts() error {
 
 func (b *batch) saveExecutions(changes []change[executionRow]) error {
 	if b.known {
-		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.now)))
+		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.Now)))
 	}
 	ids := make([]domain.ExecutionID, len(changes))
 	for i, c := range changes {
@@ -444,8 +378,8 @@ func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
 			return false, nil
 		}
 		var ids []domain.ExecutionID
-		for id, m := range (*b).moves {
-			if m.after != nil {
+		for id, r := range (*b).rows {
+			if r.after != nil {
 				ids = append(ids, id)
 			}
 		}
@@ -458,7 +392,7 @@ func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
 			if err := rows.Scan(executionTable.targets(row)...); err != nil {
 				return err
 			}
-			found = found || *row == *(*b).moves[domain.ExecutionID(row.id)].after
+			found = found || *row == *(*b).rows[domain.ExecutionID(row.id)].after
 			return nil
 		}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+idList(ids)+")")
 		return found, err

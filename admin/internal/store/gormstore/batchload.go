@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 // loadOptions say what a batch locks beside the executions.
@@ -45,11 +46,16 @@ func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 }
 
 func makeBatch(t *txn, size int, o loadOptions) *batch {
-	return &batch{
-		t: t, skipLocked: o.skipLocked, slots: map[domain.JobID]*slot{}, covers: map[domain.JobID]bool{},
-		moves: make(map[domain.ExecutionID]*move, size), parents: map[domain.ExecutionID]bool{}, bad: map[domain.ExecutionID]error{},
+	b := &batch{
+		Batch: run.Batch{
+			Moves: make(map[domain.ExecutionID]*run.Move, size), Slots: map[domain.JobID]*run.Slot{}, Parents: map[domain.ExecutionID]bool{},
+			AllParents: o.skipLocked, Partial: o.skipLocked, Misfire: t.s.misfire,
+		},
+		t: t, rows: make(map[domain.ExecutionID]*stored, size), covers: map[domain.JobID]bool{}, bad: map[domain.ExecutionID]error{},
 		flights: make(map[domain.ExecutionID]flight, size), specs: make(map[revisionKey]cachedSpec, size),
 	}
+	b.Source = b
+	return b
 }
 
 func (b *batch) loadAll(ids []domain.ExecutionID, o loadOptions) (err error) {
@@ -59,7 +65,7 @@ func (b *batch) loadAll(ids []domain.ExecutionID, o loadOptions) (err error) {
 	if ids, err = b.addParents(ids, o); err != nil {
 		return err
 	}
-	var limited map[domain.LimitKey][]place
+	var limited map[domain.LimitKey][]run.Place
 	if o.offers {
 		if limited, err = b.findLimits(ids); err != nil {
 			return err
@@ -154,10 +160,10 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 		}
 	}
 	var err error
-	if b.slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
+	if b.Slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
 		return nil, fmt.Errorf("lock slots: %w", err)
 	}
-	if len(b.slots) < len(jobs) {
+	if len(b.Slots) < len(jobs) {
 		if err := b.lackingSlots(jobs, o.skipLocked); err != nil {
 			return nil, err
 		}
@@ -165,18 +171,18 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 	for job := range b.covers {
 		limits[job] = max(limits[job], coverQueue)
 	}
-	if err := loadQueues(b.t, b.slots, limits, b.flights); err != nil {
+	if err := loadQueues(b.t, b.Slots, limits, b.flights); err != nil {
 		return nil, fmt.Errorf("load queues: %w", err)
 	}
 	for _, f := range b.flights {
 		if apart[f.ref.job] {
-			b.slots[f.ref.job] = believedSlot(f.ref, b.specs[f.ref.spec()].limit())
+			b.Slots[f.ref.job] = believedSlot(f.ref, b.specs[f.ref.spec()].limit())
 		}
 	}
 	if o.skipLocked {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
 			f, ok := b.flights[id]
-			return !ok || limits[f.ref.job] > 0 && b.slots[f.ref.job] == nil
+			return !ok || limits[f.ref.job] > 0 && b.Slots[f.ref.job] == nil
 		})
 	}
 	if o.queue {
@@ -195,15 +201,15 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 // addParents adds the parents of all parts to the ids to load.
 func (b *batch) addParents(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
 	for _, id := range o.parents {
-		b.parents[id] = true
+		b.Parents[id] = true
 	}
 	if !o.queue {
 		return ids, nil // nothing ends here but what the sweep hears of as well
 	}
 	var missing []domain.ExecutionID
 	for _, f := range b.flights {
-		if p := f.ref.parent; p != 0 && !b.parents[p] {
-			b.parents[p] = true
+		if p := f.ref.parent; p != 0 && !b.Parents[p] {
+			b.Parents[p] = true
 			missing = append(missing, p)
 		}
 	}
@@ -214,9 +220,9 @@ func (b *batch) addParents(ids []domain.ExecutionID, o loadOptions) ([]domain.Ex
 // addQueued adds the beginnings of the queues to the ids to load.
 func (b *batch) addQueued(ids []domain.ExecutionID, o loadOptions) ([]domain.ExecutionID, error) {
 	var queued []domain.ExecutionID
-	for _, s := range b.slots {
-		for _, w := range s.queue {
-			queued = append(queued, w.id)
+	for _, s := range b.Slots {
+		for _, w := range s.Queue {
+			queued = append(queued, w.ID)
 		}
 	}
 	return b.addIDs(ids, queued, o)
@@ -243,7 +249,7 @@ func (b *batch) addIDs(ids, others []domain.ExecutionID, o loadOptions) ([]domai
 func (b *batch) lackingSlots(jobs []domain.JobID, skipped bool) error {
 	missing := &noSlotsError{map[domain.JobID]domain.TenantID{}}
 	for _, f := range b.flights {
-		if slices.Contains(jobs, f.ref.job) && b.slots[f.ref.job] == nil {
+		if slices.Contains(jobs, f.ref.job) && b.Slots[f.ref.job] == nil {
 			missing.jobs[f.ref.job] = f.ref.tenant
 		}
 	}
@@ -267,7 +273,7 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 	unknown := make([]domain.ExecutionID, 0, len(ids))
 	for _, id := range ids {
 		f, ok := b.flights[id]
-		if ok && o.known && f.row != nil && !b.parents[id] {
+		if ok && o.known && f.row != nil && !b.Parents[id] {
 			b.known = true
 			b.add(f.row, true)
 		} else if ok {
@@ -297,12 +303,12 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 			return fmt.Errorf("lock executions: %w", err)
 		}
 	}
-	b.now = instant(now)
+	b.Now = instant(now)
 	if now > 0 {
 		b.t.s.clock.learn(now)
-	} else if len(b.moves) > 0 {
+	} else if len(b.Moves) > 0 {
 		var err error
-		if b.now, err = b.t.estimatedClock(b.latestDue); err != nil {
+		if b.Now, err = b.t.estimatedClock(b.latestDue); err != nil {
 			return fmt.Errorf("read clock: %w", err)
 		}
 	}
@@ -312,9 +318,9 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 // latestDue is the time of the last of the executions, but for those that are
 // offered ahead of a time beyond until.
 func (b *batch) latestDue(until time.Time) (due time.Time) {
-	for _, m := range b.moves {
-		if m.e.NotBefore.After(due) && !m.e.NotBefore.After(until) {
-			due = m.e.NotBefore
+	for _, m := range b.Moves {
+		if m.E.NotBefore.After(due) && !m.E.NotBefore.After(until) {
+			due = m.E.NotBefore
 		}
 	}
 	return due
@@ -329,6 +335,7 @@ func (b *batch) add(row *executionRow, believed bool) {
 	case e.State.String() == "":
 		b.bad[e.ID] = fmt.Errorf("there is no state %d", row.state)
 	default:
-		b.moves[e.ID] = &move{before: row, believed: believed, e: e, spec: cached.spec.For(e.Part)}
+		r := &stored{move: run.NewMove(e, cached.spec.For(e.Part)), before: row, believed: believed}
+		b.rows[e.ID], b.Moves[e.ID] = r, &r.move
 	}
 }

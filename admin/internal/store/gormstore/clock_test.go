@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 // An estimate that is behind by its usual error goes on to the instant that the
@@ -19,9 +20,9 @@ func TestTheEstimateGoesOnToWhatIsDue(t *testing.T) {
 		tx := &txn{d: mysqlDialect{}, s: &Store{clock: clock}}
 		time.Sleep(250 * time.Millisecond)
 		now := func(due ...int64) int64 {
-			b := batch{moves: map[domain.ExecutionID]*move{}}
+			b := batch{Batch: run.Batch{Moves: map[domain.ExecutionID]*run.Move{}}}
 			for i, at := range due {
-				b.moves[domain.ExecutionID(i)] = &move{e: domain.Execution{NotBefore: instant(at)}}
+				b.Moves[domain.ExecutionID(i)] = &run.Move{E: domain.Execution{NotBefore: instant(at)}}
 			}
 			at, err := tx.estimatedClock(b.latestDue)
 			require.NoError(t, err)

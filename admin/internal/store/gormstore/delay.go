@@ -131,7 +131,7 @@ func (b *batch) rearm() error {
 			return err
 		}
 		if wait == e.ID {
-			if err := b.t.rearm(e.JobID, b.now); err != nil {
+			if err := b.t.rearm(e.JobID, b.Now); err != nil {
 				return err
 			}
 		}
@@ -141,9 +141,9 @@ func (b *batch) rearm() error {
 
 // endedDelays are the runs of fixed delays that this batch ended.
 func (b *batch) endedDelays() (ended []*domain.Execution) {
-	for _, m := range b.moves {
-		if m.e.State.Terminal() && !domain.State(m.before.state).Terminal() && fixedDelay(&m.e, m.spec) {
-			ended = append(ended, &m.e)
+	for _, m := range b.Moves {
+		if m.E.State.Terminal() && !m.Was().Terminal() && fixedDelay(&m.E, m.Spec) {
+			ended = append(ended, &m.E)
 		}
 	}
 	return ended

@@ -87,22 +87,15 @@ func (t *txn) takeBackRuns(trigger *triggerRow, ids []domain.ExecutionID, now ti
 	if err != nil {
 		return now, err
 	}
-	if b.now.Before(now) { // set back, or nothing of it was there any more
-		b.now = now
+	if b.Now.Before(now) { // set back, or nothing of it was there any more
+		b.Now = now
 	}
-	now = b.now
-	var ahead []domain.ExecutionID
-	for id, m := range b.moves {
-		gone, err := b.takeBack(m, to)
-		if err != nil {
-			return now, err
-		}
-		if gone {
-			ahead = append(ahead, id)
-			delete(b.moves, id)
-		}
+	now = b.Now
+	ahead, err := b.TakeBack(to)
+	if err != nil {
+		return now, err
 	}
-	if _, err := b.wake(); err != nil {
+	if _, err := b.Wake(); err != nil {
 		return now, err
 	}
 	if err := b.save(); err != nil {
@@ -112,44 +105,4 @@ func (t *txn) takeBackRuns(trigger *triggerRow, ids []domain.ExecutionID, now ti
 		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND +tenant_id = ?", trigger.tenantID) // + : by id, not by an index on the tenant
 	}
 	return now, err
-}
-
-// takeBack decides about one execution; gone means that its row is to be
-// deleted.
-func (b *batch) takeBack(m *move, to domain.JobState) (gone bool, err error) {
-	e := &m.e
-	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-	if scheduled && e.MaybeUnplanned(b.now) {
-		if s := b.slots[e.JobID]; s != nil {
-			s.dequeue(e)
-			if e.HoldsSlot {
-				s.release()
-			}
-		}
-		return true, nil
-	}
-	waits := e.State == domain.Due || e.State == domain.RetryWait || e.State == domain.Offered
-	if to == domain.JobEnabled || !waits || to == domain.JobPaused && (!scheduled || e.Attempt > 0) {
-		return false, nil
-	}
-	reason, message := domain.ReasonPaused, "the job was paused before the run started"
-	if to == domain.JobDeleted {
-		reason, message = domain.ReasonDeleted, "the job was deleted before the run started"
-	}
-	var fx domain.Effects
-	if e.Attempt > 0 {
-		fx, err = e.RequestCancel(b.now, reason, message)
-	} else {
-		if e.State == domain.Offered {
-			// Nothing has started: an answer to the offer finds it gone.
-			if err := e.GiveBack(b.now, e.Fence, reason, "", 0); err != nil {
-				return false, err
-			}
-		}
-		fx, err = e.Miss(b.now, reason, message)
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, b.apply(m, fx)
 }

@@ -3,7 +3,6 @@ package gormstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -122,23 +121,14 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 	}
 	var results []store.OfferResult
 	err := s.runBatch(ctx, "offer executions", ids, loadOptions{slots: true, offers: true}, func(b *batch) (err error) {
-		results = make([]store.OfferResult, len(offers))
-		if err := b.findStopped(); err != nil {
+		if results, err = b.Offer(offers); err != nil {
 			return err
-		}
-		for _, i := range b.offerOrder(offers) {
-			if results[i], err = b.offer(offers[i]); err != nil {
-				return err
-			}
 		}
 		if err := b.save(); err != nil {
 			return err
 		}
 		for i := range results {
-			if results[i].Execution.ID != 0 {
-				results[i].Execution = b.moves[results[i].Execution.ID].e
-			}
-			b.asStored(results[i].Covered)
+			b.Refresh(&results[i])
 		}
 		return nil
 	})
@@ -146,113 +136,6 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 		return nil, err
 	}
 	return results, nil
-}
-
-func (b *batch) offer(o store.Offer) (store.OfferResult, error) {
-	m := b.find(o.Tenant, o.ID)
-	if m == nil {
-		return store.OfferResult{}, nil
-	}
-	r := store.OfferResult{Status: store.OfferGone, Execution: m.e, Spec: m.spec}
-	if m.e.State != domain.Due && m.e.State != domain.RetryWait || m.spec.Sharding.On() && !m.e.IsPart() {
-		return r, nil // one with shards is spread
-	}
-	if b.now.Before(m.e.NotBefore) && !b.maybeAhead(m, o) {
-		return r, nil
-	}
-	if m.e.Bound != 0 && m.e.Bound != o.Instance {
-		return r, nil
-	}
-	if in, err := b.enter(m, o.Since, &r); err != nil || !in {
-		return r, err
-	}
-	if full := b.full(&m.e); full != nil {
-		return b.waitForRoom(m, full, r)
-	}
-	if s := b.slots[m.e.JobID]; s != nil && !m.e.HoldsSlot && m.spec.SlotLimit() > 0 {
-		s.take(&m.e)
-	}
-	b.takeRoom(&m.e)
-	granted := o.Granted && o.Idempotent
-	if err := m.e.Offer(b.now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.spec, o.Idempotent)); err != nil {
-		return r, err // all that is expected was checked above
-	}
-	m.e.Passed = o.Passed
-	r.Status = store.OfferMade
-	return r, nil
-}
-
-// maybeAhead reports whether an execution may be offered before its time: it only
-// takes what is there for it, so that nothing is decided now that would be
-// decided otherwise then.
-func (b *batch) maybeAhead(m *move, o store.Offer) bool {
-	if !m.e.Ahead(b.now) || !m.spec.MaybeAhead() || o.Granted && o.Idempotent || len(b.limitsOf(&m.e)) > 0 {
-		return false
-	}
-	if b.stopped.stopReason(&m.e, m.e.Attempt) != "" || m.e.SendsSpent(m.spec.SendRetry) {
-		return false
-	}
-	limit := m.spec.SlotLimit()
-	return limit == 0 || m.e.HoldsSlot || b.slots[m.e.JobID].admits(&m.e, limit)
-}
-
-// enter decides by the state of the job, its misfire policy and its blocking
-// strategy whether an execution may go on now. If not, r says what became of it. The slot is left
-// for the caller to take.
-func (b *batch) enter(m *move, since time.Time, r *store.OfferResult) (in bool, err error) {
-	if fx, ended, err := b.endStopped(m); err != nil || ended {
-		r.Status = store.OfferDiscarded
-		return false, errors.Join(err, b.apply(m, fx))
-	}
-	if ended, err := b.lapse(m, since); err != nil || ended {
-		r.Status = store.OfferDiscarded
-		return false, err
-	}
-	if m.e.SendsSpent(m.spec.SendRetry) {
-		fx, err := m.e.SendFailed(b.now)
-		r.Status = store.OfferDiscarded
-		return false, errors.Join(err, b.apply(m, fx))
-	}
-	if m.e.Expired(b.now) {
-		fx, err := m.e.Expire(b.now)
-		r.Status = store.OfferDiscarded
-		return false, errors.Join(err, b.apply(m, fx))
-	}
-	s, limit := b.slots[m.e.JobID], m.spec.SlotLimit()
-	if limit == 0 || m.e.HoldsSlot {
-		return true, nil
-	}
-	if m.spec.Blocking == domain.BlockCover {
-		var later bool
-		if r.Covered, later, err = b.cover(m, s); err != nil || later {
-			r.Status = store.OfferDiscarded
-			return false, err
-		}
-	}
-	if !s.admits(&m.e, limit) {
-		*r, err = b.block(m, s, *r)
-		return false, err
-	}
-	return true, nil
-}
-
-// block lets an execution wait for its job's slot, or drops it. A retry is not
-// dropped: its run has begun, and only the try waits.
-func (b *batch) block(m *move, s *slot, r store.OfferResult) (store.OfferResult, error) {
-	b.t.s.flights.crowd(s.job)
-	// A run of a backfill waits instead: it was asked for, and it is not late.
-	if m.spec.Blocking == domain.BlockDiscard && m.e.State == domain.Due && m.e.Attempt == 0 && m.e.Cause != domain.CauseBackfill {
-		fx, err := m.e.Discard(b.now, "an earlier run of the job had not ended")
-		if err != nil {
-			return r, err
-		}
-		r.Status = store.OfferDiscarded
-		return r, b.apply(m, fx)
-	}
-	s.enqueue(&m.e)
-	b.leaveQueues(&m.e, nil)
-	r.Status = store.OfferBlocked
-	return r, m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck))
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -264,15 +147,15 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 	for i, g := range grants {
 		ids[i] = g.ID
 	}
-	results := make([]store.GrantResult, len(grants))
+	var results []store.GrantResult
 	err := patiently(ctx, grantPatience, func() error {
-		return s.move(ctx, "grant offers", ids, func(b *batch) error {
-			clear(results)
-			return b.grant(grants, results)
+		return s.move(ctx, "grant offers", ids, func(b *batch) (err error) {
+			results, err = b.Grant(grants)
+			return err
 		}, func(b *batch) {
 			for i, g := range grants {
-				if m := b.find(g.Tenant, g.ID); m != nil {
-					results[i].Execution = m.e
+				if m := b.Find(g.Tenant, g.ID); m != nil {
+					results[i].Execution = m.E
 				}
 			}
 		})
@@ -287,27 +170,6 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 // is not granted waits until its offer is taken back (domain.OfferTTL), while an
 // executor holds a slot for it.
 const grantPatience = 2 * time.Second
-
-func (b *batch) grant(grants []store.GrantRequest, results []store.GrantResult) error {
-	for i, g := range grants {
-		m := b.find(g.Tenant, g.ID)
-		if m == nil {
-			continue
-		}
-		if !m.e.Has(g.Fence, g.Instance) {
-			if err := b.lapseOffered(m); err != nil {
-				return err
-			}
-			results[i].Granted = m.e.Grant(b.now, g.Fence, g.Instance, m.policy()) == nil
-			continue
-		}
-		var err error
-		if results[i].Granted, err = b.grantAgain(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // move runs a batch that touches nothing but executions. decide may be called
 // several times; after is called once the batch is written.
@@ -336,40 +198,14 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 	for i, g := range items {
 		ids[i] = g.ID
 	}
-	results := make([]store.OfferResult, len(items))
-	err := s.move(ctx, "give back offers", ids, func(b *batch) error {
-		clear(results)
-		for i, g := range items {
-			m := b.find(g.Tenant, g.ID)
-			if m == nil || m.e.Instance != g.Instance {
-				continue
-			}
-			if g.Unheard {
-				moved, err := b.unheard(m, g)
-				if err != nil {
-					return err
-				}
-				if moved {
-					results[i].Status = store.OfferMade
-				}
-				continue
-			}
-			giveBack := m.e.GiveBack
-			if g.Refused {
-				giveBack = m.e.Refuse
-			}
-			if giveBack(b.now, g.Fence, g.Reason, g.Message, m.e.SendWait(m.spec.SendRetry, g.Wait)) == nil {
-				if g.Busy {
-					m.e.SentToFull()
-				}
-				results[i].Status = store.OfferMade
-			}
-		}
-		return nil
+	var results []store.OfferResult
+	err := s.move(ctx, "give back offers", ids, func(b *batch) (err error) {
+		results, err = b.GiveBack(items)
+		return err
 	}, func(b *batch) {
 		for i, g := range items {
-			if m := b.find(g.Tenant, g.ID); m != nil {
-				results[i].Execution, results[i].Spec = m.e, m.spec
+			if m := b.Find(g.Tenant, g.ID); m != nil {
+				results[i].Execution, results[i].Spec = m.E, m.Spec
 			}
 		}
 	})
@@ -390,54 +226,20 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 	for i, w := range waits {
 		ids[i] = w.ID
 	}
-	err = s.runBatch(ctx, "record waits", ids, loadOptions{slots: true, readSlots: true, offers: true}, func(b *batch) error {
-		covered = nil
-		for _, w := range waits {
-			if m := b.find(w.Tenant, w.ID); m != nil {
-				ended, err := b.wait(m, w)
-				if err != nil {
-					return err
-				}
-				covered = append(covered, ended...)
-			}
+	err = s.runBatch(ctx, "record waits", ids, loadOptions{slots: true, readSlots: true, offers: true}, func(b *batch) (err error) {
+		if covered, err = b.Wait(waits); err != nil {
+			return err
 		}
 		if err := b.save(); err != nil {
 			return err
 		}
-		b.asStored(covered)
+		b.AsStored(covered)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return covered, nil
-}
-
-func (b *batch) wait(m *move, w store.Wait) (covered []domain.Execution, err error) {
-	if ended, err := b.lapse(m, w.Since); err != nil || ended {
-		return []domain.Execution{m.e}, err
-	}
-	// An illegal move means that somebody else was quicker.
-	if m.e.Wait(b.now, w.Reason, w.Message, w.Until(b.now, &m.e)) != nil {
-		return nil, nil
-	}
-	if w.Full {
-		m.e.WaitsForRoom(b.now, m.policy())
-	}
-	b.leaveQueues(&m.e, nil)
-	if m.spec.SlotLimit() == 0 || m.e.HoldsSlot {
-		return nil, nil
-	}
-	s := b.slots[m.e.JobID]
-	if m.spec.Blocking == domain.BlockCover {
-		// The earlier run may be what the instance is busy with.
-		var later bool
-		if covered, later, err = b.cover(m, s); later {
-			return []domain.Execution{m.e}, err
-		}
-	}
-	s.enqueue(&m.e)
-	return covered, err
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.
@@ -450,14 +252,7 @@ func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
 		ids[i] = st.ID
 	}
 	return s.move(ctx, "record starts", ids, func(b *batch) error {
-		for _, st := range starts {
-			m := b.find(st.Tenant, st.ID)
-			if m == nil || st.StartedAt.IsZero() {
-				continue
-			}
-			// An illegal move means that the attempt has ended meanwhile.
-			_ = m.e.Started(b.now, st.Fence, st.Instance, toMillis(st.StartedAt))
-		}
+		b.Start(starts)
 		return nil
 	}, nil)
 }
@@ -465,35 +260,31 @@ func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
 // RequestCancel wakes who waits behind an execution that ends by it.
 func (s *Store) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
 	var b *batch
-	var run domain.Execution
+	var cancelled domain.Execution
 	err := s.runChecked(ctx, "cancel execution", s.landed(&b), func(t *txn) (err error) {
 		if b, err = newBatch(t, []domain.ExecutionID{id}, loadOptions{slots: true, queue: true}); err != nil {
 			return err
 		}
-		m := b.find(tenant, id)
-		if m == nil {
-			return notFound("execution", id)
+		m, err := b.RequestCancel(tenant, id, reason, message)
+		if err == nil && m == nil {
+			err = notFound("execution", id)
 		}
-		fx, err := m.e.RequestCancel(b.now, reason, message)
 		if err != nil {
 			return err
 		}
-		if err := b.apply(m, fx); err != nil {
-			return err
-		}
-		if _, err := b.wake(); err != nil {
+		if _, err := b.Wake(); err != nil {
 			return err
 		}
 		if err := b.save(); err != nil {
 			return err
 		}
-		run = m.e
+		cancelled = m.E
 		return nil
 	})
 	if err != nil {
 		return domain.Execution{}, err
 	}
-	return run, nil
+	return cancelled, nil
 }
 
 // executionByID reads one execution outside of a transaction.

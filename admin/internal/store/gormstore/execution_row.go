@@ -288,6 +288,3 @@ func blob(s string) []byte {
 	}
 	return []byte(s)
 }
-
-// toMillis cuts an instant to what the database keeps.
-func toMillis(t time.Time) time.Time { return instant(millis(t)) }

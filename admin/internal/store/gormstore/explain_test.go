@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
@@ -154,10 +155,10 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
 			require.NoError(t, err)
-			b := &batch{t: &txn{ctx: ctx, s: s, d: s.d, q: reads{e}}, moves: map[domain.ExecutionID]*move{}}
-			_, err = b.family(&move{e: parent.Execution})
+			b := &batch{t: &txn{ctx: ctx, s: s, d: s.d, q: reads{e}}}
+			_, err = b.Family(&b.Batch, &run.Move{E: parent.Execution})
 			require.NoError(t, err)
-			_, err = b.results(&move{e: parent.Execution}, domain.Family{})
+			_, err = b.Results(&b.Batch, &run.Move{E: parent.Execution}, domain.Family{})
 			require.NoError(t, err)
 			recent := []store.RecentJob{{Tenant: w.tenant, Job: w.jobs[0]}, {Tenant: w.tenant, Job: w.jobs[1]}}
 			_, err = s.RecentInstances(ctx, store.RecentInstancesParams{Jobs: recent, Until: time.Now(), Limit: 100})

@@ -1,7 +1,6 @@
 package gormstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -22,102 +22,30 @@ func partsOf(parent *domain.Execution) (condition string, args []any) {
 		[]any{int64(parent.JobID), millis(parent.FireAt), from, below, int64(parent.TenantID), int64(parent.ID)}
 }
 
-// parentAway reports whether an execution is a part whose parent is locked by
-// another transaction: then it is left alone, since its end could not be told.
-// A parent whose row is gone ended long ago.
-func (b *batch) parentAway(m *move) bool {
-	if !m.e.IsPart() || b.moves[m.e.Parent] != nil {
-		return false
-	}
-	_, there := b.flights[m.e.Parent]
+// Known implements run.Source: parents are looked up with their parts.
+func (b *batch) Known(id domain.ExecutionID) bool {
+	_, there := b.flights[id]
 	return there
 }
 
-// advanceParents moves the locked parents on by what their parts say, those in
-// this batch as it leaves them. Whoever may be offered then goes into woken.
-func (b *batch) advanceParents(woken map[domain.JobID][]*move) error {
-	var parents []*move
-	for _, m := range b.moves {
-		if m.e.OnlyPartsMove() && (b.parents[m.e.ID] || b.skipLocked) {
-			parents = append(parents, m)
-		}
-	}
-	slices.SortFunc(parents, func(x, y *move) int { return cmp.Compare(x.e.ID, y.e.ID) })
-	for _, p := range parents {
-		b.deciding = p.e.ID
-		family, err := b.family(p)
-		if err != nil {
-			return fmt.Errorf("parts of %s: %w", p.e.ID, err)
-		}
-		if err := b.advance(p, family, woken); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *batch) advance(p *move, family domain.Family, woken map[domain.JobID][]*move) error {
-	step, fx := p.e.Advance(b.now, family, p.spec)
-	switch step {
-	case domain.StepNone:
-		return nil
-	case domain.StepReady:
-		woken[p.e.JobID] = append(woken[p.e.JobID], p)
-	case domain.StepAfter:
-		results, err := b.results(p, family)
-		if err != nil {
-			return fmt.Errorf("results of %s: %w", p.e.ID, err)
-		}
-		hook, err := p.e.BearAfter(b.now, p.spec, results, b.newExecutionID)
-		if err != nil {
-			return err
-		}
-		woken[p.e.JobID] = append(woken[p.e.JobID], b.bear(hook, p.spec))
-	case domain.StepEnded:
-		b.ended = append(b.ended, p)
-	}
-	return b.apply(p, fx)
-}
-
-func (b *batch) newExecutionID() (domain.ExecutionID, error) {
+// NewID implements run.Source.
+func (b *batch) NewID() (domain.ExecutionID, error) {
 	id, err := b.t.s.id()
 	return domain.ExecutionID(id), err
 }
 
-// bear lets save insert a part.
-func (b *batch) bear(part domain.Execution, spec *domain.JobSpec) *move {
-	row := toExecutionRow(&part)
-	b.born = append(b.born, row)
-	return &move{after: row, e: row.execution(), spec: spec.For(part.Part)}
-}
-
-// parentsEnded are the parents that this batch ended, as they are stored.
-func (b *batch) parentsEnded() (out []domain.Execution) {
-	for _, m := range b.ended {
-		out = append(out, m.e)
+// Family implements run.Source. While a part lives, no more is said than that: so
+// the shards of a large family end without reading all of it each time.
+func (b *batch) Family(_ *run.Batch, p *run.Move) (domain.Family, error) {
+	moved, living := b.LivingPart(p)
+	if living {
+		return domain.Family{Living: 1}, nil
 	}
-	return out
-}
-
-// family reads what a parent's parts say. While one of them lives, no more is
-// said than that: so the shards of a large family end without reading all of it
-// each time.
-func (b *batch) family(p *move) (domain.Family, error) {
-	var moved []domain.ExecutionID
-	for id, m := range b.moves {
-		if m.e.Parent == p.e.ID {
-			moved = append(moved, id)
-			if !m.e.State.Terminal() {
-				return domain.Family{Living: 1}, nil
-			}
-		}
-	}
-	condition, args := partsOf(&p.e)
+	condition, args := partsOf(&p.E)
 	others := ""
 	if len(moved) > 0 {
 		others = " AND id NOT IN (" + idList(moved) + ")"
 	}
-	living := false
 	from := " FROM executions" + b.t.d.byIndex("uq_executions_occurrence") + " WHERE " + condition
 	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 		living = true
@@ -133,8 +61,8 @@ func (b *batch) family(p *move) (domain.Family, error) {
 		if err := rows.Scan(&e.ID, &e.Part, &e.State, &e.Lingers); err != nil {
 			return err
 		}
-		if m := b.moves[e.ID]; m != nil {
-			e.State, e.Lingers = m.e.State, m.e.Lingers
+		if m := b.Moves[e.ID]; m != nil {
+			e.State, e.Lingers = m.E.State, m.E.Lingers
 		}
 		out.Add(&e)
 		return nil
@@ -142,19 +70,16 @@ func (b *batch) family(p *move) (domain.Family, error) {
 	return out, err
 }
 
-// results is what the after hook of a parent gets, in the order of the shards.
-func (b *batch) results(p *move, family domain.Family) ([]byte, error) {
-	summary := domain.NewShardResults(&p.e, family)
-	condition, args := partsOf(&p.e)
+// Results implements run.Source, in the order of the shards.
+func (b *batch) Results(_ *run.Batch, p *run.Move, family domain.Family) ([]byte, error) {
+	summary := domain.NewShardResults(&p.E, family)
+	condition, args := partsOf(&p.E)
 	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 		r := &executionRow{}
 		if err := rows.Scan(executionTable.targets(r)...); err != nil {
 			return err
 		}
-		e := r.execution()
-		if m := b.moves[e.ID]; m != nil {
-			e = m.e
-		}
+		e := b.AsMoved(r.execution())
 		summary.Add(&e)
 		return nil
 	}, "SELECT "+executionColumns+" FROM executions"+b.t.d.byIndex("uq_executions_occurrence")+" WHERE "+condition+

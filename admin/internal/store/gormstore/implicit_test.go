@@ -247,10 +247,12 @@ func TestABatchWhoseCallerGaveUp(t *testing.T) {
 				if b.t.alone != nil {
 					return errNotAlone
 				}
-				for _, id := range ids {
-					if _, err := b.offer(store.Offer{Tenant: w.tenant, ID: id, Node: 1, Instance: w.instance}); err != nil {
-						return err
-					}
+				offers := make([]store.Offer, len(ids))
+				for i, id := range ids {
+					offers[i] = store.Offer{Tenant: w.tenant, ID: id, Node: 1, Instance: w.instance}
+				}
+				if _, err := b.Offer(offers); err != nil {
+					return err
 				}
 				if err := b.save(); err != nil {
 					return err

@@ -66,41 +66,17 @@ func (s *Store) settle(ctx context.Context, items []asked) ([]store.SettledItem,
 		ids[i] = h.ID
 	}
 	out := make([]store.SettledItem, len(items))
-	theirs := func(b *batch, h asked) *move {
-		m := b.find(h.of.Tenant, h.ID)
-		if m == nil || m.e.Executor != h.of.Executor {
-			return nil
-		}
-		return m
-	}
-	err := s.move(ctx, "settle inventory", ids, func(b *batch) error {
+	err := s.move(ctx, "settle inventory", ids, func(b *batch) (err error) {
 		for i, h := range items {
-			out[i] = store.SettledItem{Verdict: domain.VerdictDrop}
-			m := theirs(b, h)
-			if m == nil {
-				continue
-			}
-			was := m.e.State
-			if err := b.lapseOffered(m); err != nil {
+			if out[i], err = b.Settle(h.of, h.Held); err != nil {
 				return err
-			}
-			out[i].Verdict = m.e.Reconcile(b.now, h.Held, h.of.Instance, m.policy())
-			out[i].GivenBack = was == domain.Offered && m.e.State == domain.Due
-			if was == domain.Running && out[i].Verdict == domain.VerdictGrant {
-				again, err := b.grantAgain(m)
-				if err != nil {
-					return err
-				}
-				if !again {
-					out[i].Verdict = domain.VerdictKeep // its cancel is on the way
-				}
 			}
 		}
 		return nil
 	}, func(b *batch) {
 		for i, h := range items {
-			if m := theirs(b, h); m != nil {
-				out[i].Execution = m.e
+			if m := b.Theirs(h.of, h.Held); m != nil {
+				out[i].Execution = m.E
 			}
 		}
 	})

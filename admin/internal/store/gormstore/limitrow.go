@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 type holderRow struct{ subjectID, kind, executionID, tenantID int64 }
@@ -34,17 +35,18 @@ var placeTable = table[placeRow]{
 }
 
 // saveLimits writes what changed in holders and queues.
-func saveLimits(t *txn, limits map[domain.LimitKey]*limit) error {
+func saveLimits(t *txn, limits map[domain.LimitKey]*run.Limit) error {
 	var holders []*holderRow
 	var places []*placeRow
 	for _, l := range limits {
-		for _, id := range l.hold {
-			holders = append(holders, &holderRow{l.subject, l.kind, int64(id), int64(l.tenant)})
+		subject, kind := subjectOf(l.Key)
+		for _, id := range l.Hold {
+			holders = append(holders, &holderRow{subject, kind, int64(id), int64(l.Key.Tenant)})
 		}
-		for _, p := range l.enter {
-			places = append(places, &placeRow{l.subject, l.kind, p.precedence, int64(p.id), int64(l.tenant)})
+		for _, p := range l.Enter {
+			places = append(places, &placeRow{subject, kind, p.Precedence, int64(p.ID), int64(l.Key.Tenant)})
 		}
-		if err := l.forget(t); err != nil {
+		if err := forgetPlaces(t, l); err != nil {
 			return err
 		}
 	}
@@ -54,17 +56,17 @@ func saveLimits(t *txn, limits map[domain.LimitKey]*limit) error {
 	return placeTable.insert(t, places)
 }
 
-// forget deletes holders that ended and places that were left.
-func (l *limit) forget(t *txn) error {
-	for part := range slices.Chunk(l.gone, 500) {
-		if _, err := t.exec(t.ctx, "DELETE FROM limit_holders WHERE "+l.where("")+" AND execution_id IN ("+idList(part)+") AND tenant_id = ?", int64(l.tenant)); err != nil {
+// forgetPlaces deletes holders that ended and places that were left.
+func forgetPlaces(t *txn, l *run.Limit) error {
+	for part := range slices.Chunk(l.Gone, 500) {
+		if _, err := t.exec(t.ctx, "DELETE FROM limit_holders WHERE "+whereLimit(l, "")+" AND execution_id IN ("+idList(part)+") AND tenant_id = ?", int64(l.Key.Tenant)); err != nil {
 			return err
 		}
 	}
-	for part := range slices.Chunk(l.leave, 200) {
+	for part := range slices.Chunk(l.Leave, 200) {
 		var terms []string
 		for _, p := range part {
-			terms = append(terms, fmt.Sprintf("(%s AND precedence = %d AND execution_id = %d AND tenant_id = %d)", l.where(""), p.precedence, p.id, l.tenant))
+			terms = append(terms, fmt.Sprintf("(%s AND precedence = %d AND execution_id = %d AND tenant_id = %d)", whereLimit(l, ""), p.Precedence, p.ID, l.Key.Tenant))
 		}
 		if _, err := t.exec(t.ctx, "DELETE FROM limit_waiters WHERE "+strings.Join(terms, " OR ")); err != nil {
 			return err
@@ -73,10 +75,10 @@ func (l *limit) forget(t *txn) error {
 	return nil
 }
 
-// remove deletes the row of a limit that was taken away.
-func (l *limit) remove(t *txn) error {
+// removeLimit deletes the row of a limit that was taken away.
+func removeLimit(t *txn, l *run.Limit) error {
 	for _, table := range []string{"limit_holders", "limits"} {
-		if _, err := t.exec(t.ctx, "DELETE FROM "+table+" WHERE "+l.where("")+" AND tenant_id = ?", int64(l.tenant)); err != nil {
+		if _, err := t.exec(t.ctx, "DELETE FROM "+table+" WHERE "+whereLimit(l, "")+" AND tenant_id = ?", int64(l.Key.Tenant)); err != nil {
 			return err
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -41,24 +41,25 @@ func (s *Store) SetLimit(ctx context.Context, l domain.Limit) error {
 			// repetition finds its row.
 			_, err = t.exec(t.ctx, "INSERT INTO limits (subject_id, kind, tenant_id, capacity, changed_at) VALUES (?, ?, ?, ?, ?)",
 				subject, kind, int64(l.Tenant), l.Max, millis(now))
-			found = &limit{subject: subject, kind: kind, tenant: l.Tenant, capacity: int64(l.Max), holders: map[domain.ExecutionID]bool{}}
+			found = run.NewLimit(l.LimitKey)
+			found.Capacity = int64(l.Max)
 		default:
-			_, err = t.exec(t.ctx, "UPDATE limits SET capacity = ?, changed_at = ? WHERE "+found.where("")+" AND tenant_id = ?",
+			_, err = t.exec(t.ctx, "UPDATE limits SET capacity = ?, changed_at = ? WHERE "+whereLimit(found, "")+" AND tenant_id = ?",
 				l.Max, millis(now), int64(l.Tenant))
 		}
 		if err != nil {
 			return err
 		}
 		if l.Max > 0 {
-			if err := found.adopt(t); err != nil {
+			if err := adopt(t, found); err != nil {
 				return err
 			}
-			return saveLimits(t, map[domain.LimitKey]*limit{l.LimitKey: found})
+			return saveLimits(t, map[domain.LimitKey]*run.Limit{l.LimitKey: found})
 		}
-		if err := found.loadQueue(t, 1); err != nil || len(found.queue) > 0 {
+		if err := loadPlaces(t, found, 1); err != nil || len(found.Queue) > 0 {
 			return err // AdmitWaiting lets them go, and then the row
 		}
-		return found.remove(t)
+		return removeLimit(t, found)
 	})
 }
 
@@ -77,20 +78,18 @@ func (t *txn) subjectExists(k domain.LimitKey) error {
 
 // adopt makes holders of the runs that are on instances and were offered when
 // nobody, or not everybody, knew of the limit.
-func (l *limit) adopt(t *txn) error {
+func adopt(t *txn, l *run.Limit) error {
 	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND %s AND %s",
-		t.d.byIndex("ix_executions_phase"), occupyingPhases, occupiesInstance("")), []any{int64(l.tenant)}
-	if l.kind == kindExecutor {
-		statement, args = statement+" AND executor_id = ?", append(args, l.subject)
+		t.d.byIndex("ix_executions_phase"), occupyingPhases, occupiesInstance("")), []any{int64(l.Key.Tenant)}
+	if l.Key.Executor != 0 {
+		statement, args = statement+" AND executor_id = ?", append(args, int64(l.Key.Executor))
 	}
 	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
-		if err := rows.Scan(&id); err != nil || l.holders[id] {
+		if err := rows.Scan(&id); err != nil {
 			return err
 		}
-		l.holders[id] = true
-		l.hold = append(l.hold, id)
-		l.running++
+		l.Adopt(id)
 		return nil
 	}, statement, args...)
 	if err != nil {
@@ -116,10 +115,9 @@ func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views [
 	err = s.look(ctx, "list limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		views = nil
 		return query(ctx, q, func(rows *sql.Rows) error {
-			var l limit
 			var v store.LimitView
-			err := rows.Scan(&l.subject, &l.kind, &l.tenant, &v.Max, &v.ExecutorName, &v.Running, &v.Waiting)
-			v.LimitKey = l.key()
+			key, err := scanKey(rows, &v.Max, &v.ExecutorName, &v.Running, &v.Waiting)
+			v.LimitKey = key
 			views = append(views, v)
 			return err
 		}, "SELECT l.subject_id, l.kind, l.tenant_id, l.capacity, COALESCE(x.name, ''),"+
@@ -137,17 +135,11 @@ func (s *Store) limitsToLook(ctx context.Context) (keys []domain.LimitKey, err e
 	err = s.look(ctx, "find limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		keys = nil
 		return query(ctx, q, func(rows *sql.Rows) error {
-			var l limit
-			err := rows.Scan(&l.subject, &l.kind, &l.tenant)
-			keys = append(keys, l.key())
+			key, err := scanKey(rows)
+			keys = append(keys, key)
 			return err
-		}, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.d.clockNow()+fmt.Sprintf(" - %d", limitSettles.Milliseconds())+
+		}, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.d.clockNow()+fmt.Sprintf(" - %d", run.LimitSettles.Milliseconds())+
 			" OR capacity = 0 OR EXISTS (SELECT 1 FROM limit_waiters AS w WHERE w.subject_id = l.subject_id AND w.kind = l.kind) ORDER BY subject_id, kind")
 	})
 	return keys, err
-}
-
-// unsettled reports whether runs may have been offered past the limit.
-func (l *limit) unsettled(now time.Time) bool {
-	return l.capacity > 0 && now.Sub(instant(l.changedAt)) < limitSettles
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 )
 
 // recorder takes statements of a transaction instead of a database.
@@ -30,10 +31,10 @@ func (r *recorder) ExecContext(_ context.Context, query string, _ ...any) (sql.R
 // primary key, not one for each kind of change in the order of a map.
 func TestBelievedSlotsInOrder(t *testing.T) {
 	r := &recorder{}
-	slots := map[domain.JobID]*slot{}
+	slots := map[domain.JobID]*run.Slot{}
 	for job := domain.JobID(1); job <= 40; job++ {
 		s := believedSlot(ref{job: job, tenant: domain.TenantID(job % 5)}, int(1+job%3))
-		s.holders = int64(1 - 2*(job%2))
+		s.Holders = int64(1 - 2*(job%2))
 		slots[job] = s
 	}
 	tx := &txn{ctx: t.Context(), d: sqliteDialect{}, q: r}
@@ -51,7 +52,7 @@ func TestBelievedSlotsMixed(t *testing.T) {
 }
 
 func testBelievedSlotsMixed(t *testing.T, s *Store) {
-	run := func(slots map[domain.JobID]*slot) error {
+	write := func(slots map[domain.JobID]*run.Slot) error {
 		return s.runRepeatable(t.Context(), "write slots", func(t *txn) error { return saveBelievedSlots(t, slots) })
 	}
 	require.NoError(t, s.runRepeatable(t.Context(), "make slots", func(tx *txn) error {
@@ -62,12 +63,12 @@ func testBelievedSlotsMixed(t *testing.T, s *Store) {
 		}
 		return nil
 	}))
-	slots := func(limit int) map[domain.JobID]*slot {
-		out := map[domain.JobID]*slot{}
+	slots := func(limit int) map[domain.JobID]*run.Slot {
+		out := map[domain.JobID]*run.Slot{}
 		for job := range 10 {
 			id := domain.JobID(job + 1)
 			out[id] = believedSlot(ref{job: id, tenant: domain.TenantID(job % 2)}, limit)
-			out[id].holders = int64(1 - 2*(job/5)) // five are taken, five given back
+			out[id].Holders = int64(1 - 2*(job/5)) // five are taken, five given back
 		}
 		return out
 	}
@@ -80,7 +81,7 @@ func testBelievedSlotsMixed(t *testing.T, s *Store) {
 		}, "SELECT holders FROM job_slots ORDER BY job_id"))
 		return out
 	}
-	require.NoError(t, run(slots(2)))
+	require.NoError(t, write(slots(2)))
 	require.Equal(t, []int64{2, 2, 2, 2, 2, 0, 0, 0, 0, 0}, holders())
 	require.Error(t, s.tryOnce(t.Context(), "write slots", func(t *txn) error { return saveBelievedSlots(t, slots(2)) }), "they are full, and empty")
 	require.Equal(t, []int64{2, 2, 2, 2, 2, 0, 0, 0, 0, 0}, holders())
@@ -90,11 +91,12 @@ func testBelievedSlotsMixed(t *testing.T, s *Store) {
 func TestAttemptsTogether(t *testing.T) {
 	r := &recorder{}
 	b := &batch{t: &txn{ctx: t.Context(), d: sqliteDialect{}, q: r}}
+	var archived []*attemptRow
 	for i := range int64(150) {
-		b.archived = append(b.archived, &attemptRow{executionID: 1000 - i, fence: 1, tenantID: 7})
+		archived = append(archived, &attemptRow{executionID: 1000 - i, fence: 1, tenantID: 7})
 	}
-	b.unarchive = []*attemptRow{{executionID: 5, fence: 2, tenantID: 7}}
-	require.NoError(t, b.deleteAttempts())
+	b.Unarchive = []run.AttemptKey{{Tenant: 7, ID: 5, Fence: 2}}
+	require.NoError(t, b.deleteAttempts(archived))
 	require.Len(t, r.texts, 1)
 	require.True(t, strings.HasPrefix(r.texts[0], "DELETE FROM attempts WHERE (execution_id = 5 AND fence = 2 AND tenant_id = 7) OR (execution_id = 851 "), r.texts[0])
 	require.Equal(t, 151, strings.Count(r.texts[0], "execution_id"))

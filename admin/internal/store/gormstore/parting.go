@@ -191,9 +191,9 @@ func (t *txn) wakeInstances(ends map[domain.InstanceID]parting) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range b.moves {
-		if p, ends := ends[m.e.Instance]; ends && m.e.OccupiesInstance() {
-			m.e.WakeAt = b.now.Add(p.grace(m.e.ID))
+	for _, m := range b.Moves {
+		if p, ends := ends[m.E.Instance]; ends && m.E.OccupiesInstance() {
+			m.E.WakeAt = b.Now.Add(p.grace(m.E.ID))
 		}
 	}
 	return b.save()

@@ -62,7 +62,7 @@ func (p *past) remember(h domain.History) {
 }
 
 // note remembers the last of the moves of a transaction that was committed.
-func (p *past) note(moves map[domain.ExecutionID]*move) {
+func (p *past) note(moves map[domain.ExecutionID]*stored) {
 	now := time.Now()
 	var last witness
 	for _, m := range moves {

@@ -202,7 +202,7 @@ func TestWhatAnEditMayDeleteIsNoWitness(t *testing.T) {
 	p := newPast()
 	const due = 1000
 	note := func(fence, attempt, offeredAt int64) int {
-		p.note(map[domain.ExecutionID]*move{1: {after: &executionRow{
+		p.note(map[domain.ExecutionID]*stored{1: {after: &executionRow{
 			id: storetest.NewID(), fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt, version: 3,
 		}}})
 		return len(p.belief().witnesses)

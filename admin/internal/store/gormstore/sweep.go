@@ -37,26 +37,26 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 	}
 	err = s.runBatch(ctx, "sweep executions", ids, loadOptions{slots: true, queue: true, skipLocked: true}, func(b *batch) error {
 		out = store.Swept{Now: now, Seen: len(ids)}
-		if len(b.moves) == 0 {
+		if len(b.Moves) == 0 {
 			return nil
 		}
-		out.Now = b.now
-		if err := believe(b.now, p.Latest); err != nil {
+		out.Now = b.Now
+		if err := believe(b.Now, p.Latest); err != nil {
 			return err
 		}
-		swept, err := b.sweep(ids, p.Hold)
+		swept, err := b.Sweep(ids, p.Hold)
 		if err != nil {
 			return err
 		}
-		woken, err := b.wake()
+		woken, err := b.Wake()
 		if err != nil {
 			return err
 		}
 		if err := b.save(); err != nil {
 			return err
 		}
-		swept.ended = append(swept.ended, b.ended...)
-		swept.collect(&out, woken)
+		swept.Ended = append(swept.Ended, b.Ended...)
+		swept.Collect(&out, woken)
 		return nil
 	})
 	return out, err
@@ -186,133 +186,16 @@ func unattended(list []overdue, keep func([]domain.ExecutionID) []domain.Executi
 	return out
 }
 
-// sweptMoves are the moves of one sweep by what the caller has to do.
-type sweptMoves struct {
-	dispatch, cancel, resend, ended []*move
-}
-
-func (s sweptMoves) collect(out *store.Swept, woken map[domain.JobID][]*move) {
-	seen := map[domain.ExecutionID]bool{}
-	add := func(m *move) {
-		if !seen[m.e.ID] {
-			seen[m.e.ID] = true
-			out.Dispatch = append(out.Dispatch, m.e)
-		}
-	}
-	for _, m := range s.dispatch {
-		add(m)
-	}
-	for _, moves := range woken {
-		for _, m := range moves {
-			add(m)
-		}
-	}
-	for _, m := range s.cancel {
-		out.Cancel = append(out.Cancel, m.e)
-	}
-	for _, m := range s.resend {
-		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: m.e, Spec: m.spec})
-	}
-	for _, m := range s.ended {
-		out.Ended = append(out.Ended, m.e)
-	}
-}
-
-func (b *batch) sweep(ids []domain.ExecutionID, hold time.Duration) (sweptMoves, error) {
-	var out sweptMoves
-	leases, err := b.leases()
-	if err != nil {
-		return out, err
-	}
-	for _, id := range ids {
-		m := b.moves[id]
-		if m == nil || m.e.WakeAt.After(b.now) {
-			continue // locked by another, or moved on since it was found
-		}
-		if m.e.State.Terminal() && !m.e.Lingers {
-			m.e.WakeAt = time.Time{} // it cannot have one, but would be found for ever
-			continue
-		}
-		b.deciding = id
-		if b.parentAway(m) {
-			continue
-		}
-		if b.stillBlocked(m) {
-			if err := m.e.Wait(b.now, domain.ReasonWaitSlot, "", b.now.Add(slotCheck)); err != nil {
-				return out, err
-			}
-			continue
-		}
-		was := m.e.State
-		lease := leases[m.e.Instance]
-		if !m.e.OccupiesInstance() && m.e.Bound != 0 {
-			lease = leases[m.e.Bound]
-		}
-		action, fx, err := m.e.Sweep(b.now, lease, hold, m.policy())
-		if err != nil {
-			return out, fmt.Errorf("execution %s: %w", m.e.ID, err)
-		}
-		if err := b.apply(m, fx); err != nil {
-			return out, err
-		}
-		switch action {
-		case domain.SweepDispatch:
-			out.dispatch = append(out.dispatch, m)
-		case domain.SweepCancel:
-			out.cancel = append(out.cancel, m)
-		case domain.SweepResend:
-			if err := b.resend(m, &out); err != nil {
-				return out, err
-			}
-		}
-		if was != m.e.State && (m.e.State.Terminal() || m.e.State == domain.RetryWait) {
-			out.ended = append(out.ended, m)
-		}
-	}
-	return out, nil
-}
-
-// stillBlocked reports whether an execution waits for a slot that is still
-// taken. One whose slot is free (the node that was to offer it died) gets
-// fresh patience: it has not waited for an instance yet.
-func (b *batch) stillBlocked(m *move) bool {
-	s := b.slots[m.e.JobID]
-	if s == nil || m.e.Reason != domain.ReasonWaitSlot || m.e.HoldsSlot {
-		return false
-	}
-	if !s.admits(&m.e, m.spec.SlotLimit()) {
-		s.enqueue(&m.e)
-		return true
-	}
-	if !m.e.ExpireAt.IsZero() {
-		m.e.ExpireAt = b.now.Add(patience(m.spec))
-	}
-	return false
-}
-
-// leases reads until when the instances may live that have executions, or are
-// waited for.
-func (b *batch) leases() (map[domain.InstanceID]time.Time, error) {
+// Leases implements run.Source.
+func (b *batch) Leases(ids []domain.InstanceID) (map[domain.InstanceID]time.Time, error) {
 	out := map[domain.InstanceID]time.Time{}
-	var ids []domain.InstanceID
-	for _, m := range b.moves {
-		if m.e.OccupiesInstance() && m.e.Instance != 0 {
-			ids = append(ids, m.e.Instance)
-		} else if m.e.Bound != 0 {
-			ids = append(ids, m.e.Bound)
-		}
-	}
-	if len(ids) == 0 {
-		return out, nil
-	}
-	slices.Sort(ids)
 	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
 		var id domain.InstanceID
 		var until int64
 		err := rows.Scan(&id, &until)
 		out[id] = instant(until)
 		return err
-	}, "SELECT id, lease_until FROM instances WHERE id IN ("+idList(slices.Compact(ids))+")")
+	}, "SELECT id, lease_until FROM instances WHERE id IN ("+idList(ids)+")")
 	if err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
 	}

@@ -86,36 +86,17 @@ func (u *unheld) has(e *domain.Execution) bool {
 }
 
 func (u *unheld) end(b *batch) error {
-	var ended []*move
-	for _, m := range b.moves {
-		e := &m.e
-		b.deciding = e.ID
-		if e.TenantID != u.p.Tenant || e.Executor != u.p.Executor || e.Instance != u.p.Instance || !e.OccupiesInstance() ||
-			!e.OfferedAt.Before(u.accepted) || u.has(e) {
-			continue // moved on since it was found, or queued for a slot
-		}
-		if fx, over := e.Unheld(b.now, m.policy()); over {
-			if err := b.apply(m, fx); err != nil {
-				return err
-			}
-			ended = append(ended, m)
-		}
-	}
-	woken, err := b.wake()
+	ended := b.EndUnheld(&u.p, u.accepted, u.has)
+	woken, err := b.Wake()
 	if err != nil {
 		return err
 	}
 	if err := b.save(); err != nil {
 		return err
 	}
-	u.out = store.EndedUnheld{}
+	u.out = store.EndedUnheld{Woken: woken.All()}
 	for _, m := range ended {
-		u.out.Ended = append(u.out.Ended, m.e)
-	}
-	for _, moves := range woken {
-		for _, m := range moves {
-			u.out.Woken = append(u.out.Woken, m.e)
-		}
+		u.out.Ended = append(u.out.Ended, m.E)
 	}
 	return nil
 }

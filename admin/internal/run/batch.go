@@ -1,0 +1,245 @@
+package run
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// SlotCheck is how long an execution that waits for its slot is left alone.
+// The release of the slot wakes it; this is the net below, for a crash of the
+// node that was to offer it then.
+const SlotCheck = 30 * time.Second
+
+// Batch is what one transaction has loaded and may change.
+type Batch struct {
+	// Now is the database's clock after the last lock.
+	Now time.Time
+	// Moves are the executions that may change, or be looked at.
+	Moves map[domain.ExecutionID]*Move
+	// Slots are those of the jobs that have one and whose runs may take or give
+	// it back here. Limits are those that bound them; empty where none may.
+	Slots  map[domain.JobID]*Slot
+	Limits map[domain.LimitKey]*Limit
+	// Parents are the runs whose parts may have moved. AllParents: those as well
+	// that are in Moves for another reason.
+	Parents    map[domain.ExecutionID]bool
+	AllParents bool
+	// Partial: what is missing in Moves may be locked by another transaction.
+	Partial bool
+	// Misfire is asked about an execution that starts late; nil: never.
+	Misfire store.MisfireFunc
+	Source  Source
+
+	// Deciding is the execution whose turn it is: it is to blame for an error, or a panic.
+	Deciding domain.ExecutionID
+
+	stopped JobStates // see findStopped
+
+	Outcome
+}
+
+// Outcome is what has to be written beside executions, slots and limits.
+type Outcome struct {
+	Archived []*domain.Attempt
+	// Unarchive are archived attempts whose late result has been taken, and
+	// Late are results that came too late to change more than the archive.
+	Unarchive []AttemptKey
+	Late      []LateResult
+	Alerts    []domain.AlertEvent // without ids
+	Missed    []domain.Execution  // whose jobs' owners are told of it together
+	Callbacks []Callback
+	Born      []domain.Execution // parts to insert
+	Ended     []*Move            // parents that ended because their parts have
+	Crowded   []domain.JobID     // jobs for whose slots somebody began to wait
+}
+
+// AttemptKey names an archived attempt.
+type AttemptKey struct {
+	Tenant domain.TenantID
+	ID     domain.ExecutionID
+	Fence  int64
+}
+
+// LateResult is what an archived attempt that counts as lost has come to.
+type LateResult struct {
+	AttemptKey
+	State  domain.State
+	Report domain.Report
+}
+
+// Callback is a call that the end of a run asks for.
+type Callback struct {
+	Tenant    domain.TenantID
+	ID        domain.ExecutionID
+	Succeeded bool
+}
+
+// Source is asked for what a decision needs beside the rows of the batch. Its
+// answers are those of the batch's transaction.
+type Source interface {
+	// Stopped returns those of the jobs that are not enabled.
+	Stopped(jobs []domain.JobID) (JobStates, error)
+	// TriggerRevision is the revision of a job's schedule that is in force.
+	TriggerRevision(job domain.JobID) (int64, error)
+	// Leases are the ends of the leases of instances; absent: there is none.
+	Leases(ids []domain.InstanceID) (map[domain.InstanceID]time.Time, error)
+	// Serving are the instances that could take a shard of a run now, the one
+	// that came first first.
+	Serving(m *Move) ([]domain.InstanceID, error)
+	// Family says what a parent's parts say, those of the batch as it leaves
+	// them. While one of them lives it need not say more than that.
+	Family(b *Batch, parent *Move) (domain.Family, error)
+	// Results is what the after hook of a parent gets.
+	Results(b *Batch, parent *Move, family domain.Family) ([]byte, error)
+	// Known reports whether an execution has a row, in this batch or not.
+	Known(id domain.ExecutionID) bool
+	NewID() (domain.ExecutionID, error)
+}
+
+// Move is one execution on its way. E is changed in place.
+type Move struct {
+	E    domain.Execution
+	Spec *domain.JobSpec
+	was  domain.State
+}
+
+// NewMove is a move of an execution as it was loaded. spec is what the run, or
+// the part, follows.
+func NewMove(e domain.Execution, spec *domain.JobSpec) Move {
+	return Move{E: e, Spec: spec, was: e.State}
+}
+
+// Was is the state in which the execution was loaded.
+func (m *Move) Was() domain.State { return m.was }
+
+// Policy is the execution's.
+func (m *Move) Policy() domain.Policy { return domain.PolicyOf(m.Spec, m.E.Idempotent) }
+
+// Find returns the execution if it was loaded and belongs to the tenant.
+func (b *Batch) Find(tenant domain.TenantID, id domain.ExecutionID) *Move {
+	b.Deciding = id
+	if m := b.Moves[id]; m != nil && m.E.TenantID == tenant {
+		return m
+	}
+	return nil
+}
+
+// AsStored replaces executions that were collected before the batch was saved.
+func (b *Batch) AsStored(list []domain.Execution) {
+	for i := range list {
+		list[i] = b.Moves[list[i].ID].E
+	}
+}
+
+// apply carries out what a move demands. It is called after every move that
+// may end or archive an attempt.
+func (b *Batch) apply(m *Move, fx domain.Effects) {
+	s := b.Slots[m.E.JobID]
+	if fx.ReleaseSlot && s != nil {
+		s.release()
+	}
+	if m.E.State.Terminal() {
+		if s != nil {
+			s.dequeue(&m.E)
+		}
+		b.leaveQueues(&m.E, nil)
+		// The parts of a run are no ends: its own is.
+		if m.E.Parent == 0 && m.Spec.Callback(m.E.State) != "" && m.was != m.E.State {
+			b.Callbacks = append(b.Callbacks, Callback{Tenant: m.E.TenantID, ID: m.E.ID, Succeeded: m.E.State == domain.Succeeded})
+		}
+	}
+	if fx.Archive != nil {
+		b.Archived = append(b.Archived, fx.Archive)
+	}
+	switch {
+	case fx.Alert == "" || m.E.IsPart(): // its parent's end is told
+	case fx.Alert == domain.AlertRunMissed:
+		b.Missed = append(b.Missed, m.E)
+	default:
+		b.Alerts = append(b.Alerts, domain.AlertEvent{
+			TenantID: m.E.TenantID, Kind: fx.Alert, JobID: m.E.JobID, Revision: m.E.Revision, ExecutionID: m.E.ID, CreatedAt: b.Now,
+			DedupeKey: string(fx.Alert) + ":" + m.E.ID.String() + ":" + strconv.FormatInt(m.E.Fence, 10),
+		})
+	}
+}
+
+// Woken are executions that may be offered now, by job.
+type Woken map[domain.JobID][]*Move
+
+// All lists them in the order of their jobs.
+func (w Woken) All() (out []domain.Execution) {
+	for _, job := range slices.Sorted(maps.Keys(w)) {
+		for _, m := range w[job] {
+			out = append(out, m.E)
+		}
+	}
+	return out
+}
+
+// Wake moves parents on whose parts have ended, and makes the oldest waiters
+// ready wherever a place became free. Waiters stay in the queue until they are
+// offered, so that nobody overtakes them.
+func (b *Batch) Wake() (Woken, error) {
+	woken := Woken{}
+	if err := b.advanceParents(woken); err != nil {
+		return nil, err
+	}
+	for job, s := range b.Slots {
+		if !s.freed || len(s.Queue) == 0 {
+			continue
+		}
+		places := s.Holders
+		for _, w := range slices.Clone(s.Queue) {
+			m := b.Moves[w.ID]
+			if m == nil && b.Partial {
+				break // another transaction has it: the next sweep comes back to it
+			}
+			b.Deciding = w.ID
+			if m == nil {
+				s.drop(w) // without a row; it cannot be, but would block the queue for ever
+				continue
+			}
+			if m.E.State != domain.Due && m.E.State != domain.RetryWait {
+				s.dequeue(&m.E) // cannot be, but would block the queue for ever
+				continue
+			}
+			if places >= int64(m.Spec.SlotLimit()) {
+				break
+			}
+			places++
+			if m.E.Reason != domain.ReasonWaitSlot {
+				continue // it keeps its place, and waits for something else now
+			}
+			if err := m.E.Wake(b.Now, Patience(m.Spec)); err != nil {
+				return nil, err
+			}
+			woken[job] = append(woken[job], m)
+		}
+	}
+	return woken, nil
+}
+
+// Patience is how long a due execution waits for an instance.
+func Patience(spec *domain.JobSpec) time.Duration {
+	if spec.DispatchTimeout > 0 {
+		return spec.DispatchTimeout
+	}
+	return domain.DefaultDispatchTimeout
+}
+
+// byID lists moves in the order of their ids.
+func (b *Batch) byID(pick func(*Move) bool) (out []*Move) {
+	for _, m := range b.Moves {
+		if pick(m) {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(x, y *Move) int { return cmp.Compare(x.E.ID, y.E.ID) })
+	return out
+}

@@ -1,0 +1,185 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// noInstanceCheck is how long a broadcast without an instance is left alone.
+const noInstanceCheck = time.Second
+
+// advanceParents moves the parents on by what their parts say, those in
+// this batch as it leaves them. Whoever may be offered then goes into woken.
+func (b *Batch) advanceParents(woken Woken) error {
+	if len(b.Parents) == 0 && !b.AllParents {
+		return nil
+	}
+	for _, p := range b.byID(func(m *Move) bool { return m.E.OnlyPartsMove() && (b.Parents[m.E.ID] || b.AllParents) }) {
+		b.Deciding = p.E.ID
+		family, err := b.Source.Family(b, p)
+		if err != nil {
+			return fmt.Errorf("parts of %s: %w", p.E.ID, err)
+		}
+		if err := b.advance(p, family, woken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) advance(p *Move, family domain.Family, woken Woken) error {
+	step, fx := p.E.Advance(b.Now, family, p.Spec)
+	switch step {
+	case domain.StepNone:
+		return nil
+	case domain.StepReady:
+		woken[p.E.JobID] = append(woken[p.E.JobID], p)
+	case domain.StepAfter:
+		results, err := b.Source.Results(b, p, family)
+		if err != nil {
+			return fmt.Errorf("results of %s: %w", p.E.ID, err)
+		}
+		hook, err := p.E.BearAfter(b.Now, p.Spec, results, b.Source.NewID)
+		if err != nil {
+			return err
+		}
+		woken[p.E.JobID] = append(woken[p.E.JobID], b.bear(hook, p.Spec))
+	case domain.StepEnded:
+		b.Ended = append(b.Ended, p)
+	}
+	b.apply(p, fx)
+	return nil
+}
+
+// bear lets a part be inserted.
+func (b *Batch) bear(part domain.Execution, spec *domain.JobSpec) *Move {
+	b.Born = append(b.Born, part)
+	m := NewMove(part, spec.For(part.Part))
+	return &m
+}
+
+// ParentsEnded are the parents that this batch ended, as they are stored.
+func (b *Batch) ParentsEnded() (out []domain.Execution) {
+	for _, m := range b.Ended {
+		out = append(out, m.E)
+	}
+	return out
+}
+
+// LivingPart reports whether a part of p that moves in this batch lives, and
+// which of them move.
+func (b *Batch) LivingPart(p *Move) (moved []domain.ExecutionID, living bool) {
+	for id, m := range b.Moves {
+		if m.E.Parent == p.E.ID {
+			moved = append(moved, id)
+			living = living || !m.E.State.Terminal()
+		}
+	}
+	return moved, living
+}
+
+// AsMoved is a part as this batch leaves it, where it moves here.
+func (b *Batch) AsMoved(e domain.Execution) domain.Execution {
+	if m := b.Moves[e.ID]; m != nil {
+		return m.E
+	}
+	return e
+}
+
+// Spread makes the parts of runs with shards; the order of results is that of
+// what was asked.
+func (b *Batch) Spread(spreads []store.Spread) ([]store.SpreadResult, error) {
+	results := make([]store.SpreadResult, len(spreads))
+	if err := b.findStopped(); err != nil {
+		return nil, err
+	}
+	ids := make([]domain.ExecutionID, len(spreads))
+	for i, o := range spreads {
+		ids[i] = o.ID
+	}
+	for _, i := range b.order(ids) {
+		if err := b.spread(spreads[i], &results[i]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
+	m := b.Find(o.Tenant, o.ID)
+	if m == nil {
+		return nil
+	}
+	r.OfferResult = store.OfferResult{Status: store.OfferGone, Execution: m.E, Spec: m.Spec}
+	if m.E.State != domain.Due || b.Now.Before(m.E.NotBefore) || !m.Spec.Sharding.On() || m.E.IsPart() {
+		return nil
+	}
+	in, err := b.enter(m, o.Since, &r.OfferResult)
+	if err != nil || !in {
+		return err
+	}
+	var instances []domain.InstanceID
+	if m.Spec.Sharding.Mode == domain.ShardBroadcast && m.E.NextPart(m.Spec.Sharding) == domain.PartShard {
+		if instances, err = b.Source.Serving(m); err != nil {
+			return err
+		}
+		switch {
+		case len(instances) == 0 && len(m.E.Picks) == 0:
+			return b.waitForInstance(m, r)
+		case len(instances) > domain.MaxShards:
+			fx, err := m.E.Miss(b.Now, domain.ReasonManyInstances, fmt.Sprintf("%d instances serve the handler, and a fire has at most %d shards", len(instances), domain.MaxShards))
+			r.Status = store.OfferDiscarded
+			if err == nil {
+				b.apply(m, fx)
+			}
+			return err
+		}
+	}
+	if s := b.slotToTake(m); s != nil {
+		s.take(&m.E)
+	}
+	parts, err := m.E.Spread(b.Now, m.Spec, instances, b.Source.NewID)
+	if err != nil {
+		return err // all that is expected was checked above
+	}
+	r.Status = store.OfferMade
+	for _, part := range parts {
+		r.Parts = append(r.Parts, b.bear(part, m.Spec).E)
+	}
+	return nil
+}
+
+// waitForInstance leaves a broadcast due. It keeps its place before later runs.
+func (b *Batch) waitForInstance(m *Move, r *store.SpreadResult) error {
+	if s := b.slotToTake(m); s != nil && !s.Believed {
+		s.enqueue(&m.E)
+	}
+	r.Status = store.OfferBlocked
+	return m.E.Wait(b.Now, domain.ReasonWaitInstance, "no instance that could take a shard is online", b.Now.Add(noInstanceCheck))
+}
+
+// CancelParts cancels those of the parts that live and whose parents are being
+// cancelled.
+func (b *Batch) CancelParts(parts []domain.ExecutionID) (moved []*Move, err error) {
+	for _, id := range parts {
+		m := b.Moves[id]
+		if m == nil || m.E.State.Terminal() {
+			continue
+		}
+		p := b.Moves[m.E.Parent]
+		if p == nil || p.E.TenantID != m.E.TenantID || p.E.State != domain.Cancelling || !p.E.OnlyPartsMove() {
+			continue
+		}
+		b.Deciding = id
+		fx, err := m.E.RequestCancel(b.Now, p.E.Reason, p.E.Message)
+		if err != nil {
+			return nil, err
+		}
+		b.apply(m, fx)
+		moved = append(moved, m)
+	}
+	return moved, nil
+}

@@ -1,0 +1,327 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Offer decides offers, and returns a result for each, in the order in which
+// they were asked. Refresh takes in what was stored.
+func (b *Batch) Offer(offers []store.Offer) ([]store.OfferResult, error) {
+	results := make([]store.OfferResult, len(offers))
+	if err := b.findStopped(); err != nil {
+		return nil, err
+	}
+	ids := make([]domain.ExecutionID, len(offers))
+	for i, o := range offers {
+		ids[i] = o.ID
+	}
+	for _, i := range b.order(ids) {
+		if err := b.offer(offers[i], &results[i]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// Refresh replaces the executions of results by what was stored.
+func (b *Batch) Refresh(r *store.OfferResult) {
+	if m := b.Moves[r.Execution.ID]; m != nil {
+		r.Execution = m.E
+	}
+	b.AsStored(r.Covered)
+}
+
+func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
+	m := b.Find(o.Tenant, o.ID)
+	if m == nil {
+		return nil
+	}
+	*r = store.OfferResult{Status: store.OfferGone, Execution: m.E, Spec: m.Spec}
+	if m.E.State != domain.Due && m.E.State != domain.RetryWait || m.Spec.Sharding.On() && !m.E.IsPart() {
+		return nil // one with shards is spread
+	}
+	if b.Now.Before(m.E.NotBefore) && !b.mayBeEarly(m, o) {
+		return nil
+	}
+	if m.E.Bound != 0 && m.E.Bound != o.Instance {
+		return nil
+	}
+	if in, err := b.enter(m, o.Since, r); err != nil || !in {
+		return err
+	}
+	if full := b.full(&m.E); full != nil {
+		return b.waitForRoom(m, full, r)
+	}
+	if s := b.slotToTake(m); s != nil {
+		s.take(&m.E)
+	}
+	b.takeRoom(&m.E)
+	granted := o.Granted && o.Idempotent
+	if err := m.E.Offer(b.Now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.Spec, o.Idempotent)); err != nil {
+		return err // all that is expected was checked above
+	}
+	m.E.Passed = o.Passed
+	r.Status = store.OfferMade
+	return nil
+}
+
+// slotToTake is the slot that an execution has to take before it starts; nil:
+// none, or it has it.
+func (b *Batch) slotToTake(m *Move) *Slot {
+	if m.E.HoldsSlot || m.Spec.SlotLimit() == 0 {
+		return nil
+	}
+	return b.Slots[m.E.JobID]
+}
+
+// mayBeEarly reports whether an execution may be offered before its time: it only
+// takes what is there for it, so that nothing is decided now that would be
+// decided otherwise then.
+func (b *Batch) mayBeEarly(m *Move, o store.Offer) bool {
+	if !m.E.Ahead(b.Now) || !m.Spec.MaybeAhead() || o.Granted && o.Idempotent || len(b.limitsOf(&m.E)) > 0 {
+		return false
+	}
+	if b.stopped.reason(&m.E, m.E.Attempt) != "" || m.E.SendsSpent(m.Spec.SendRetry) {
+		return false
+	}
+	s := b.slotToTake(m)
+	return s == nil || s.Admits(&m.E, m.Spec.SlotLimit())
+}
+
+// enter decides by the state of the job, its misfire policy and its blocking
+// strategy whether an execution may go on now. If not, r says what became of it.
+// The slot is left for the caller to take.
+func (b *Batch) enter(m *Move, since time.Time, r *store.OfferResult) (in bool, err error) {
+	r.Status = store.OfferDiscarded
+	if ended, err := b.endStopped(m); err != nil || ended {
+		return false, err
+	}
+	if ended, err := b.lapse(m, since); err != nil || ended {
+		return false, err
+	}
+	if m.E.SendsSpent(m.Spec.SendRetry) {
+		fx, err := m.E.SendFailed(b.Now)
+		b.apply(m, fx)
+		return false, err
+	}
+	if m.E.Expired(b.Now) {
+		fx, err := m.E.Expire(b.Now)
+		b.apply(m, fx)
+		return false, err
+	}
+	r.Status = store.OfferGone
+	s := b.slotToTake(m)
+	if s == nil {
+		return true, nil
+	}
+	if m.Spec.Blocking == domain.BlockCover {
+		var later bool
+		if r.Covered, later, err = b.cover(m, s); err != nil || later {
+			r.Status = store.OfferDiscarded
+			return false, err
+		}
+	}
+	if !s.Admits(&m.E, m.Spec.SlotLimit()) {
+		return false, b.block(m, s, r)
+	}
+	return true, nil
+}
+
+// block lets an execution wait for its job's slot, or drops it. A retry is not
+// dropped: its run has begun, and only the try waits.
+func (b *Batch) block(m *Move, s *Slot, r *store.OfferResult) error {
+	b.Crowded = append(b.Crowded, s.Job)
+	// A run of a backfill waits instead: it was asked for, and it is not late.
+	if m.Spec.Blocking == domain.BlockDiscard && m.E.State == domain.Due && m.E.Attempt == 0 && m.E.Cause != domain.CauseBackfill {
+		fx, err := m.E.Discard(b.Now, "an earlier run of the job had not ended")
+		if err != nil {
+			return err
+		}
+		r.Status = store.OfferDiscarded
+		b.apply(m, fx)
+		return nil
+	}
+	s.enqueue(&m.E)
+	b.leaveQueues(&m.E, nil)
+	r.Status = store.OfferBlocked
+	return m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck))
+}
+
+// cover ends the earlier runs of m's job, or tells them to stop, so that m can
+// take their place. When a later run has done so before, m itself is ended:
+// later.
+func (b *Batch) cover(m *Move, s *Slot) (covered []domain.Execution, later bool, err error) {
+	if s.Believed {
+		return nil, false, nil // it is free, or this transaction is repeated
+	}
+	me := WaiterOf(&m.E)
+	others := b.byID(func(o *Move) bool { return o != m && o.E.JobID == m.E.JobID && (o.E.HoldsSlot || s.Waiting[o.E.ID]) })
+	for _, o := range others {
+		if me.before(WaiterOf(&o.E)) {
+			fx, err := m.E.Cover(b.Now, "a later run of the job was due before this one started")
+			if err != nil {
+				return nil, false, err
+			}
+			b.apply(m, fx)
+			return nil, true, nil
+		}
+	}
+	for _, o := range others {
+		if o.E.State == domain.Cancelling || o.E.Lingers {
+			continue // those have been told
+		}
+		fx, err := o.E.Cover(b.Now, "the run of "+m.E.FireAt.UTC().Format("2006-01-02T15:04:05.000Z")+" took its place")
+		if err != nil {
+			return nil, false, err
+		}
+		b.apply(o, fx)
+		covered = append(covered, o.E)
+	}
+	return covered, false, nil
+}
+
+// order is the order in which executions that want to start are decided: by
+// precedence, so that the first ones get what room there is, but those of one
+// job that has a slot by fire time; of a job that covers, the latest first.
+func (b *Batch) order(ids []domain.ExecutionID) []int {
+	order := make([]int, len(ids))
+	ranks := make([]Place, len(ids))
+	byJob := map[domain.JobID][]int{} // places in order
+	for i, id := range ids {
+		order[i], ranks[i].ID = i, id
+		if m := b.Moves[id]; m != nil {
+			ranks[i] = PlaceOf(&m.E)
+		}
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return ComparePlaces(ranks[x], ranks[y]) })
+	for at, i := range order {
+		if m := b.Moves[ids[i]]; m != nil && b.Slots[m.E.JobID] != nil {
+			byJob[m.E.JobID] = append(byJob[m.E.JobID], at)
+		}
+	}
+	for _, places := range byJob {
+		if len(places) < 2 {
+			continue
+		}
+		own, sign := make([]int, len(places)), 1
+		for n, at := range places {
+			own[n] = order[at]
+			if b.Moves[ids[own[n]]].Spec.Blocking == domain.BlockCover {
+				sign = -1
+			}
+		}
+		slices.SortStableFunc(own, func(x, y int) int {
+			return sign * CompareWaiters(WaiterOf(&b.Moves[ids[x]].E), WaiterOf(&b.Moves[ids[y]].E))
+		})
+		for n, at := range places {
+			order[at] = own[n]
+		}
+	}
+	return order
+}
+
+// Wait notes why executions wait. Those that are not due any more are passed
+// over. One that needs its job's slot enters the queue for it: a later run of
+// the job that finds an instance first, on this node or another, must not
+// overtake it. ended are those that end by it, and the earlier ones that a run covers.
+func (b *Batch) Wait(waits []store.Wait) (ended []domain.Execution, err error) {
+	for _, w := range waits {
+		m := b.Find(w.Tenant, w.ID)
+		if m == nil {
+			continue
+		}
+		some, err := b.wait(m, w)
+		if err != nil {
+			return nil, err
+		}
+		ended = append(ended, some...)
+	}
+	return ended, nil
+}
+
+func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error) {
+	if ended, err := b.lapse(m, w.Since); err != nil {
+		return nil, err
+	} else if ended {
+		return []domain.Execution{m.E}, nil
+	}
+	// An illegal move means that somebody else was quicker.
+	if m.E.Wait(b.Now, w.Reason, w.Message, w.Until(b.Now, &m.E)) != nil {
+		return nil, nil
+	}
+	if w.Full {
+		m.E.WaitsForRoom(b.Now, m.Policy())
+	}
+	b.leaveQueues(&m.E, nil)
+	s := b.slotToTake(m)
+	if s == nil {
+		return nil, nil
+	}
+	if m.Spec.Blocking == domain.BlockCover {
+		// The earlier run may be what the instance is busy with.
+		var later bool
+		if ended, later, err = b.cover(m, s); err != nil {
+			return nil, err
+		} else if later {
+			return []domain.Execution{m.E}, nil
+		}
+	}
+	s.enqueue(&m.E)
+	return ended, nil
+}
+
+// lapse ends a due execution that has misfired, as its job's policy says. since
+// is from when its node knows that it waits for an instance.
+func (b *Batch) lapse(m *Move, since time.Time) (ended bool, err error) {
+	if m.E.State != domain.Due {
+		return false, nil
+	}
+	m.E.WaitedSince(since, b.Now, m.Spec)
+	asked, reason, message, err := b.misfired(m)
+	if err != nil || !asked {
+		return false, err
+	}
+	fx, ended, err := m.E.Lapse(b.Now, reason, message)
+	if err != nil {
+		return false, err
+	}
+	b.apply(m, fx)
+	return ended, nil
+}
+
+// lapseOffered takes the offer of an execution back that has misfired before its
+// grant. The next offer ends it: that has its slot.
+func (b *Batch) lapseOffered(m *Move) error {
+	if m.E.State != domain.Offered {
+		return nil
+	}
+	asked, reason, message, err := b.misfired(m)
+	if err != nil || !asked {
+		return err
+	}
+	return m.E.LapseOffered(b.Now, reason, message)
+}
+
+// misfired asks the misfire policy about an execution that is to start now, once
+// its fire time has passed by more than the threshold.
+func (b *Batch) misfired(m *Move) (asked bool, reason domain.Reason, message string, err error) {
+	if b.Misfire == nil || !m.E.Misfired(b.Now, m.Spec) {
+		return false, "", "", nil
+	}
+	reason, message = b.Misfire(b.Now, &m.E, m.Spec)
+	if reason == domain.ReasonCoalesced {
+		// A later run stands for it only if the schedule is still the same.
+		revision, err := b.Source.TriggerRevision(m.E.JobID)
+		if err != nil {
+			return false, "", "", err
+		}
+		if revision != m.E.Revision {
+			reason, message = "", ""
+		}
+	}
+	return true, reason, message, nil
+}

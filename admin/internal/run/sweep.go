@@ -1,0 +1,146 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Swept are the moves of one sweep by what the caller has to do.
+type Swept struct {
+	Dispatch, Cancel, Resend, Ended []*Move
+}
+
+// Sweep looks at executions whose time to be looked at has come. hold is how long
+// those that may be offered are left alone then.
+func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, err error) {
+	leases, err := b.leases()
+	if err != nil {
+		return out, err
+	}
+	for _, id := range ids {
+		m := b.Moves[id]
+		if m == nil || m.E.WakeAt.After(b.Now) {
+			continue // locked by another, or moved on since it was found
+		}
+		b.Deciding = id
+		if m.E.State.Terminal() && !m.E.Lingers {
+			m.E.WakeAt = time.Time{} // it cannot have one, but would be found for ever
+			continue
+		}
+		if b.parentAway(m) {
+			continue
+		}
+		if b.stillBlocked(m) {
+			if err := m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck)); err != nil {
+				return out, err
+			}
+			continue
+		}
+		was := m.E.State
+		action, fx, err := m.E.Sweep(b.Now, leases[m.waitsFor()], hold, m.Policy())
+		if err != nil {
+			return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
+		}
+		b.apply(m, fx)
+		switch action {
+		case domain.SweepDispatch:
+			out.Dispatch = append(out.Dispatch, m)
+		case domain.SweepCancel:
+			out.Cancel = append(out.Cancel, m)
+		case domain.SweepResend:
+			// A one-step offer is sent again, unless its job was stopped meanwhile.
+			cancelled, err := b.cancelStopped(m, "the job was stopped before the start of the run was reported")
+			if err != nil {
+				return out, err
+			}
+			if cancelled {
+				out.Cancel = append(out.Cancel, m)
+			} else {
+				out.Resend = append(out.Resend, m)
+			}
+		}
+		if was != m.E.State && (m.E.State.Terminal() || m.E.State == domain.RetryWait) {
+			out.Ended = append(out.Ended, m)
+		}
+	}
+	return out, nil
+}
+
+// Collect writes what was stored, and who was woken, into out.
+func (s Swept) Collect(out *store.Swept, woken Woken) {
+	seen := map[domain.ExecutionID]bool{}
+	add := func(e domain.Execution) {
+		if !seen[e.ID] {
+			seen[e.ID] = true
+			out.Dispatch = append(out.Dispatch, e)
+		}
+	}
+	for _, m := range s.Dispatch {
+		add(m.E)
+	}
+	for _, e := range woken.All() {
+		add(e)
+	}
+	for _, m := range s.Cancel {
+		out.Cancel = append(out.Cancel, m.E)
+	}
+	for _, m := range s.Resend {
+		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: m.E, Spec: m.Spec})
+	}
+	for _, m := range s.Ended {
+		out.Ended = append(out.Ended, m.E)
+	}
+}
+
+// stillBlocked reports whether an execution waits for a slot that is still
+// taken. One whose slot is free (the node that was to offer it died) gets
+// fresh patience: it has not waited for an instance yet.
+func (b *Batch) stillBlocked(m *Move) bool {
+	s := b.Slots[m.E.JobID]
+	if s == nil || m.E.Reason != domain.ReasonWaitSlot || m.E.HoldsSlot {
+		return false
+	}
+	if !s.Admits(&m.E, m.Spec.SlotLimit()) {
+		s.enqueue(&m.E)
+		return true
+	}
+	if !m.E.ExpireAt.IsZero() {
+		m.E.ExpireAt = b.Now.Add(Patience(m.Spec))
+	}
+	return false
+}
+
+// waitsFor is the instance whose lease decides about an execution; 0: none.
+func (m *Move) waitsFor() domain.InstanceID {
+	if !m.E.OccupiesInstance() && m.E.Bound != 0 {
+		return m.E.Bound
+	}
+	return m.E.Instance
+}
+
+// leases are those of the instances that have executions of the batch, or are
+// waited for.
+func (b *Batch) leases() (map[domain.InstanceID]time.Time, error) {
+	var ids []domain.InstanceID
+	for _, m := range b.Moves {
+		if m.E.OccupiesInstance() && m.E.Instance != 0 || m.E.Bound != 0 {
+			ids = append(ids, m.waitsFor())
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	slices.Sort(ids)
+	return b.Source.Leases(slices.Compact(ids))
+}
+
+// parentAway reports whether an execution is a part whose parent is locked by
+// another transaction: then it is left alone, since its end could not be told.
+// A parent whose row is gone ended long ago.
+func (b *Batch) parentAway(m *Move) bool {
+	return m.E.IsPart() && b.Moves[m.E.Parent] == nil && b.Source.Known(m.E.Parent)
+}
