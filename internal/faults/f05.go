@@ -33,7 +33,7 @@ type life struct {
 // the middle of their handlers. The schema is the next version's from the first
 // replacement on. One executor changes its SDK, the other one keeps the old.
 func f05(ctx context.Context, s *stage) error {
-	u := &upgrade{stage: s, current: release{newVersion, s.set.binary, s.set.self}, lives: map[string][]life{}}
+	u := &upgrade{stage: s, current: release{version: newVersion, carillon: s.set.binary, witness: s.set.self}, lives: map[string][]life{}}
 	var same bool
 	var err error
 	if u.old, same, err = s.previous(ctx); err != nil {
@@ -267,9 +267,9 @@ func (u *upgrade) judge(j *judged, same bool, migrated int) error {
 	drain, back := summary(slices.Clone(u.drains)), summary(slices.Clone(u.returns))
 	figures := u.result.Figures
 	figures["drainMs"], figures["reconnectMs"], figures["runsByNodeAndExecutor"], figures["sameSource"] = drain, back, pairs, same
-	source := "previous version from " + previousCommit[:8] + fmt.Sprintf(", %d migrations under its nodes", migrated)
+	source := "previous version from " + u.old.commit[:min(8, len(u.old.commit))] + fmt.Sprintf(", %d migrations under its nodes", migrated)
 	if same {
-		source = "no history here: the previous version is this one's source under another name"
+		source = "no other version here: the previous one is this one's source under another name"
 	}
 	u.figure("%d runs by nodes of the previous version, %d by the next, 0 doubled or failed by a drain; lateness %s (goal 1 s); drained in max %.0f ms, executors back after p99 %.0f ms (%s)",
 		sum(pairs, oldVersion+"→"), sum(pairs, newVersion+"→"), j.inside, drain.Max, back.P99, source)

@@ -12,10 +12,14 @@ import (
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
-// previousCommit is the version before this one: nodes of both serve one
-// database while a cluster is upgraded. When a version is released, the one
-// before it goes here. Its last migration is 00018.
-const previousCommit = "f9f0cf6abf0fb6593d81b40dc34ef03fb63bc8c2"
+// previousTag is the version before this one: nodes of both serve one database
+// while a cluster is upgraded. A release writes its own tag here for the next
+// one. Empty before the first release: then it is the oldest commit that has
+// firstMigration, with which what has to fit together begins.
+const (
+	previousTag    = ""
+	firstMigration = "sql/mysql/00001_schema.sql"
+)
 
 // The versions that nodes of an upgrade say they are.
 const (
@@ -26,22 +30,24 @@ const (
 // release is one version's programs.
 type release struct {
 	version  string
+	commit   string // of previous builds
 	carillon string
 	witness  string // faults: its command executor uses that version's SDK
 }
 
-// previous builds the version before this one, from its own source. Without
-// the history (a shallow clone, a source archive) it is this one's source once
-// more, under another version; sameSource then says so.
+// previous builds the version before this one, from its own source. Where that is
+// no other source (no history, as in a shallow clone or a source archive; nothing
+// changed since), it is this one's once more, under another version; sameSource
+// then says so.
 func (s *stage) previous(ctx context.Context) (old release, sameSource bool, err error) {
 	old = release{version: oldVersion, witness: s.set.self}
 	flag := "-ldflags=-X main.version=" + oldVersion
-	if exec.CommandContext(ctx, "git", "cat-file", "-e", previousCommit+"^{commit}").Run() != nil {
+	if old.commit = previousCommit(ctx, ".", previousTag); old.commit == "" {
 		old.carillon = filepath.Join(s.dir, "carillon-previous")
 		return old, true, lab.GoBuild(ctx, "", flag, "-o", old.carillon, "./cmd/carillon")
 	}
 	// Always the same folder, so that Go's cache knows what was built there.
-	tree, err := filepath.Abs(filepath.Join(".cache", "previous", previousCommit[:12]))
+	tree, err := filepath.Abs(filepath.Join(".cache", "previous", old.commit[:12]))
 	if err != nil {
 		return old, false, err
 	}
@@ -49,11 +55,34 @@ func (s *stage) previous(ctx context.Context) (old release, sameSource bool, err
 	if err := errors.Join(os.MkdirAll(tree, 0o755), os.MkdirAll(bin, 0o755)); err != nil {
 		return old, false, err
 	}
-	if err := checkOut(ctx, previousCommit, tree); err != nil {
+	if err := checkOut(ctx, old.commit, tree); err != nil {
 		return old, false, err
 	}
 	old.carillon, old.witness = filepath.Join(bin, "carillon"), filepath.Join(bin, "faults")
 	return old, false, lab.GoBuild(ctx, tree, flag, "-buildvcs=false", "-o", bin+"/", "./cmd/carillon", "./internal/faults")
+}
+
+// previousCommit is the commit of the previous version, and "" where the working
+// tree in dir has no other source than that or does not know it.
+func previousCommit(ctx context.Context, dir, tag string) string {
+	git := func(args ...string) (string, error) {
+		command := exec.CommandContext(ctx, "git", args...)
+		command.Dir = dir
+		out, err := command.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	found, err := git("rev-parse", "--verify", "--quiet", tag+"^{commit}")
+	if tag == "" {
+		found, err = git("log", "--diff-filter=A", "--format=%H", "--", firstMigration)
+		found = found[strings.LastIndexByte(found, '\n')+1:] // the oldest
+	}
+	if err != nil || found == "" {
+		return ""
+	}
+	if _, err := git("diff", "--quiet", found, "--", "*.go", "*.sql", "*go.mod"); err == nil {
+		return "" // nothing that is compiled differs
+	}
+	return found
 }
 
 // checkOut writes the files of a commit into dir.

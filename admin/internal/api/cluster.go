@@ -61,24 +61,23 @@ type AcceptedHistory struct {
 
 // ClusterNode is one admin process.
 type ClusterNode struct {
-	ID              string  `json:"id" doc:"Id of the node in this cluster"`
-	Name            string  `json:"name" doc:"Name of the node, as its settings say"`
-	BootID          string  `json:"bootId" doc:"Id of the process: another one after each start"`
-	Version         string  `json:"version" doc:"Version of the server"`
-	State           string  `json:"state" enum:"live,leaving,silent" doc:"live; leaving: it stops and takes nothing new; silent: it has not been heard of for a while"`
-	Current         bool    `json:"current" doc:"The node that answers"`
-	Connected       bool    `json:"connected" doc:"Its session with the database is open"`
-	StartedAt       string  `json:"startedAt" format:"date-time" doc:"When the process started"`
-	RenewedAt       *string `json:"renewedAt" format:"date-time" doc:"Its last sign of life"`
-	HeartbeatAgeMs  int64   `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
-	ClockSkewMs     int64   `json:"clockSkewMs" doc:"Its own clock less the database's"`
-	ClockHeld       bool    `json:"clockHeld" doc:"It does not believe the database's clock"`
-	Sessions        int     `json:"sessions" doc:"Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators"`
-	Partitions      int     `json:"partitions" doc:"Leases that it holds"`
-	PlanningLagMs   int64   `json:"planningLagMs" doc:"The greatest of its partitions"`
-	ExecutorAddress string  `json:"executorAddress" doc:"Where executors reach it; empty: it does not say, or the reader is no administrator"`
-	// ZoneRules is empty of nodes of the version before.
-	ZoneRules ClusterZones `json:"zoneRules" doc:"The rules of time zones that it plans with"`
+	ID              string       `json:"id" doc:"Id of the node in this cluster"`
+	Name            string       `json:"name" doc:"Name of the node, as its settings say"`
+	BootID          string       `json:"bootId" doc:"Id of the process: another one after each start"`
+	Version         string       `json:"version" doc:"Version of the server"`
+	State           string       `json:"state" enum:"live,leaving,silent" doc:"live; leaving: it stops and takes nothing new; silent: it has not been heard of for a while"`
+	Current         bool         `json:"current" doc:"The node that answers"`
+	Connected       bool         `json:"connected" doc:"Its session with the database is open"`
+	StartedAt       string       `json:"startedAt" format:"date-time" doc:"When the process started"`
+	RenewedAt       *string      `json:"renewedAt" format:"date-time" doc:"Its last sign of life"`
+	HeartbeatAgeMs  int64        `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
+	ClockSkewMs     int64        `json:"clockSkewMs" doc:"Its own clock less the database's"`
+	ClockHeld       bool         `json:"clockHeld" doc:"It does not believe the database's clock"`
+	Sessions        int          `json:"sessions" doc:"Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators"`
+	Partitions      int          `json:"partitions" doc:"Leases that it holds"`
+	PlanningLagMs   int64        `json:"planningLagMs" doc:"The greatest of its partitions"`
+	ExecutorAddress string       `json:"executorAddress" doc:"Where executors reach it; empty: it does not say, or the reader is no administrator"`
+	ZoneRules       ClusterZones `json:"zoneRules" doc:"The rules of time zones that it plans with"`
 }
 
 // ClusterZones says which rules of time zones a node has.

@@ -343,7 +343,7 @@ func TestRetryDefaults(t *testing.T) {
 	require.Equal(t, Retry{MaxAttempts: 2, Delay: "30m", Backoff: 1, MaxDelay: "30m"}, slow.Retry)
 	bound := w.job("acme", "bound", e, with("retry", map[string]any{"delay": "30m", "maxDelay": "5m"}))
 	require.Equal(t, "5m", bound.Retry.MaxDelay, "what was given counts")
-	require.Equal(t, "1h", specOf(&domain.JobSpec{}).Retry.MaxDelay, "a row of before keeps what it had")
+	require.Equal(t, "1h", specOf(&domain.JobSpec{}).Retry.MaxDelay, "0 is an hour")
 }
 
 // TestBlockingByTheSchedule: runs that are asked for one by one wait for nobody,

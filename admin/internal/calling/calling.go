@@ -23,9 +23,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// label is what nodes of the previous version tell such jobs by.
-const label = "carillon.kind"
-
 // Kind is why the handler is called.
 type Kind = domain.JobKind
 
@@ -60,23 +57,18 @@ func (j Jobs) For(ctx context.Context, executor domain.Executor, handler domain.
 	if err != nil {
 		return found, err
 	}
-	if found.Executor != executor.ID || found.Spec.Handler != handler.Name || !is(&found, kind) {
+	if found.Executor != executor.ID || found.Spec.Handler != handler.Name || found.Kind != kind {
 		return found, domain.Errorf(domain.CodeConflict,
 			"the job %q, which calls of this handler belong to, was made or changed by somebody; rename or delete it", want.Name)
 	}
-	return j.follow(ctx, executor, found, want, kind)
+	return j.follow(ctx, found, want)
 }
 
 // follow gives the job the settings that it is to have, unless somebody has
 // edited those that it had.
-func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.JobView, want domain.JobSpec, kind Kind) (store.JobView, error) {
-	written := found.DeclarationHash
-	if written == "" { // made by a version that knew no declarations
-		was := specOf(executor.Name, domain.Handler{Name: want.Handler}, kind)
-		written = digest(&was, kind)
-	}
-	is := digest(&found.Spec, kind)
-	if is == digest(&want, kind) || is != written {
+func (j Jobs) follow(ctx context.Context, found store.JobView, want domain.JobSpec) (store.JobView, error) {
+	is, wanted := digest(&found.Spec), digest(&want)
+	if is == wanted || is != found.DeclarationHash {
 		return found, nil
 	}
 	next := found.Spec
@@ -86,7 +78,7 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 	next.Blocking, next.Parallelism, next.Priority = want.Blocking, want.Parallelism, want.Priority
 	changed, err := j.Store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: found.TenantID, ID: found.ID, IfRevision: found.Revision, Spec: next, Source: found.Source,
-		DeclarationHash: digest(&want, kind), By: madeBy, Next: never,
+		DeclarationHash: wanted, By: madeBy, Next: never,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) { // another node, or somebody, was quicker
 		return j.Store.FindJobByName(ctx, found.TenantID, want.Name)
@@ -95,33 +87,17 @@ func (j Jobs) follow(ctx context.Context, executor domain.Executor, found store.
 }
 
 // digest tells the settings that follow the handler's declaration from others.
-func digest(s *domain.JobSpec, kind Kind) string {
-	wait := "" // where it is the kind's own, so that jobs of before it could be declared have the digest that they had
-	if d := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout); d != waitOf(kind) {
-		wait = " " + d.String()
-	}
-	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing,
-		fmt.Sprintf(" %q %q %q %q %q%s", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess, s.OnFailure, wait)))
+// An edit of anything else writes a dispatch timeout of 0 as what it means.
+func digest(s *domain.JobSpec) string {
+	wait := cmp.Or(s.DispatchTimeout, domain.DefaultDispatchTimeout)
+	sum := sha256.Sum256(fmt.Append(nil, s.Timeout, s.Retry, s.OnLost, s.SendRetry, s.Blocking, s.Parallelism, s.Priority, s.Routing, wait,
+		fmt.Sprintf(" %q %q %q %q %q", s.RoutingKey, s.Require.Text, s.Prefer.Text, s.OnSuccess, s.OnFailure)))
 	return hex.EncodeToString(sum[:16])
-}
-
-// waitOf is how long a run of the kind waits for an instance where nothing is said.
-func waitOf(kind Kind) time.Duration {
-	if kind == Callback {
-		return 24 * time.Hour
-	}
-	return domain.DefaultDispatchTimeout
 }
 
 const madeBy = "carillon"
 
 func never(time.Time, *domain.JobSpec) time.Time { return domain.Never }
-
-// is reports whether it is such a job. One that a node of the previous version
-// has made after the migration has no kind.
-func is(found *store.JobView, kind Kind) bool {
-	return found.Kind == kind || found.Kind == domain.JobPlain && found.CreatedBy == madeBy && found.Spec.Labels[label] == kind.String()
-}
 
 // jobName stays under the limit for names whatever the parts are.
 func jobName(executor, handler string, kind Kind) string {
@@ -137,15 +113,14 @@ func jobName(executor, handler string, kind Kind) string {
 func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	spec := domain.JobSpec{
 		Name: jobName(executor, handler.Name, kind), Description: "Calls of the handler " + handler.Name,
-		Labels: map[string]string{label: kind.String()}, Handler: handler.Name,
-		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"},
-		Misfire:  domain.Misfire{Policy: domain.MisfireSkip}, Routing: domain.RouteRoundRobin, Blocking: domain.BlockParallel,
+		Handler: handler.Name, Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"},
+		Misfire: domain.Misfire{Policy: domain.MisfireSkip}, Routing: domain.RouteRoundRobin, Blocking: domain.BlockParallel,
 		Retry: domain.Retry{MaxAttempts: 1, Delay: time.Second, Backoff: 2, MaxDelay: time.Minute}, OnLost: domain.OnLostAuto,
 	}
 	if kind == Callback {
 		spec.Description = "Runs of the callback " + handler.Name
 		spec.Retry = domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute}
-		spec.OnLost, spec.DispatchTimeout = domain.OnLostRetry, waitOf(kind)
+		spec.OnLost, spec.DispatchTimeout = domain.OnLostRetry, 24*time.Hour
 		spec.Alert = domain.Alert{OnFailure: true, IncludeNoExecutor: true}
 	}
 	said := handler.Calls
@@ -178,7 +153,7 @@ func (j Jobs) make(ctx context.Context, executor domain.Executor, spec domain.Jo
 	id, now := domain.JobID(j.NewID()), j.Now()
 	_, err := j.Store.CreateJob(ctx, domain.Job{
 		ID: id, TenantID: executor.TenantID, Executor: executor.ID, Partition: domain.PartitionOf(id),
-		State: domain.JobEnabled, Kind: kind, Source: domain.SourceConsole, DeclarationHash: digest(&spec, kind), Revision: 1,
+		State: domain.JobEnabled, Kind: kind, Source: domain.SourceConsole, DeclarationHash: digest(&spec), Revision: 1,
 		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: madeBy, UpdatedBy: madeBy,
 	}, never)
 	return err

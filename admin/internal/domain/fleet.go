@@ -86,8 +86,7 @@ type Node struct {
 	StartedAt       time.Time
 	HeartbeatAt     time.Time
 	Sessions        int
-	// Zones are the rules of time zones that it plans with; zero of nodes of the
-	// version before.
+	// Zones are the rules of time zones that it plans with.
 	Zones ZoneRules
 }
 

@@ -263,8 +263,7 @@ type Retry struct {
 	Delay       time.Duration
 	// Backoff multiplies the delay after each attempt; below 1 counts as 1.
 	Backoff float64
-	// MaxDelay bounds the wait. 0 = one hour, in rows of before jobs declared in
-	// code got DefaultRetry.
+	// MaxDelay bounds the wait. 0 = one hour.
 	MaxDelay time.Duration
 }
 

@@ -14,8 +14,7 @@ const (
 func RequestKey(key, body string) string { return requestKeyPrefix + key + bodyMark + body }
 
 // SplitRequestKey returns what makes a request unique in its job, and the
-// digest of what it asked for: empty for runs without a key of the caller's, and
-// for those of versions that did not keep it.
+// digest of what it asked for: empty for runs without a key of the caller's.
 func SplitRequestKey(occurrence string) (unique, body string) {
 	if !strings.HasPrefix(occurrence, requestKeyPrefix) {
 		return occurrence, ""

@@ -9,7 +9,6 @@ import (
 func TestSplitRequestKey(t *testing.T) {
 	for name, c := range map[string]struct{ occurrence, unique, body string }{
 		"with what was asked for":  {RequestKey("k_e-y", "body"), "idem:k_e-y", "body"},
-		"of an older version":      {"idem:key", "idem:key", ""},
 		"a run without a key":      {"run:12", "run:12", ""},
 		"a foreign key with a dot": {"order.7", "order.7", ""},
 		"of a schedule":            {"", "", ""},

@@ -48,8 +48,7 @@ func (m *missedRuns) add(e *domain.Execution) {
 func openKey(job int64) string { return fmt.Sprintf("%s/%d", domain.AlertRunMissed, job) }
 
 // insert adds them to the jobs' open events, in the order of the jobs, so that
-// transactions do not wait for each other in a circle. One that a node of an
-// older version has expanded, which knows of no open events, is open again.
+// transactions do not wait for each other in a circle.
 func (m missedRuns) insert(t *txn, now time.Time) error {
 	of := make([]*missedOfJob, 0, len(m))
 	for _, o := range m {
@@ -72,7 +71,7 @@ func (m missedRuns) insert(t *txn, now time.Time) error {
 		_, err := t.exec(t.ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at) VALUES "+
 			strings.Join(values, ", ")+t.d.onDuplicate("tenant_id, dedupe_key")+
 			" revision = "+t.d.inserted("revision")+", execution_id = "+t.d.inserted("execution_id")+
-			", missed = alert_events.missed + "+t.d.inserted("missed")+", expanded_at = 0", args...)
+			", missed = alert_events.missed + "+t.d.inserted("missed"), args...)
 		if err != nil {
 			return fmt.Errorf("count missed runs: %w", err)
 		}

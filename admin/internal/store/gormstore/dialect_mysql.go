@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -15,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -27,9 +25,7 @@ import (
 )
 
 // mysqlDialect speaks to MySQL 8 and MariaDB 10.6 or newer.
-type mysqlDialect struct {
-	sessions *sessionNames
-}
+type mysqlDialect struct{}
 
 func (mysqlDialect) name() string { return "mysql" }
 
@@ -61,42 +57,20 @@ func (mysqlDialect) inserted(column string) string { return "VALUES(" + column +
 
 // connect takes a named lock, which the server gives up as soon as the
 // connection ends, in whatever way. The name may have 64 characters.
-func (d mysqlDialect) connect(t *txn, bootID string) error {
+func (mysqlDialect) connect(t *txn, bootID string) error {
 	var got sql.NullInt64
-	name := d.sessions.lock("?")
+	name := sessionLock("?")
 	return t.raw.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
 }
 
-func (d mysqlDialect) connected(bootID string) string {
-	return "IS_USED_LOCK(" + d.sessions.lock(bootID) + ") IS NOT NULL"
+func (mysqlDialect) connected(bootID string) string {
+	return "IS_USED_LOCK(" + sessionLock(bootID) + ") IS NOT NULL"
 }
 
-// sessionNames says how the server hashes a boot id into the name of its lock.
-// MD5 is what previous versions use, whose nodes share the database during an
-// upgrade; where MySQL has it no more (9.6), none of them could start.
-type sessionNames struct{ withoutMD5 atomic.Bool }
-
-// learn asks the server of a new lease connection, the only one with such locks.
-func (n *sessionNames) learn(ctx context.Context, conn driver.ExecerContext) error {
-	_, err := conn.ExecContext(ctx, "DO MD5('')", nil)
-	var my *mysql.MySQLError
-	if errors.As(err, &my) && (my.Number == myNoSuchFunction || my.Number == myNoSuchRoutine) {
-		n.withoutMD5.Store(true)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("ask for MD5: %w", err)
-	}
-	n.withoutMD5.Store(false)
-	return nil
-}
-
-// lock is an SQL expression for the name.
-func (n *sessionNames) lock(bootID string) string {
-	if n.withoutMD5.Load() {
-		return "CONCAT('carillon_node:', LEFT(SHA2(" + bootID + ", 256), 32))"
-	}
-	return "CONCAT('carillon_node:', MD5(" + bootID + "))"
+// sessionLock is an SQL expression for the name of the lock of a boot id, which
+// is one too. MySQL has no MD5 since 9.6.
+func sessionLock(bootID string) string {
+	return "CONCAT('carillon_node:', LEFT(SHA2(" + bootID + ", 256), 32))"
 }
 
 func (mysqlDialect) insertBatch() int { return 500 }
@@ -285,7 +259,6 @@ type mysqlConnector struct {
 	pool mysqlPool
 	// shortLived is called when connections of this pool may not rest for long.
 	shortLived func()
-	sessions   *sessionNames
 }
 
 // mysqlPool is what connections are for.
@@ -324,11 +297,6 @@ func (c mysqlConnector) setUp(ctx context.Context, conn mysqlConn) (driver.Conn,
 	bounded, err := limitIdle(ctx, conn, c.pool)
 	if err != nil {
 		return nil, err
-	}
-	if c.pool == leasePool {
-		if err := c.sessions.learn(ctx, conn); err != nil {
-			return nil, err
-		}
 	}
 	if err := c.past.meet(ctx, conn); err != nil {
 		return nil, err
@@ -384,7 +352,7 @@ type mysqlPools struct {
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
-func openMySQL(o Options, past *past, sessions *sessionNames) (p mysqlPools, err error) {
+func openMySQL(o Options, past *past) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return p, err
@@ -406,7 +374,7 @@ func openMySQL(o Options, past *past, sessions *sessionNames) (p mysqlPools, err
 	connector := mysqlConnector{Connector: driver, past: past}
 	transactions, leases := connector, connector
 	transactions.pool, transactions.shortLived = transactionPool, sync.OnceFunc(func() { p.txs.SetConnMaxIdleTime(restLimit) })
-	leases.pool, leases.sessions = leasePool, sessions
+	leases.pool = leasePool
 	p.main = sql.OpenDB(o.connector(connector))
 	p.txs = sql.OpenDB(o.connector(implicitConnector{transactions}))
 	for _, db := range []*sql.DB{p.main, p.txs} {

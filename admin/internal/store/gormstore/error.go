@@ -34,8 +34,6 @@ const (
 	myTooManyConns      = 1040
 	myConnectionKilled  = 1927 // MariaDB
 	myStatementTimedOut = 1969 // MariaDB
-	myNoSuchRoutine     = 1305
-	myNoSuchFunction    = 1630
 	mySilentTooLong     = 4031 // MySQL: wait_timeout has ended the connection
 )
 

@@ -52,7 +52,7 @@ func (t *txn) loadJobs(jobs []domain.Job, next func(i int) time.Time) error {
 		j := &jobs[i]
 		rows[i] = jobRow{
 			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: rateUnknown,
+			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: t.rate(now, &j.Spec),
 			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
 		rows[i].setSpec(&j.Spec)

@@ -221,7 +221,7 @@ func (t *logTail) mergeable(bytes int64) int {
 	n := 0
 	for n < len(t.rows) {
 		r := &t.rows[n]
-		if r.cut != 0 || r.format == logchunk.FormatJSON || r.rawBytes > 2*bytes || bytes+r.rawBytes > logchunk.MaxBytes {
+		if r.cut != 0 || r.format != logchunk.Format || r.rawBytes > 2*bytes || bytes+r.rawBytes > logchunk.MaxBytes {
 			break
 		}
 		bytes += r.rawBytes

@@ -1,8 +1,6 @@
 package gormstore
 
 import (
-	"bytes"
-	"compress/flate"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
 // logWorld has one run to log for.
@@ -215,28 +214,27 @@ func TestResendsOnTwoNodesAtOnce(t *testing.T) {
 	}
 }
 
-// Chunks of before migration 00025 are read, searched and continued.
-func TestOldChunksGoOn(t *testing.T) {
+// A chunk of a format that this version does not know, written by a node of a
+// newer one, stays as it is: what comes behind it gets a chunk of its own.
+func TestAppendsLeaveOtherFormatsAlone(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			w := newLogWorld(t, options(t))
-			var b bytes.Buffer
-			f, err := flate.NewWriter(&b, flate.BestSpeed)
-			require.NoError(t, err)
-			_, err = f.Write([]byte(`{"n":1,"t":1800000000001,"m":"first"}` + "\n" + `{"n":2,"t":1800000000002,"l":8,"m":"second","a":{"k":1}}` + "\n"))
-			require.NoError(t, err)
-			require.NoError(t, f.Close())
 			ctx := t.Context()
-			require.NoError(t, w.s.run(ctx, "old chunk", func(t *txn) error {
-				_, err := t.exec(ctx, "INSERT INTO log_chunks (tenant_id, execution_id, attempt, first_line, last_line, line_count, body) VALUES (?, ?, 1, 1, 2, 2, ?)",
-					int64(w.tenant), int64(w.run.ID), b.Bytes())
+			require.NoError(t, w.s.run(ctx, "newer chunk", func(t *txn) error {
+				_, err := t.exec(ctx, "INSERT INTO log_chunks (tenant_id, execution_id, attempt, first_line, last_line, line_count, levels, format, body) VALUES (?, ?, 1, 1, 2, 2, ?, ?, 'x')",
+					int64(w.tenant), int64(w.run.ID), int64(logchunk.AllLevels), logchunk.Format+1)
 				return err
 			}))
 			w.say(1, 2, 4, "new")
-			require.Equal(t, []string{"first", "second", "new", "new"}, w.messages(store.ReadLogParams{}))
-			require.Equal(t, []string{"second"}, w.messages(store.ReadLogParams{Text: `K":1`}))
-			failures := 8
-			require.Equal(t, []string{"second"}, w.messages(store.ReadLogParams{MinLevel: &failures}))
+			var formats []int
+			require.NoError(t, query(ctx, w.s.read, func(rows *sql.Rows) error {
+				var format int
+				err := rows.Scan(&format)
+				formats = append(formats, format)
+				return err
+			}, "SELECT format FROM log_chunks WHERE tenant_id = ? AND execution_id = ? AND attempt = 1 ORDER BY first_line", int64(w.tenant), int64(w.run.ID)))
+			require.Equal(t, []int{logchunk.Format + 1, logchunk.Format}, formats)
 		})
 	}
 }

@@ -50,11 +50,6 @@ func (t *txn) grow(tenant domain.TenantID, list ...growth) error {
 		if q.Max == 0 {
 			continue
 		}
-		if g.kind == domain.QuotaFires {
-			if err := t.rateOld(tenant); err != nil {
-				return fmt.Errorf("rate schedules: %w", err)
-			}
-		}
 		var err error
 		if q.Used, err = countQuota(t.ctx, t.q, t.d, tenant, g.kind); err != nil {
 			return fmt.Errorf("count %s: %w", g.kind, err)
@@ -96,58 +91,12 @@ func (t *txn) allowFires(job *jobRow, fires int64) error {
 	if domain.JobState(job.State) != domain.JobEnabled {
 		return nil
 	}
-	return t.grow(domain.TenantID(job.TenantID), growth{domain.QuotaFires, fires - max(0, job.FiresPerMinute)})
+	return t.grow(domain.TenantID(job.TenantID), growth{domain.QuotaFires, fires - job.FiresPerMinute})
 }
 
 // rate is the most that a schedule fires in a minute.
 func (t *txn) rate(now time.Time, spec *domain.JobSpec) int64 {
 	return int64(t.s.firesPerMinute(now, spec))
-}
-
-// rateUnknown is the rate of jobs that a node of the previous version wrote.
-const rateUnknown = -1
-
-// rateOnce bounds how many of them are read at a time.
-const rateOnce = 500
-
-// rateOld computes the rates that are missing.
-func (t *txn) rateOld(tenant domain.TenantID) error {
-	for {
-		now, err := t.clock()
-		if err != nil {
-			return err
-		}
-		var keys []revisionKey
-		err = query(t.ctx, t.q, func(rows *sql.Rows) error {
-			var k revisionKey
-			err := rows.Scan(&k.job, &k.revision)
-			keys = append(keys, k)
-			return err
-		}, "SELECT id, revision FROM jobs"+t.d.byIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state = ? AND fires_per_minute = ? LIMIT ?",
-			int64(tenant), int64(domain.JobEnabled), rateUnknown, rateOnce)
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		specs, err := t.s.specs.load(t.ctx, t.q, keys)
-		if err != nil {
-			return err
-		}
-		byRate := map[int64][]domain.JobID{}
-		for _, k := range keys {
-			rate := int64(0) // of what cannot be read, and so does not fire
-			if spec := specs[k].spec; spec != nil {
-				rate = t.rate(now, spec)
-			}
-			byRate[rate] = append(byRate[rate], k.job)
-		}
-		for rate, ids := range byRate {
-			_, err := t.exec(t.ctx, "UPDATE jobs SET fires_per_minute = ? WHERE id IN ("+idList(ids)+") AND tenant_id = ? AND fires_per_minute = ?",
-				rate, int64(tenant), rateUnknown)
-			if err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // readQuotas returns a tenant's quotas without what is used.
@@ -238,11 +187,8 @@ func (s *Store) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.Q
 	return limit, err
 }
 
-// ListQuotas computes the rates that are missing first.
+// ListQuotas returns a tenant's quotas with what is used of each.
 func (s *Store) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []domain.Quota, err error) {
-	if err := s.runRepeatable(ctx, "rate schedules", func(t *txn) error { return t.rateOld(tenant) }); err != nil {
-		return nil, err
-	}
 	if _, err := s.FindTenant(ctx, tenant); err != nil {
 		return nil, err
 	}

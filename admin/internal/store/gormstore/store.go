@@ -134,10 +134,9 @@ func connect(o Options) (*Store, error) {
 	switch o.Driver {
 	case "mysql":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
-		sessions := &sessionNames{}
-		s.d, dialector = mysqlDialect{sessions}, mysqlGorm
+		s.d, dialector = mysqlDialect{}, mysqlGorm
 		var pools mysqlPools
-		pools, err = openMySQL(o, s.past, sessions)
+		pools, err = openMySQL(o, s.past)
 		s.write, s.read, s.txs, s.leases = pools.main, pools.main, pools.txs, pools.leases
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)

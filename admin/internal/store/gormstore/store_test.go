@@ -81,13 +81,6 @@ func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Dur
 	})
 }
 
-func (a aging) ForgetRates(ctx context.Context, tenant domain.TenantID) error {
-	return a.run(ctx, "forget rates", func(t *txn) error {
-		_, err := t.exec(ctx, "UPDATE jobs SET fires_per_minute = ? WHERE tenant_id = ?", rateUnknown, int64(tenant))
-		return err
-	})
-}
-
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.run(ctx, "forget holders", func(t *txn) error {
 		subject, kind := subjectOf(k)

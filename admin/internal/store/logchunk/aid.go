@@ -17,8 +17,6 @@ import (
 //     runs of three digits, but few of five;
 //   - runs of three bytes with a digit, unless there are so many that they
 //     would say little and crowd out the others. The first byte tells.
-//
-// Chunks of FormatBinary have the older aid: all runs of three bytes.
 const (
 	// maxAidBytes is of the bits before folding. Three in it makes for sizes
 	// between the powers of two.
@@ -162,27 +160,19 @@ func (a *aidBits) fold(words int) []uint64 {
 }
 
 // marks are the pieces of a text that is looked for.
-type marks struct {
-	plain, numbers []mark
-	old            []uint32 // of the older aid
-}
+type marks struct{ plain, numbers []mark }
 
 func marksOf(text string) (m marks) {
 	eachPiece(text, func(p uint64) { m.plain = append(m.plain, markOf(p)) }, func(p uint64) { m.numbers = append(m.numbers, markOf(p)) })
-	for i := 0; i+shortRun <= len(text); i++ {
-		m.old = append(m.old, oldMark(text[i:]))
-	}
 	return m
 }
 
-func (m *marks) none() bool { return len(m.old) == 0 }
+func (m *marks) none() bool { return len(m.plain)+len(m.numbers) == 0 }
 
-// mayBeIn says that all pieces may be in a chunk with this aid.
+// mayBeIn says that all pieces may be in a chunk with this aid. What an aid of
+// another format says is not known.
 func (m *marks) mayBeIn(aid []byte, format int) bool {
-	if format != FormatNumbers {
-		return m.mayBeInOld(aid)
-	}
-	if len(aid) < 1+minAidBytes {
+	if format != Format || len(aid) < 1+minAidBytes {
 		return true
 	}
 	kinds, set := aid[0], aid[1:]
@@ -199,30 +189,4 @@ func allIn(set []byte, list []mark) bool {
 		}
 	}
 	return true
-}
-
-// The aid of FormatBinary has a size that is a power of two and is folded in
-// its middle; 16 bits of a mark choose each bit.
-func (m *marks) mayBeInOld(aid []byte) bool {
-	if len(aid) == 0 {
-		return true
-	}
-	mask := uint32(len(aid)*8 - 1)
-	for _, m := range m.old {
-		for _, bit := range [2]uint32{m & mask, m >> 16 & mask} {
-			if aid[bit/8]&(1<<(bit%8)) == 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// oldMark is of the first three bytes: the end of MurmurHash3 (public domain).
-func oldMark(text string) uint32 {
-	h := uint32(text[0])<<16 | uint32(text[1])<<8 | uint32(text[2])
-	h *= 0x85EBCA6B
-	h ^= h >> 13
-	h *= 0xC2B2AE35
-	return h ^ h>>16
 }

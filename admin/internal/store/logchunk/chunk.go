@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,25 +20,18 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Formats of a body. The number stands beside it in the table.
-const (
-	// FormatJSON: one JSON object per line, DEFLATE. Only read.
-	FormatJSON = 0
-	// FormatBinary: see appendLine, DEFLATE. Only read.
-	FormatBinary = 1
-	// FormatNumbers is FormatBinary with another search aid, see aid.go.
-	FormatNumbers = 2
-	// Format is what Encode makes.
-	Format = FormatNumbers
-)
+// Format is what Encode makes: see appendLine, DEFLATE, with the search aid of
+// aid.go. The number stands beside each body in the table; 0 are rows that count
+// lines which were not kept.
+const Format = 1
 
 // Bounds of what Encode makes.
 const (
 	// MaxBytes is how much text a chunk has, in bytes before compression,
 	// unless its only line is longer. A page inflates two or three of them.
 	MaxBytes = 64 << 10
-	// maxInflated bounds what one body may inflate to, in bytes: a chunk and
-	// the longest line, and what an old version stored from one frame.
+	// maxInflated bounds what one body may inflate to, in bytes: a chunk, or the
+	// longest line.
 	maxInflated = 8 << 20
 )
 
@@ -174,24 +166,20 @@ func inflate(body []byte) ([]byte, error) {
 // Find returns the lines of a body, or none when the filter's text is nowhere
 // in it: taking the lines apart costs more than that look.
 func Find(body []byte, format, attempt int, f *Filter) ([]domain.LogLine, error) {
+	if format != Format {
+		return nil, fmt.Errorf("%w: format %d is not known", errDamaged, format)
+	}
 	raw, err := inflate(body)
 	if err != nil {
 		return nil, err
 	}
-	switch format {
-	case FormatBinary, FormatNumbers:
-		if !f.mayBeIn(raw) {
-			return nil, nil
-		}
-		return decodeBinary(raw, attempt)
-	case FormatJSON:
-		return decodeJSON(raw, attempt)
-	default:
-		return nil, fmt.Errorf("%w: format %d is not known", errDamaged, format)
+	if !f.mayBeIn(raw) {
+		return nil, nil
 	}
+	return decode(raw, attempt)
 }
 
-func decodeBinary(raw []byte, attempt int) (lines []domain.LogLine, err error) {
+func decode(raw []byte, attempt int) (lines []domain.LogLine, err error) {
 	r := byteReader{rest: raw}
 	before := noLine
 	var at int64
@@ -256,27 +244,3 @@ func (r *byteReader) take(n uint64) []byte {
 }
 
 func (r *byteReader) fail() { r.broken, r.rest = true, nil }
-
-// storedLine is a line of FormatJSON.
-type storedLine struct {
-	Number  int64           `json:"n"`
-	At      int64           `json:"t"` // Unix milliseconds
-	Level   int             `json:"l,omitempty"`
-	Message string          `json:"m"`
-	Attrs   json.RawMessage `json:"a,omitempty"`
-}
-
-func decodeJSON(raw []byte, attempt int) (lines []domain.LogLine, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		var s storedLine
-		if err := decoder.Decode(&s); err == io.EOF {
-			return lines, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%w: %w", errDamaged, err)
-		}
-		lines = append(lines, domain.LogLine{
-			Number: s.Number, Attempt: attempt, At: time.UnixMilli(s.At).UTC(), Level: s.Level, Message: s.Message, Attrs: s.Attrs,
-		})
-	}
-}

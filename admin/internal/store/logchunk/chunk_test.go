@@ -3,7 +3,6 @@ package logchunk
 import (
 	"bytes"
 	"compress/flate"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -138,21 +137,7 @@ func TestLevels(t *testing.T) {
 		require.Equal(t, want, f.MayHold(s.Levels, s.Aid, Format), level)
 	}
 	f := NewFilter(100, "")
-	require.True(t, f.MayHold(AllLevels, nil, FormatJSON))
-}
-
-// Chunks of before migration 00025.
-func TestOldFormatIsRead(t *testing.T) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestSpeed)
-	require.NoError(t, err)
-	require.NoError(t, json.NewEncoder(w).Encode(storedLine{Number: 5, At: 1800000000123, Level: 4, Message: "old", Attrs: json.RawMessage(`{"a":1}`)}))
-	require.NoError(t, w.Close())
-	got, err := Decode(b.Bytes(), FormatJSON, 2)
-	require.NoError(t, err)
-	require.Equal(t, []domain.LogLine{{
-		Number: 5, Attempt: 2, At: time.UnixMilli(1800000000123).UTC(), Level: 4, Message: "old", Attrs: []byte(`{"a":1}`),
-	}}, got)
+	require.True(t, f.MayHold(AllLevels, nil, 0))
 }
 
 func TestDamageIsAnError(t *testing.T) {
@@ -176,7 +161,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{1, 2, 0, 0, 3, 'a', 'b', 'c', 0})
 	f.Add(appendLine(nil, &domain.LogLine{Number: 1, Message: "m", Attrs: []byte("{}"), TraceID: "t"}, &noLine))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := decodeBinary(raw, 1)
+		got, err := decode(raw, 1)
 		if err != nil {
 			return
 		}
@@ -186,7 +171,7 @@ func FuzzDecode(f *testing.F) {
 			again = appendLine(again, &got[i], &before)
 			before = got[i]
 		}
-		back, err := decodeBinary(again, 1)
+		back, err := decode(again, 1)
 		require.NoError(t, err)
 		require.Equal(t, got, back)
 	})

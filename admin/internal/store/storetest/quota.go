@@ -137,12 +137,6 @@ func testQuotaOfFires(t *testing.T, f *fixture) {
 	f.ok(edit(third, time.Second))
 	f.ok(set(third, domain.JobEnabled))
 	f.exceeded(set(fast, domain.JobEnabled), domain.QuotaFires, 66, 60)
-
-	// Jobs of the previous version are rated when they are counted.
-	f.ok(f.s.ForgetRates(f.ctx, f.tenant))
-	f.exceeded(set(fast, domain.JobEnabled), domain.QuotaFires, 66, 60)
-	f.ok(f.s.ForgetRates(f.ctx, f.tenant))
-	require.EqualValues(t, 66, f.has(domain.QuotaFires).Used)
 }
 
 // testQuotaRace: whoever asks at once, the quota is not exceeded.

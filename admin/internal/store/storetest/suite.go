@@ -37,9 +37,6 @@ type Store interface {
 	AgeDeleted(ctx context.Context, d time.Duration, id int64) error
 	// RowsOf counts what is stored of a job or a script, without its runs.
 	RowsOf(ctx context.Context, id int64) (int, error)
-	// ForgetRates makes a tenant's jobs as if a node of the previous version had
-	// written them.
-	ForgetRates(ctx context.Context, tenant domain.TenantID) error
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error

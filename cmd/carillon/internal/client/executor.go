@@ -78,17 +78,16 @@ type Instance struct {
 
 // JoinToken lets processes register. Secret is set only in the answer to its creation.
 type JoinToken struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"name"`
-	Prefix    string     `json:"prefix"`
-	CreatedAt time.Time  `json:"createdAt"`
-	CreatedBy string     `json:"createdBy"`
-	ExpiresAt *time.Time `json:"expiresAt"`
-	MaxUses   *int       `json:"maxUses"`
-	Uses      int        `json:"uses"`
-	Secret    string     `json:"secret"`
-	// DeclareJobs is nil of a server of the previous version: yes.
-	DeclareJobs *bool `json:"declareJobs,omitempty"`
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Prefix      string     `json:"prefix"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	CreatedBy   string     `json:"createdBy"`
+	ExpiresAt   *time.Time `json:"expiresAt"`
+	MaxUses     *int       `json:"maxUses"`
+	Uses        int        `json:"uses"`
+	Secret      string     `json:"secret"`
+	DeclareJobs bool       `json:"declareJobs"`
 }
 
 // Executors lists executors whose name contains query.

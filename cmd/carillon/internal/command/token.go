@@ -25,7 +25,7 @@ var tokenView = output.View[client.JoinToken]{
 			return output.Stamp(*t.ExpiresAt)
 		}, Drop: 1},
 		{Title: "DECLARES JOBS", Value: func(t client.JoinToken) string {
-			if t.DeclareJobs != nil && !*t.DeclareJobs {
+			if !t.DeclareJobs {
 				return "no"
 			}
 			return "yes"

@@ -1,8 +1,0 @@
--- +goose NO TRANSACTION
--- +goose Up
-
--- Since when an instance takes nothing new; 0 while it does.
-ALTER TABLE instances ADD COLUMN draining_at BIGINT NOT NULL DEFAULT 0;
-
--- +goose Down
-ALTER TABLE instances DROP COLUMN draining_at;
