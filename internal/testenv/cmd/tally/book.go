@@ -14,6 +14,8 @@ type count struct {
 	Passed, Failed int
 	// Names are the first of those that failed, as far as the output says them.
 	Names []string `json:",omitempty"`
+	// Seconds is how long the run took, CPU the processors' time of it.
+	Seconds, CPU float64
 }
 
 // maxNames bounds the names of a run.
@@ -66,7 +68,7 @@ func (b book) sum(to io.Writer) (bool, error) {
 			return false, fmt.Errorf("%s: %w", file, err)
 		}
 		name := strings.TrimSuffix(filepath.Base(file), suffix)
-		fmt.Fprintf(to, "  %-16s %6d passed %6d failed\n", name, c.Passed, c.Failed)
+		fmt.Fprintf(to, "  %-20s %6d passed %6d failed %6.0f s %6.0f s CPU\n", name, c.Passed, c.Failed, c.Seconds, c.CPU)
 		total.Passed += c.Passed
 		total.Failed += c.Failed
 		total.Names = append(total.Names, c.Names...)

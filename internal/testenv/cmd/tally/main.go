@@ -14,7 +14,8 @@
 // other than 0 counts as a failure if nothing else did.
 //
 // Counts are kept in the directory that -dir names, one file per name, until
-// `tally clear`. `tally sum` shows them and ends with the plain line
+// `tally clear`. `tally sum` shows them, with the seconds and the CPU seconds
+// that each run took, and ends with the plain line
 // "N passed, N failed"; its exit status is 1 if any failed or none ran.
 package main
 
@@ -25,6 +26,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"time"
 )
 
 func main() {
@@ -88,6 +90,7 @@ func run(book book, to io.Writer, as, name string, command []string) (bool, erro
 	if err := book.enter(name, count{Failed: 1}); err != nil {
 		return false, err
 	}
+	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
@@ -97,6 +100,9 @@ func run(book book, to io.Writer, as, name string, command []string) (bool, erro
 		_, _ = io.Copy(io.Discard, out)
 	}
 	waitErr := cmd.Wait()
+	counted.Seconds = time.Since(began).Seconds()
+	// Of what the command has waited for, too: not of servers in the background.
+	counted.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if as == "step" && waitErr == nil {
 		counted.Passed = 1
 	}
