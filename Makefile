@@ -96,6 +96,12 @@ test-go: ## the Go half of test: all modules, race detector, private MariaDB, an
 test-ui: ## the web UI's half of test: unit tests, then a real browser on bin/carillon
 	@build/test.sh ui
 
+.PHONY: mutants
+mutants: ## puts faults into the code, one after the other, and shows that a test notices each; ARGS="-only journal"
+	@build/need.sh mariadb
+	@go build -o .cache/bin/ ./internal/testenv/cmd/withparts ./internal/mutants
+	@.cache/bin/withparts -- .cache/bin/mutants $(ARGS)
+
 .PHONY: crosscheck
 crosscheck: ## the cron engine against a second implementation: 60 zones, 20 years, N=3000 expressions
 	go test ./admin/schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)

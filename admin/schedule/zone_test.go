@@ -148,3 +148,19 @@ func TestPastZoneTable(t *testing.T) {
 		}
 	}
 }
+
+// A fixed time that the clock passes twice fires at the first, or at both.
+func TestATimeThatComesTwice(t *testing.T) {
+	loc := mustZone(t, "America/New_York")
+	from := mustAt(t, "2026-10-31T12:00:00-04:00")
+	first, again, next := "2026-11-01T01:30:00-04:00", "2026-11-01T01:30:00-05:00", "2026-11-02T01:30:00-05:00"
+	for policy, want := range map[OverlapPolicy][]string{"": {first, next}, OverlapOnce: {first, next}, OverlapBoth: {first, again, next}} {
+		at := from
+		for _, w := range want {
+			var ok bool
+			if at, ok = mustParse(t, "30 1 * * *").NextIn(at, loc, DST{Overlap: policy}); !ok || !at.Equal(mustAt(t, w)) {
+				t.Fatalf("%q: %s, want %s", policy, at, w)
+			}
+		}
+	}
+}

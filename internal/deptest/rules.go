@@ -149,6 +149,7 @@ func rooms() []Room {
 		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},
 		{faults, []string{"executor-sdk", testenv, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
+		{"internal/mutants", nil, "it changes the text of rooms and runs their tests: it may believe none of them"},
 	}
 }
 

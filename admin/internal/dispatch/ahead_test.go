@@ -55,6 +55,19 @@ func TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce(t *testing.T) {
 }
 
 // TestWhatIsDecidedAtItsTimeIsNotOfferedAhead: it is offered when it is due.
+// The answer to an older offer does not take the place of the newer one's.
+func TestAnOlderAnswerIsNotKeptForItsTime(t *testing.T) {
+	now := time.Now()
+	a := newAhead(now)
+	a.offered(&domain.Execution{ID: 1, Fence: 2, NotBefore: now.Add(30 * time.Millisecond)})
+	newer, older := Answer{ID: 1, Fence: 2, Accepted: true}, Answer{ID: 1, Fence: 1, Accepted: true}
+	others, inTime := a.hold([]Answer{newer, older})
+	require.Equal(t, []Answer{older}, others)
+	require.Equal(t, 1, inTime)
+	answers, _ := a.due(now.Add(time.Second).UnixNano())
+	require.Equal(t, []Answer{newer}, answers)
+}
+
 func TestWhatIsDecidedAtItsTimeIsNotOfferedAhead(t *testing.T) {
 	for name, c := range map[string]struct {
 		job      func(*domain.JobSpec)

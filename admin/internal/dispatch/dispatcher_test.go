@@ -341,6 +341,21 @@ func TestARefusedOneStepOfferComesBack(t *testing.T) {
 	})
 }
 
+// An offer that came twice has been taken: what its instance says of the second
+// one takes nothing back.
+func TestAnOfferThatCameTwiceStaysWhereItIs(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(1, func(i *instance) { i.idempotent = true })
+		run := r.Run(r.Job(nil), time.Now())
+		r.fire(run)
+		o := one(t, to.sent())
+		r.d.Answered(Answer{Tenant: r.Tenant, From: to, ID: run.ID, Fence: o.Execution.Fence, Code: "duplicate"})
+		synctest.Wait()
+		require.Equal(t, domain.Running, r.Find(run.ID).State)
+		require.Equal(t, 1, r.Find(run.ID).Attempt)
+	})
+}
+
 // TestOneStepOffersAreSentAgain under the fence they have, through whatever
 // session of their instance this node has.
 func TestOneStepOffersAreSentAgain(t *testing.T) {

@@ -40,6 +40,7 @@ func TestGuard(t *testing.T) {
 		"a third stream":                {[]event{{0, 1, open(1)}, {0, 1, open(3)}, {time.Hour, 1, open(5)}}, "third stream"},
 		"a third stream with data":      {[]event{{0, 1, open(1)}, {0, 1, open(3)}, {0, 1, frameOf(proto.MuxData, proto.MuxFlagSYN, 5, 1, 'x')}}, "third stream"},
 		"a stream that was reset":       {[]event{{0, 3, frameOf(proto.MuxWindowUpdate, proto.MuxFlagSYN|8, 1, 0)}}, "third stream"},
+		"more than a window":            {[]event{{0, 1, frameOf(proto.MuxData, 0, 1, maxWindow+1)}}, "262145 bytes"},
 		"4 GB announced":                {[]event{{0, 1, frameOf(proto.MuxData, 0, 1, 0xffffffff)}}, "4294967295 bytes"},
 		"a window is no flood":          {[]event{{0, 3, frameOf(proto.MuxData, 0, 1, maxWindow, make([]byte, maxWindow)...)}}, ""},
 		"data that looks like pings":    {[]event{{0, 100, frameOf(proto.MuxData, 0, 1, 12, ping...)}}, ""},

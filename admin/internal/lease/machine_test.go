@@ -394,6 +394,21 @@ func TestALostAnswerIsNoLostPartition(t *testing.T) {
 	}
 }
 
+// TestAnotherTermOfOursIsNotTheOneWeHold: others have had the partition in
+// between, and what was planned under the old term is over.
+func TestAnotherTermOfOursIsNotTheOneWeHold(t *testing.T) {
+	w := newWorld()
+	n := w.join()
+	w.calm(2 * TTL)
+	require.Len(t, n.machine.Held(w.now), domain.Partitions)
+	w.rows[5].Term += 2
+	w.calm(2 * RenewEvery)
+	for _, h := range n.machine.Held(w.now) {
+		require.Equal(t, w.rows[h.Partition].Term, h.Term)
+	}
+	require.Len(t, n.machine.Held(w.now), domain.Partitions)
+}
+
 // TestAStopEndsThoughItsAnswerIsLost, and gives back what was acquired meanwhile.
 func TestAStopEndsThoughItsAnswerIsLost(t *testing.T) {
 	w := newWorld()

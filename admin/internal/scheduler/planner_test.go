@@ -113,6 +113,23 @@ func TestClaimingGoesOnWhileSomethingIsDue(t *testing.T) {
 	require.Equal(t, []domain.Execution{due}, out, "missed ones do not go on")
 }
 
+// A claim under terms that are over plans nothing, and whoever holds the leases
+// hears of it: he has to look what has become of them.
+func TestAClaimThatIsRefusedIsTold(t *testing.T) {
+	p := plannerWith(nil)
+	p.store = staleClaims{}
+	told := 0
+	p.refused = func() { told++ }
+	require.NoError(t, p.Claim(t.Context()))
+	require.Equal(t, 1, told)
+}
+
+type staleClaims struct{ store.Triggers }
+
+func (staleClaims) ClaimDueTriggers(context.Context, store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	return store.ClaimedTriggers{}, domain.Errorf(domain.CodeStaleTerm, "not held any more")
+}
+
 func TestLagGrowsWhilePlanningDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()

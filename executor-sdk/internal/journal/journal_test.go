@@ -209,7 +209,9 @@ func TestDiskFullAndBack(t *testing.T) {
 	require.Zero(t, turns.Load())
 
 	fail.Store(true)
-	require.ErrorIs(t, j.put(rec(Done, 1, "one")), errDisk)
+	refused := make(chan error, 1)
+	j.Append([]Record{rec(Done, 1, "one")}, func() { t.Error("it is not in the file") }, func(err error) { refused <- err })
+	require.ErrorIs(t, <-refused, errDisk)
 	require.ErrorIs(t, j.Err(), errDisk)
 	require.ErrorIs(t, j.put(rec(Accepted, 2)), errDisk)
 	require.Equal(t, int64(1), turns.Load(), "told once")

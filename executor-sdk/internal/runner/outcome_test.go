@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,4 +90,15 @@ func TestElapsed(t *testing.T) {
 	wall := start.Round(0)
 	require.Equal(t, time.Hour, Elapsed(wall, wall.Add(time.Hour)))
 	require.GreaterOrEqual(t, Elapsed(start, time.Now()), time.Duration(0))
+
+	// A machine that was suspended for an hour, and one whose clock was set back.
+	behind := start
+	(*struct { // as package time has it: the second word is the monotonic clock's
+		wall uint64
+		ext  int64
+	})(unsafe.Pointer(&behind)).ext -= int64(time.Hour)
+	require.Equal(t, -time.Hour, behind.Sub(start))
+	require.True(t, behind.Round(0).Equal(start.Round(0)))
+	require.Equal(t, time.Minute, Elapsed(start, behind.Add(time.Minute)), "the monotonic clock stood still")
+	require.Equal(t, time.Hour, Elapsed(behind, start), "the wall clock stood still")
 }
