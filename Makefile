@@ -88,6 +88,10 @@ ui: $(UI_STAMP) ## pages of the web UI, into web-ui/dist; only when its sources 
 test: ## everything: Go and web UI, on real parts, which it installs when missing
 	@build/test.sh go ui
 
+.PHONY: check
+check: ## in two minutes what finds most: rules, engine, API, SDK, the store on SQLite; no race detector, no server
+	@build/test.sh check
+
 .PHONY: test-go
 test-go: ## the Go half of test: all modules, race detector, private MariaDB, and MySQL
 	@build/test.sh go
