@@ -172,7 +172,7 @@ func (v *victim) sell(ctx context.Context) error {
 	})
 }
 
-// maxGrowth is what an attack may cost the node (RELIABILITY 5.1). With the race
+// maxGrowth is what an attack may cost the node (promise P14 in docs/dev/reliability.md). With the race
 // detector it says less.
 const maxGrowth = memoryFactor * 64 << 20
 

@@ -30,7 +30,7 @@ type Config struct {
 	// not answer before it gives up; 0 = as long as it takes, negative = not at all.
 	DatabaseWait time.Duration
 	// AllowMultiWriter lets the node work with a database of several writers,
-	// which can lose updates (RELIABILITY 2.5).
+	// which can lose updates: a commit may be undone by another writer's.
 	AllowMultiWriter bool
 	// NodeName is shown in the UI and sent to executors; default: the host's
 	// name and the HTTP port.
@@ -68,7 +68,7 @@ type Config struct {
 	// replaced by a fresh one; default 24 h, at least a minute.
 	ExecutorRecycle time.Duration
 	// ExecutorIdleBeats is how many heartbeats in a second are wanted of
-	// instances that run nothing; 0 = 250.
+	// instances that run nothing; 0 = gateway.DefaultIdleBeats.
 	ExecutorIdleBeats int
 	// InsecureBind allows plain listeners on addresses other than loopback.
 	InsecureBind bool

@@ -59,8 +59,7 @@ const (
 )
 
 // Timing. The defaults of both sides; the admin announces the ones that it
-// may change in Registered. Sources: RELIABILITY section 6 figures, measured
-// on a real cut connection.
+// may change in Registered. Measured on a real connection that was cut.
 const (
 	// HelloTimeout is how long the peer may take from connecting to a complete hello.
 	HelloTimeout = 5 * time.Second

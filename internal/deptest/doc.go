@@ -1,6 +1,6 @@
 // Package deptest answers: who may import whom?
 //
-// rules.go is STYLE.md's table of rooms as data, with the reason for each
+// rules.go is the table of rooms, with the reason for each
 // rule; check.go compares an import graph with it; the test runs it on what
 // `go list` says of the modules. Code in test files is free: tests of a
 // room may plug in the real neighbour.

@@ -56,7 +56,7 @@ const (
 	whyCmd  = "cmd only reads flags and exits: what it needs of the server, package admin hands out"
 )
 
-// Carillon returns the rules of STYLE.md, section 2.
+// Carillon returns the project's rules: who may import whom.
 func Carillon() Rules {
 	return Rules{Rooms: rooms(), Libraries: libraries(), Closed: closed(), Machines: machines()}
 }

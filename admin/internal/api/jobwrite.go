@@ -36,7 +36,7 @@ type JobWrite struct {
 	OnFailure       string            `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
 	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
 	Owner           *OwnerWrite       `json:"owner,omitempty" doc:"Whom alerts go to; default: nobody"`
-	Alert           *AlertWrite       `json:"alert,omitempty" doc:"When and where alerts go; default: none are sent"`
+	Alert           *AlertWrite       `json:"alert,omitempty" doc:"When and where alerts go; default: of failures, and of runs that no executor took"`
 	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
 	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
 }

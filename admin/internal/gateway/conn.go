@@ -10,8 +10,8 @@ import (
 // guardedConn lies below the multiplexer. It gives every write a deadline of
 // its own: yamux bounds only the wait for a stream's window, and without this a
 // peer that stops reading would hold the session's writer for ever. And it
-// counts what the peer sends, before the multiplexer acts on it (RELIABILITY
-// section 6). Reads belong to one goroutine, writes to another.
+// counts what the peer sends, before the multiplexer acts on it.
+// Reads belong to one goroutine, writes to another.
 type guardedConn struct {
 	net.Conn
 	guard guard // owned by the reader

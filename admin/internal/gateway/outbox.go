@@ -26,7 +26,7 @@ const (
 )
 
 // writeSize is how much goes to the multiplexer at once, so that pings get
-// their turn between writes (RELIABILITY section 6).
+// their turn between writes.
 const writeSize = 16 << 10
 
 // outbox is the one writer of a stream. Anybody may put frames into it without

@@ -3292,7 +3292,7 @@ export interface components {
             timeout: string;
         };
         JobWrite: {
-            /** @description When and where alerts go; default: none are sent */
+            /** @description When and where alerts go; default: of failures, and of runs that no executor took */
             alert?: components["schemas"]["AlertWrite"];
             /**
              * @description When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)

@@ -10,8 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// A node that is frozen inside a transaction must not keep its row locks
-// (RELIABILITY 2.5). MariaDB has a timeout for transactions alone. MySQL has one
+// A node that is frozen inside a transaction must not keep its row locks.
+// MariaDB has a timeout for transactions alone. MySQL has one
 // for every silent connection, wait_timeout, which is therefore short only
 // where a transaction may be: on the pool of transactions and on the lease
 // connection for good, on the main pool from the beginning of an explicit

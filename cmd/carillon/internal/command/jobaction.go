@@ -22,7 +22,7 @@ func (a *App) jobPause() *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use: "pause JOB...", Short: "Stop a job's schedule", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
-		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team:pay | xargs carillon job pause",
+		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team=pay | xargs carillon job pause",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.eachJob(cmd, args, func(s *session, j client.Job) (client.Doc[client.Job], error) {
 				return s.PauseJob(cmd.Context(), j.ID, note)
