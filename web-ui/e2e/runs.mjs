@@ -63,6 +63,22 @@ test('the log is searched, filtered and jumped through', async () => {
   assert.match(page.url(), /#L[12]$/)
 })
 
+test('a log of which lines are missing says how many and why, and not that it is complete', async () => {
+  const logs = '**/api/v1/runs/*/log?*'
+  await page.route(logs, async (route) => {
+    const answer = await route.fetch()
+    const missing = [{ lines: 44_000, why: 'executor' }, { lines: 421, why: 'run_limit' }]
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), truncated: true, counts: { written: 100_001, kept: 55_580, missing } } })
+  })
+  await go(made.run)
+  await page.getByText('55,580 of 100,001 lines, 44,000 missing').waitFor()
+  assert.equal(await page.getByText('· complete').count(), 0)
+  await settled(page)
+  assert.deepEqual(await axe(page), [])
+  await shot(page, 'run-log-missing')
+  await page.unroute(logs)
+})
+
 test('a run says why it came as it did: its steps, and the instances considered', async () => {
   await go(made.run)
   await page.locator('.explain-summary', { hasText: /^It (ran|was|ended)/ }).waitFor()
