@@ -80,10 +80,10 @@ const (
 	// and handed on: a header of 8 bytes takes as much memory as it announces.
 	maxTenantFrames = 8 << 20
 	// tenantPace is how much of frames is read in a second, in bytes; each frame of
-	// commands costs commandCost beside its size, so that there are 10,000 small
+	// commands costs commandCost beside its size, so that there are 20,000 small
 	// ones or 40 of the largest. Our SDK packs what has piled up into one.
 	tenantPace  = 40 << 20
-	commandCost = 4 << 10
+	commandCost = 2 << 10
 	// maxTenantLogs are the bytes of log batches that are being read or stored:
 	// 4 of the largest, or 16, of which each counts at least smallLogs.
 	maxTenantLogs = 4 << 20
