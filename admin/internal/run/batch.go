@@ -94,9 +94,9 @@ type Source interface {
 	Serving(m *Move) ([]domain.InstanceID, error)
 	// Family says what a parent's parts say, those of the batch as it leaves
 	// them. While one of them lives it need not say more than that.
-	Family(b *Batch, parent *Move) (domain.Family, error)
+	Family(parent *Move) (domain.Family, error)
 	// Results is what the after hook of a parent gets.
-	Results(b *Batch, parent *Move, family domain.Family) ([]byte, error)
+	Results(parent *Move, family domain.Family) ([]byte, error)
 	// Known reports whether an execution has a row, in this batch or not.
 	Known(id domain.ExecutionID) bool
 	NewID() (domain.ExecutionID, error)

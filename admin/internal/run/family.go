@@ -19,7 +19,7 @@ func (b *Batch) advanceParents(woken Woken) error {
 	}
 	for _, p := range b.byID(func(m *Move) bool { return m.E.OnlyPartsMove() && (b.Parents[m.E.ID] || b.AllParents) }) {
 		b.Deciding = p.E.ID
-		family, err := b.Source.Family(b, p)
+		family, err := b.Source.Family(p)
 		if err != nil {
 			return fmt.Errorf("parts of %s: %w", p.E.ID, err)
 		}
@@ -38,7 +38,7 @@ func (b *Batch) advance(p *Move, family domain.Family, woken Woken) error {
 	case domain.StepReady:
 		woken[p.E.JobID] = append(woken[p.E.JobID], p)
 	case domain.StepAfter:
-		results, err := b.Source.Results(b, p, family)
+		results, err := b.Source.Results(p, family)
 		if err != nil {
 			return fmt.Errorf("results of %s: %w", p.E.ID, err)
 		}

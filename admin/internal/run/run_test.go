@@ -170,11 +170,11 @@ func (w *world) Leases([]domain.InstanceID) (map[domain.InstanceID]time.Time, er
 
 func (w *world) Serving(*run.Move) ([]domain.InstanceID, error) { return nil, nil }
 
-func (w *world) Family(*run.Batch, *run.Move) (domain.Family, error) {
+func (w *world) Family(*run.Move) (domain.Family, error) {
 	return domain.Family{}, errors.New("there are no parents")
 }
 
-func (w *world) Results(*run.Batch, *run.Move, domain.Family) ([]byte, error) { return nil, nil }
+func (w *world) Results(*run.Move, domain.Family) ([]byte, error) { return nil, nil }
 
 func (w *world) Known(domain.ExecutionID) bool { return false }
 

@@ -315,7 +315,7 @@ func (b *transaction) Leases(ids []domain.InstanceID) (map[domain.InstanceID]tim
 
 func (b *transaction) Serving(*run.Move) ([]domain.InstanceID, error) { return b.d.serving(b.Now), nil }
 
-func (b *transaction) Family(_ *run.Batch, parent *run.Move) (domain.Family, error) {
+func (b *transaction) Family(parent *run.Move) (domain.Family, error) {
 	family := domain.Family{Shards: map[domain.State]int{}}
 	for _, e := range b.d.partsOf(parent.E.ID) {
 		part := b.AsMoved(*e)
@@ -327,7 +327,7 @@ func (b *transaction) Family(_ *run.Batch, parent *run.Move) (domain.Family, err
 	return family, nil
 }
 
-func (b *transaction) Results(*run.Batch, *run.Move, domain.Family) ([]byte, error) { return nil, nil }
+func (b *transaction) Results(*run.Move, domain.Family) ([]byte, error) { return nil, nil }
 
 func (b *transaction) Known(id domain.ExecutionID) bool { return b.d.find(id) != nil }
 

@@ -156,9 +156,9 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
 			require.NoError(t, err)
 			b := &batch{t: &txn{ctx: ctx, s: s, d: s.d, q: reads{e}}}
-			_, err = b.Family(&b.Batch, &run.Move{E: parent.Execution})
+			_, err = b.Family(&run.Move{E: parent.Execution})
 			require.NoError(t, err)
-			_, err = b.Results(&b.Batch, &run.Move{E: parent.Execution}, domain.Family{})
+			_, err = b.Results(&run.Move{E: parent.Execution}, domain.Family{})
 			require.NoError(t, err)
 			recent := []store.RecentJob{{Tenant: w.tenant, Job: w.jobs[0]}, {Tenant: w.tenant, Job: w.jobs[1]}}
 			_, err = s.RecentInstances(ctx, store.RecentInstancesParams{Jobs: recent, Until: time.Now(), Limit: 100})

@@ -36,7 +36,7 @@ func (b *batch) NewID() (domain.ExecutionID, error) {
 
 // Family implements run.Source. While a part lives, no more is said than that: so
 // the shards of a large family end without reading all of it each time.
-func (b *batch) Family(_ *run.Batch, p *run.Move) (domain.Family, error) {
+func (b *batch) Family(p *run.Move) (domain.Family, error) {
 	moved, living := b.LivingPart(p)
 	if living {
 		return domain.Family{Living: 1}, nil
@@ -71,7 +71,7 @@ func (b *batch) Family(_ *run.Batch, p *run.Move) (domain.Family, error) {
 }
 
 // Results implements run.Source, in the order of the shards.
-func (b *batch) Results(_ *run.Batch, p *run.Move, family domain.Family) ([]byte, error) {
+func (b *batch) Results(p *run.Move, family domain.Family) ([]byte, error) {
 	summary := domain.NewShardResults(&p.E, family)
 	condition, args := partsOf(&p.E)
 	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
