@@ -254,7 +254,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	backlog := batch.NewBacklog(maxResults)
 	a.completer = completer.New(completer.Options{
-		Store: watched, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.ended,
+		Store: watched, Runs: a.store, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
@@ -279,7 +279,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.unattended, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.unattended, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []maintenance.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},

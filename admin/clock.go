@@ -14,7 +14,7 @@ import (
 
 // openClock begins to follow the clock of source, with the doubts that living
 // nodes, or the last ones, have left word of.
-func (a *Admin) openClock(ctx context.Context, source store.Cluster) error {
+func (a *Admin) openClock(ctx context.Context, source store.Nodes) error {
 	var state [2]int64
 	for i, key := range [...]string{domain.ClockHoldValue, domain.ClockHeldAtValue} {
 		value, err := a.store.ClusterValue(ctx, key, "")

@@ -18,7 +18,7 @@ import (
 
 // leaping is a database whose clock can be set.
 type leaping struct {
-	store.Cluster
+	store.Nodes
 	ahead atomic.Int64 // nanoseconds
 }
 

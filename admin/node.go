@@ -23,7 +23,7 @@ const (
 
 // membership keeps this node on the list and knows the others.
 type membership struct {
-	cluster store.Cluster
+	cluster store.Nodes
 	log     *slog.Logger
 	// changed is called with the new list when nodes came or went.
 	changed func([]domain.Node)

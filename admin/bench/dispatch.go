@@ -83,7 +83,7 @@ func (b *bench) measureWire(ctx context.Context, frame int, r *Result) (err erro
 // wire is a gateway with one executor and nothing behind it. It is the
 // gateway's Sink, Authenticator and Fleet, as far as one executor needs them.
 type wire struct {
-	store.Fleet // nil: what is not overridden is not asked
+	store.Instances // nil: what is not overridden is not asked
 
 	// fixed after construction
 	dir     string

@@ -40,9 +40,21 @@ type Sealer interface {
 	Seal(tenant domain.TenantID, purpose string, id int64, plain []byte) ([]byte, error)
 }
 
+// Store is what the API asks of the database: the nouns, and the transitions
+// that people ask for.
+type Store interface {
+	store.Console
+	CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
+	RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error)
+	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
+	ReadPartitions(ctx context.Context) (domain.PartitionTable, error)
+	RolledBack() (r domain.Rollback, held bool)
+	Ping(ctx context.Context) error
+}
+
 // Deps is what the API needs from other rooms.
 type Deps struct {
-	Store   store.Store
+	Store   Store
 	Auth    *auth.Service
 	Secrets Sealer
 	// SignScript signs revisions of scripts with the private half of ScriptKey.

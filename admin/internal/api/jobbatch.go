@@ -77,7 +77,7 @@ func (a *API) refuseItem(ctx context.Context, item *JobBatchItem, err error) {
 // remembering asks once for what many jobs of one request name. It is used by
 // one goroutine.
 type remembering struct {
-	store.Store
+	Store
 	executors map[string]domain.Executor // by id, or by "name:" and name
 	handlers  map[domain.ExecutorID][]domain.Handler
 }

@@ -35,11 +35,19 @@ type Ack struct {
 	StillRunning bool
 }
 
+// Runs reads runs for those who wait for their end.
+type Runs interface {
+	EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) ([]domain.ExecutionID, error)
+	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
+}
+
 // Options configures a Completer.
 type Options struct {
 	Store store.Executions
+	// Runs is asked while somebody waits; nil: nobody does.
+	Runs Runs
 	// Midruns keeps what handlers tell while they run; nil: they are not heard.
-	Midruns store.Midruns
+	Midruns store.Progress
 	// Later takes executions that may be offered (again) at their NotBefore.
 	Later  func(...domain.Execution)
 	Logger *slog.Logger

@@ -113,10 +113,10 @@ func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 		s, err := gormstore.Open(t.Context(), o)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		r := &rig{World: storetest.NewWorld(t, s), store: &watched{Executions: s}, midruns: &midruns{Midruns: s}}
+		r := &rig{World: storetest.NewWorld(t, s), store: &watched{Executions: s}, midruns: &midruns{Progress: s}}
 		r.instance = r.Instance("boot", time.Hour)
 		r.c = New(Options{
-			Store: r.store, Midruns: r.midruns, Logger: slog.New(slog.DiscardHandler),
+			Store: r.store, Runs: s, Midruns: r.midruns, Logger: slog.New(slog.DiscardHandler),
 			Later: func(e ...domain.Execution) { r.mu.Lock(); defer r.mu.Unlock(); r.later = append(r.later, e...) },
 			Ended: func(e []domain.Execution) { r.mu.Lock(); defer r.mu.Unlock(); r.ended = append(r.ended, e...) },
 			Returned: func(e []domain.Execution) {

@@ -107,7 +107,7 @@ func (c *Completer) poll(ctx context.Context) {
 	awaited := c.hub.list()
 	for _, tenant := range slices.Sorted(maps.Keys(awaited)) {
 		for ids := range slices.Chunk(awaited[tenant], pollBatch) {
-			ended, err := c.opt.Store.EndedAmong(ctx, tenant, ids)
+			ended, err := c.opt.Runs.EndedAmong(ctx, tenant, ids)
 			if err != nil {
 				return // the next round asks again
 			}
@@ -124,7 +124,7 @@ func (c *Completer) WaitFinished(ctx context.Context, tenant domain.TenantID, id
 	for {
 		woken := c.hub.subscribe(tenant, id)
 		// Ask after subscribing, so that no end is missed in between.
-		view, err := c.opt.Store.FindExecution(context.WithoutCancel(ctx), tenant, id)
+		view, err := c.opt.Runs.FindExecution(context.WithoutCancel(ctx), tenant, id)
 		if err != nil || view.State.Terminal() {
 			c.hub.unsubscribe(id, woken)
 			return view.Execution, err

@@ -13,9 +13,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// midruns is a store.Midruns that can be broken.
+// midruns is a store.Progress that can be broken.
 type midruns struct {
-	store.Midruns
+	store.Progress
 	mu     sync.Mutex
 	broken bool                     // guarded by mu
 	saved  [][]store.ProgressReport // guarded by mu
@@ -40,7 +40,7 @@ func (m *midruns) TakeSteps(ctx context.Context, list []store.StepRequest) ([]st
 	if err := m.fails(); err != nil {
 		return nil, err
 	}
-	return m.Midruns.TakeSteps(ctx, list)
+	return m.Progress.TakeSteps(ctx, list)
 }
 
 func (m *midruns) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
@@ -50,7 +50,7 @@ func (m *midruns) SaveProgress(ctx context.Context, list []store.ProgressReport)
 	m.mu.Lock()
 	m.saved = append(m.saved, list)
 	m.mu.Unlock()
-	return m.Midruns.SaveProgress(ctx, list)
+	return m.Progress.SaveProgress(ctx, list)
 }
 
 // asker takes answers.

@@ -61,12 +61,10 @@ type Fleet interface {
 // Store is what dispatch asks of the database.
 type Store interface {
 	store.Executions
-	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
+	store.Specs
+	store.Admission
+	store.Outbox
 	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
-	RecordAlerts(ctx context.Context, events []domain.AlertEvent) error
-	KnownSpec(job domain.JobID, revision int64) *domain.JobSpec
-	LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey
-	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 }
 
 // Options configures a Dispatcher.

@@ -65,7 +65,7 @@ type Options struct {
 	ClusterID string
 	TLS       *tls.Config // nil: plain TCP
 	Auth      Authenticator
-	Fleet     store.Fleet
+	Fleet     store.Instances
 	Sink      Sink
 	Declarer  Declarer
 	Inventory Settler // nil: no verdicts

@@ -51,7 +51,7 @@ func (fakeAuth) VerifyJoinTokens(_ context.Context, claims []domain.JoinClaim) (
 // fakeFleet registers and renews in memory.
 type fakeFleet struct {
 	renewals []store.InstanceRenewal // guarded by mu
-	store.Fleet
+	store.Instances
 	mu     sync.Mutex
 	ids    map[string]domain.InstanceID
 	gone   map[domain.InstanceID]bool

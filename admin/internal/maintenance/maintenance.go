@@ -44,13 +44,14 @@ type Store interface {
 	AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error)
 	ExpireInstances(ctx context.Context, limit int, latest func() time.Time) ([]domain.Instance, error)
 	RearmDelays(ctx context.Context, limit int) (int, error)
-	store.Retention
 	Now(ctx context.Context) (time.Time, error)
 }
 
 // Options configures a Sweeper.
 type Options struct {
 	Store Store
+	// Retention removes what has grown old.
+	Retention store.Retention
 	// Held returns the partitions that this node looks after.
 	Held func() []domain.PartitionTerm
 	// Ownerless returns the partitions that no node holds; nil: there are none.

@@ -81,7 +81,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	r := &rig{World: storetest.NewWorld(t, s)}
 	r.sweeper = New(Options{
-		Store: s, Logger: slog.New(slog.DiscardHandler),
+		Store: s, Retention: s, Logger: slog.New(slog.DiscardHandler),
 		Held:      func() []domain.PartitionTerm { r.mu.Lock(); defer r.mu.Unlock(); return held(r.partitions...) },
 		Ownerless: func() []int { r.mu.Lock(); defer r.mu.Unlock(); return r.ownerless },
 		Later:     func(e ...domain.Execution) { r.record(&r.later, e...) },
@@ -334,6 +334,7 @@ func TestMoreThanOneBatchIsSweptAtOnce(t *testing.T) {
 // fake is a Store with function fields, for errors and for hours.
 type fake struct {
 	Store
+	store.Retention
 	sweep  func() (store.Swept, error)
 	delete func(what string, before time.Time, limit int) (int64, error)
 }
@@ -416,16 +417,17 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 		var mu sync.Mutex
 		deletions := map[string]int{}
 		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour, "jobs": 72 * time.Hour, "scripts": 72 * time.Hour, "tokens": 72 * time.Hour}
+		old := fake{delete: func(what string, before time.Time, limit int) (int64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			deletions[what]++
+			if before != time.Now().Add(-keep[what]) || limit != deleteLimit {
+				t.Errorf("asked to delete %d %s before %s", limit, what, before)
+			}
+			return 0, nil
+		}}
 		s := New(Options{
-			Store: fake{delete: func(what string, before time.Time, limit int) (int64, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				deletions[what]++
-				if before != time.Now().Add(-keep[what]) || limit != deleteLimit {
-					t.Errorf("asked to delete %d %s before %s", limit, what, before)
-				}
-				return 0, nil
-			}},
+			Store: old, Retention: old,
 			Logger: slog.New(slog.DiscardHandler), Held: func() []domain.PartitionTerm { return held(1) },
 			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
 			LogRetention: 48 * time.Hour, RunRetention: 72 * time.Hour,

@@ -38,22 +38,22 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		keep   time.Duration
 		delete func(context.Context, time.Time, int) (int64, error)
 	}{
-		{"logs", s.opt.LogRetention, s.opt.Store.DeleteLogsBefore},
-		{"runs", s.opt.RunRetention, s.opt.Store.DeleteRunsBefore},
-		{"alerts", s.opt.RunRetention, s.opt.Store.DeleteAlertsBefore},
-		{"instances", s.opt.RunRetention, s.opt.Store.DeleteInstancesBefore}, // runs show their names
-		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Store.DeleteJoinTokenBootsBefore},
-		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Store.DeleteRefusalsBefore},
-		{"deleted jobs", s.opt.RunRetention, s.opt.Store.DeleteJobsBefore}, // after their runs
-		{"deleted scripts", s.opt.RunRetention, s.opt.Store.DeleteScriptsBefore},
-		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Store.DeleteRefreshTokensBefore},
+		{"logs", s.opt.LogRetention, s.opt.Retention.DeleteLogsBefore},
+		{"runs", s.opt.RunRetention, s.opt.Retention.DeleteRunsBefore},
+		{"alerts", s.opt.RunRetention, s.opt.Retention.DeleteAlertsBefore},
+		{"instances", s.opt.RunRetention, s.opt.Retention.DeleteInstancesBefore}, // runs show their names
+		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Retention.DeleteJoinTokenBootsBefore},
+		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Retention.DeleteRefusalsBefore},
+		{"deleted jobs", s.opt.RunRetention, s.opt.Retention.DeleteJobsBefore}, // after their runs
+		{"deleted scripts", s.opt.RunRetention, s.opt.Retention.DeleteScriptsBefore},
+		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Retention.DeleteRefreshTokensBefore},
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
 		s.tellDeleted(ctx, r.what, total, err)
 	}
 	if s.opt.LogBytes > 0 {
 		total, err := s.deleteAll(ctx, 0, func(ctx context.Context, _ time.Time, limit int) (int64, error) {
-			return s.opt.Store.TrimLogs(ctx, s.opt.LogBytes, limit)
+			return s.opt.Retention.TrimLogs(ctx, s.opt.LogBytes, limit)
 		})
 		s.tellDeleted(ctx, "logs over their size", total, err)
 	}

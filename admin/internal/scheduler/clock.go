@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Clock follows the database's clock from the local monotonic one.
@@ -44,7 +42,10 @@ type sample struct {
 
 // ClockOptions configures a Clock.
 type ClockOptions struct {
-	Source store.Cluster
+	// Source tells the database's time.
+	Source interface {
+		Now(ctx context.Context) (time.Time, error)
+	}
 	// Doubt is how far the database's clock was ahead of what was believed
 	// when the nodes were last asked and did not believe it; 0 = they did.
 	Doubt time.Duration

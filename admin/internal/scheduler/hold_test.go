@@ -15,7 +15,7 @@ import (
 
 // steered is a database whose clock can be set.
 type steered struct {
-	store.Cluster
+	store.Nodes
 	mu    sync.Mutex
 	ahead time.Duration
 	back  time.Duration // what an answer is on its way

@@ -84,6 +84,7 @@ func TestPlannedExecutionsCarryWhatLaterStepsNeed(t *testing.T) {
 
 // claims is a store.Triggers that answers as told.
 type claims struct {
+	store.Triggers
 	answers []store.ClaimedTriggers
 	calls   int
 }

@@ -14,10 +14,7 @@ import (
 // takes its time, and may fail or end unknown. What the engine never asks for
 // is not there.
 type nodeStore struct {
-	store.Executions
-	store.Partitions
-	store.Cluster
-	store.Retention
+	store.Engine
 	n     *node
 	known limitsKnown
 }

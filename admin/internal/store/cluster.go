@@ -7,21 +7,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Cluster keeps the list of admin nodes and what all of them share.
+// Cluster keeps what all nodes share.
 type Cluster interface {
-	// Now returns the database clock.
-	Now(ctx context.Context) (time.Time, error)
-	// RegisterNode enters a node and gives it a number (1..domain.MaxNodeID)
-	// that no node has whose heartbeat is younger than ttl.
-	RegisterNode(ctx context.Context, n domain.Node, ttl time.Duration) (domain.Node, error)
-	// HeartbeatNode renews the node's row and returns the database clock and
-	// all nodes whose heartbeat is younger than ttl, by id. CodeNotFound: the
-	// row was taken over (the node was silent for too long) and the node has
-	// to stop and register again.
-	HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Duration) (now time.Time, live []domain.Node, err error)
-	// RemoveNode takes a node off the list when it stops.
-	RemoveNode(ctx context.Context, id domain.NodeID, bootID string) error
-
 	// ClusterValue returns the value under key, setting it to initial if there
 	// is none yet; every node gets the same answer. For the cluster id and the
 	// fingerprint of the sealing key.
@@ -45,4 +32,12 @@ type Cluster interface {
 	// those that have not expired.
 	SaveSigningKey(ctx context.Context, k domain.SigningKey) error
 	ListSigningKeys(ctx context.Context) ([]domain.SigningKey, error)
+	// DoubtHistory leaves word in the database for nodes that come later, and
+	// records the alert with it, once for all nodes.
+	DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error
+	// AcceptHistory begins the next epoch: the database is right as it is.
+	// CodeConflict: nobody has found that it is not.
+	AcceptHistory(ctx context.Context) (domain.History, error)
+	// ListPartitionLags says of each partition, in order, what its next work is.
+	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)
 }

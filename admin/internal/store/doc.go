@@ -15,6 +15,10 @@
 // Time is the database's (READ COMMITTED, one writer): "now" in results is
 // the clock of the database at that transaction, in milliseconds.
 //
+// There are two faces. Engine is what moves runs: the rooms on the way of a
+// trigger, and the simulator in place of the database, know only that one.
+// Console is what people and code look at and edit, by noun.
+//
 // All methods are safe for concurrent use. Errors are domain.Error where the
 // caller can act on the code; a database that cannot be reached is
 // domain.CodeUnavailable. Implementations: gormstore (SQLite, MySQL/MariaDB);
@@ -23,13 +27,26 @@ package store
 
 import "context"
 
-// Store is everything the admin asks of its database.
-type Store interface {
-	Cluster
+// Engine is the transitions: what moves runs, and what tells who may move them.
+type Engine interface {
+	Nodes
 	History
+	Partitions
+	Triggers
+	Specs
+	Executions
+	Admission
+	Instances
+	Progress
+	LogAppender
+	Outbox
+}
+
+// Console is the nouns that people and applications see and edit.
+type Console interface {
 	Accounts
 	Invitations
-	Fleet
+	Executors
 	Catalogue
 	Trust
 	Refusals
@@ -37,16 +54,20 @@ type Store interface {
 	Calendars
 	Scripts
 	Backfills
-	Triggers
-	Partitions
-	Executions
-	Midruns
+	Runs
 	Limits
 	Quotas
 	Logs
 	Alerts
 	Ledger
 	Retention
+	Cluster
+}
+
+// Store is a database with both faces: what a process opens and closes.
+type Store interface {
+	Engine
+	Console
 
 	// Ping checks that the database answers and accepts writes.
 	Ping(ctx context.Context) error

@@ -7,63 +7,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Triggers is the scheduler's view.
-type Triggers interface {
-	// ClaimDueTriggers locks up to Limit triggers of the partitions whose next
-	// fire time is at or before the database's now + Horizon (rows locked by
-	// others are skipped), asks Plan for each, inserts the planned executions
-	// and advances the triggers, all in one transaction. An execution whose
-	// fire time exists already is left out of the result (UNIQUE job, fire
-	// time, key). CodeStaleTerm: nothing was planned, because somebody has
-	// taken over one of the partitions, or its lease has run out.
-	// CodeClockJump: nothing was planned, because it is later than Latest.
-	ClaimDueTriggers(ctx context.Context, p ClaimDueTriggersParams) (ClaimedTriggers, error)
-}
-
-type ClaimDueTriggersParams struct {
-	// Partitions are those that the caller holds, with their terms: the claim
-	// commits only while these are the highest.
-	Partitions []domain.PartitionTerm
-	// Except are tenants whose triggers stay where they are.
-	Except  []domain.TenantID
-	Horizon time.Duration
-	Limit   int
-	// Latest is the latest time that is believed of the database's clock, when the
-	// database has told its time; nil = any.
-	Latest func() time.Time
-	// Plan is pure and quick; it is called inside the transaction.
-	Plan PlanFunc
-}
-
-// MisfireFunc asks the misfire policy of a job about a run which was planned in
-// time, and whose fire time has passed by more than the threshold before it
-// could start: the reason why it does not run any more, with the text for its
-// row, or none. It is pure and quick; it is called inside transactions.
-type MisfireFunc func(now time.Time, e *domain.Execution, spec *domain.JobSpec) (domain.Reason, string)
-
-// PlanFunc decides which executions a trigger gets and when it fires next.
-type PlanFunc func(now time.Time, t domain.Trigger, spec *domain.JobSpec) TriggerPlan
-
-type TriggerPlan struct {
-	Executions []domain.Execution
-	NextFireAt time.Time
-	LastFireAt time.Time
-	// Awaits is one of Executions whose end sets the next fire time (a fixed
-	// delay); 0 = none. NextFireAt is Never until then.
-	Awaits domain.ExecutionID
-	// Err: the trigger cannot be planned as it is, and is left as it is.
-	Err error
-}
-
-type ClaimedTriggers struct {
-	Now        time.Time
-	Triggers   int // how many were locked; Limit means that there may be more
-	Executions []domain.Execution
-	// NextFireAt is the earliest next fire time seen beyond the horizon, or Never;
-	// one inside the horizon means that there is more to claim.
-	NextFireAt time.Time
-}
-
 // Executions moves runs along the state machine of package domain. Results
 // come in the order of the requests.
 type Executions interface {
@@ -128,34 +71,6 @@ type Executions interface {
 	// SweepExecutions looks after executions whose WakeAt has passed (arrows
 	// 5, 8, 9 and deadlines). Hold is how long due ones are left to the caller.
 	SweepExecutions(ctx context.Context, p SweepParams) (Swept, error)
-
-	// EndedAmong returns those of the tenant's executions that are terminal.
-	EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) ([]domain.ExecutionID, error)
-	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (ExecutionView, error)
-	// FindOccurrence returns the run of a job for a fire time: with an empty key
-	// its schedule's, with domain.BackfillKey that of a backfill.
-	FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (ExecutionView, error)
-	ListExecutions(ctx context.Context, p ListExecutionsParams) ([]ExecutionView, error)
-	// ListSlotHolders returns the runs that hold a job's slot now, the first 20:
-	// those on an instance, and those that linger.
-	ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) ([]ExecutionView, error)
-	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
-	// FindChoice returns what rows tell of the choice of an instance for a run.
-	FindChoice(ctx context.Context, p FindChoiceParams) (domain.Choice, error)
-	// CountExecutions counts by state since an instant (creation time).
-	CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error)
-	// ListParts returns up to limit parts of a run: its shards in order, then the
-	// hooks. Family counts all of them.
-	ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) ([]ExecutionView, domain.Family, error)
-}
-
-// FindChoiceParams name a run of an executor that was offered At an instant.
-type FindChoiceParams struct {
-	Tenant   domain.TenantID
-	Job      domain.JobID
-	Executor domain.ExecutorID
-	Run      domain.ExecutionID
-	At       time.Time
 }
 
 // Spread asks to make the next parts of a run.
@@ -360,32 +275,4 @@ type Swept struct {
 	Cancel   []domain.Execution // a cancel has to be sent (again)
 	Resend   []OfferResult      // a one-step offer has to be sent again
 	Ended    []domain.Execution // became terminal (what only lingered did so before) or wait for a retry
-}
-
-// ExecutionView is an execution with the names that lists show.
-type ExecutionView struct {
-	domain.Execution
-	JobName      string
-	Handler      string
-	ExecutorName string
-	InstanceName string
-	// JitterMax is that of the run's revision.
-	JitterMax time.Duration
-	// FirstStartAt is when the first attempt started that did, where that is not
-	// the current one; zero: none did before it.
-	FirstStartAt time.Time
-}
-
-type ListExecutionsParams struct {
-	Tenant   domain.TenantID
-	Job      domain.JobID
-	Executor domain.ExecutorID
-	Instance domain.InstanceID
-	States   []domain.State
-	Cause    domain.Cause
-	JobQuery string             // part of the job's name
-	From     time.Time          // by the time in the id, which is its node's; included; zero = no bound
-	To       time.Time          // likewise; not included
-	Before   domain.ExecutionID // cursor: ids below this one; 0 = from the newest
-	Limit    int
 }

@@ -8,13 +8,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Fleet keeps executors, their instances and their handler catalogue.
-type Fleet interface {
-	CreateExecutor(ctx context.Context, e domain.Executor) error // CodeConflict: the name is taken
-	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
-	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
-	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
-
+// Instances keeps the leases of executors' instances.
+type Instances interface {
 	// RegisterInstances writes the instances with fresh leases, in one
 	// transaction. A build that is new, or was not seen for BuildLastSeen, is
 	// noted, and handlers that are new are added to the catalogue; those without
@@ -48,19 +43,26 @@ type Fleet interface {
 	// Nothing happens when it is later than latest (nil = any), by which time
 	// the database's clock is not believed: CodeClockJump.
 	ExpireInstances(ctx context.Context, limit int, latest func() time.Time) ([]domain.Instance, error)
-
 	// ListHeld returns which of the attempts occupy the instance, as far as the
 	// database knows: offered to it, running there, or lingering. Their phases
 	// do not matter.
 	ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) ([]domain.Held, error)
+	// CountOnline returns the number of instances with a live lease.
+	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
+}
+
+// Executors keeps executors and their handler catalogue, and lists their instances.
+type Executors interface {
+	CreateExecutor(ctx context.Context, e domain.Executor) error // CodeConflict: the name is taken
+	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
+	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
 
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
 	// CountHeard returns the number of instances that are not domain.Silent: of
 	// those that CountOnline counts, the ones that people are told are online.
 	CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
-	// CountOnline returns the number of instances with a live lease.
-	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
 	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
 }

@@ -1,10 +1,6 @@
 package store
 
-import (
-	"context"
-
-	"github.com/carillon-sched/carillon/admin/internal/domain"
-)
+import "github.com/carillon-sched/carillon/admin/internal/domain"
 
 // History notices a database that has lost what it had committed, because a
 // backup was put back or a replica was promoted that lagged behind. From then
@@ -22,10 +18,4 @@ type History interface {
 	KnownHistory() domain.History
 	// RolledBack returns the finding while it holds.
 	RolledBack() (r domain.Rollback, held bool)
-	// DoubtHistory leaves word in the database for nodes that come later, and
-	// records the alert with it, once for all nodes.
-	DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error
-	// AcceptHistory begins the next epoch: the database is right as it is.
-	// CodeConflict: nobody has found that it is not.
-	AcceptHistory(ctx context.Context) (domain.History, error)
 }

@@ -7,6 +7,15 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
+// Specs reads revisions through a cache.
+type Specs interface {
+	// JobSpec returns the spec of one revision, from a cache when possible.
+	// The value is shared: callers must not change it.
+	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
+	// KnownSpec is JobSpec when the cache has it; nil: it has not.
+	KnownSpec(job domain.JobID, revision int64) *domain.JobSpec
+}
+
 // Jobs keeps definitions and their revisions. Each change of a job and of its
 // trigger is one transaction under the trigger's row lock, so that a claim
 // sees all of it or nothing.
@@ -31,14 +40,7 @@ type Jobs interface {
 	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (JobView, error)
 	ListJobs(ctx context.Context, p ListJobsParams) ([]JobView, error)
 	ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) ([]Revision, error)
-	// JobSpec returns the spec of one revision, from a cache when possible.
-	// The value is shared: callers must not change it.
-	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
 	CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error)
-	// RearmDelays sets the next fire time of triggers that wait for the end of
-	// a run which has ended, or is gone. Whatever ends a run does it in its own
-	// transaction; this is the net below. It returns how many it found.
-	RearmDelays(ctx context.Context, limit int) (int, error)
 	// ListNextFires returns the triggers that fire next.
 	ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) ([]JobView, error)
 }

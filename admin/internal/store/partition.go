@@ -32,8 +32,6 @@ type Partitions interface {
 	// the partitions in OffersOnly these offers alone. With OfferedBy it leaves
 	// out what a transaction has locked.
 	ListPlanned(ctx context.Context, p ListPlannedParams) ([]domain.Execution, error)
-	// ListPartitionLags says of each partition, in order, what its next work is.
-	ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error)
 }
 
 // NodesShown is how long a silent node stays in a PartitionTable.

@@ -8,7 +8,7 @@ import (
 )
 
 // RegisterInstance is RegisterInstances of one.
-func RegisterInstance(ctx context.Context, f store.Fleet, p store.RegisterInstanceParams) (domain.Instance, error) {
+func RegisterInstance(ctx context.Context, f store.Instances, p store.RegisterInstanceParams) (domain.Instance, error) {
 	out, err := f.RegisterInstances(ctx, []store.RegisterInstanceParams{p})
 	if err != nil {
 		return domain.Instance{}, err
@@ -17,7 +17,7 @@ func RegisterInstance(ctx context.Context, f store.Fleet, p store.RegisterInstan
 }
 
 // LeaveInstance is LeaveInstances of one.
-func LeaveInstance(ctx context.Context, f store.Fleet, tenant domain.TenantID, id domain.InstanceID, reason string) error {
+func LeaveInstance(ctx context.Context, f store.Instances, tenant domain.TenantID, id domain.InstanceID, reason string) error {
 	return f.LeaveInstances(ctx, []store.InstanceLeave{{Tenant: tenant, ID: id, Reason: reason}})[0]
 }
 

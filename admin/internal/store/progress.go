@@ -2,29 +2,17 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Midruns keeps what handlers tell and ask while they run, and what is to
-// follow the end of a run.
-type Midruns interface {
+// Progress keeps what handlers tell and ask while they run.
+type Progress interface {
 	// SaveProgress keeps the newest progress of each run: by fence, then by
 	// number. Of runs that are not the executor's nothing is kept.
 	SaveProgress(ctx context.Context, list []ProgressReport) error
-	// FindProgress returns the newest progress of a run; CodeNotFound when its
-	// handlers told nothing.
-	FindProgress(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Progress, error)
 	// TakeSteps stores and reads results of steps, in the order of the requests.
 	TakeSteps(ctx context.Context, list []StepRequest) ([]StepAnswer, error)
-	// ListSteps lists the steps of a run in the order they were stored.
-	ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error)
-	// ListCallbacks returns runs of all tenants that are to be followed by a
-	// callback, the oldest first.
-	ListCallbacks(ctx context.Context, limit int) ([]Callback, error)
-	// DeleteCallback forgets one whose run exists, or never can.
-	DeleteCallback(ctx context.Context, c Callback) error
 }
 
 // ProgressReport is a progress with the identity of the session it came in on.
@@ -63,12 +51,4 @@ type StepAnswer struct {
 	Code    StepCode
 	Message string
 	Output  []byte
-}
-
-// Callback is a run that has ended and is to be followed by a handler.
-type Callback struct {
-	Tenant    domain.TenantID
-	ID        domain.ExecutionID
-	Success   bool
-	CreatedAt time.Time
 }
