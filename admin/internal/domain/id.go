@@ -111,3 +111,12 @@ func PartitionOf(id JobID) int {
 	x := uint64(id) * 0x9E3779B97F4A7C15
 	return int(x >> 58)
 }
+
+// Collect returns what of makes of each element, in the order of the list.
+func Collect[T, V any](list []T, of func(*T) V) []V {
+	out := make([]V, len(list))
+	for i := range list {
+		out[i] = of(&list[i])
+	}
+	return out
+}

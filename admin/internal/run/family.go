@@ -96,10 +96,7 @@ func (b *Batch) Spread(spreads []store.Spread) ([]store.SpreadResult, error) {
 	if err := b.findStopped(); err != nil {
 		return nil, err
 	}
-	ids := make([]domain.ExecutionID, len(spreads))
-	for i, o := range spreads {
-		ids[i] = o.ID
-	}
+	ids := domain.Collect(spreads, func(o *store.Spread) domain.ExecutionID { return o.ID })
 	for _, i := range b.order(ids) {
 		if err := b.spread(spreads[i], &results[i]); err != nil {
 			return nil, err

@@ -15,10 +15,7 @@ func (b *Batch) Offer(offers []store.Offer) ([]store.OfferResult, error) {
 	if err := b.findStopped(); err != nil {
 		return nil, err
 	}
-	ids := make([]domain.ExecutionID, len(offers))
-	for i, o := range offers {
-		ids[i] = o.ID
-	}
+	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
 	for _, i := range b.order(ids) {
 		if err := b.offer(offers[i], &results[i]); err != nil {
 			return nil, err

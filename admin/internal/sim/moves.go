@@ -19,10 +19,7 @@ func must(err error) {
 
 // offer is OfferExecutions.
 func (d *database) offer(known *limitsKnown, offers []store.Offer) []store.OfferResult {
-	ids := make([]domain.ExecutionID, len(offers))
-	for i, o := range offers {
-		ids[i] = o.ID
-	}
+	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
 	b := d.load(ids, loads{slots: true, known: known})
 	results, err := b.Offer(offers)
 	must(err)
@@ -68,10 +65,7 @@ func (b *transaction) breakGrant(m *run.Move, g store.GrantRequest) {
 
 // giveBack is GiveBackOffers.
 func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
-	ids := make([]domain.ExecutionID, len(items))
-	for i, g := range items {
-		ids[i] = g.ID
-	}
+	ids := domain.Collect(items, func(g *store.GiveBack) domain.ExecutionID { return g.ID })
 	b := d.load(ids, loads{})
 	results, err := b.GiveBack(items)
 	must(err)
@@ -86,10 +80,7 @@ func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 
 // wait is RecordWaits.
 func (d *database) wait(known *limitsKnown, waits []store.Wait) []domain.Execution {
-	ids := make([]domain.ExecutionID, len(waits))
-	for i, w := range waits {
-		ids[i] = w.ID
-	}
+	ids := domain.Collect(waits, func(w *store.Wait) domain.ExecutionID { return w.ID })
 	b := d.load(ids, loads{slots: true, known: known})
 	ended, err := b.Wait(waits)
 	must(err)
@@ -100,10 +91,7 @@ func (d *database) wait(known *limitsKnown, waits []store.Wait) []domain.Executi
 
 // start is RecordStarts.
 func (d *database) start(starts []store.Start) {
-	ids := make([]domain.ExecutionID, len(starts))
-	for i, s := range starts {
-		ids[i] = s.ID
-	}
+	ids := domain.Collect(starts, func(s *store.Start) domain.ExecutionID { return s.ID })
 	b := d.load(ids, loads{})
 	b.Start(starts)
 	b.save()
@@ -160,10 +148,7 @@ func (d *database) cancel(of domain.TenantID, id domain.ExecutionID) (domain.Exe
 
 // settle is SettleInventories of one.
 func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
-	ids := make([]domain.ExecutionID, len(p.Items))
-	for i, h := range p.Items {
-		ids[i] = h.ID
-	}
+	ids := domain.Collect(p.Items, func(h *domain.Held) domain.ExecutionID { return h.ID })
 	b := d.load(ids, loads{})
 	out := make([]store.SettledItem, len(p.Items))
 	for i, h := range p.Items {
@@ -219,10 +204,7 @@ func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 
 // spread is SpreadExecutions.
 func (d *database) spread(spreads []store.Spread) []store.SpreadResult {
-	ids := make([]domain.ExecutionID, len(spreads))
-	for i, o := range spreads {
-		ids[i] = o.ID
-	}
+	ids := domain.Collect(spreads, func(o *store.Spread) domain.ExecutionID { return o.ID })
 	b := d.load(ids, loads{slots: true, spreads: true})
 	results, err := b.Spread(spreads)
 	must(err)

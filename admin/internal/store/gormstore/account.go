@@ -94,10 +94,7 @@ func (s *Store) FindTenantByName(ctx context.Context, name string) (domain.Tenan
 
 func (s *Store) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
 	rows, err := findAll[tenantRow](ctx, s, "list tenants", "name", "1 = 1")
-	out := make([]domain.Tenant, len(rows))
-	for i, r := range rows {
-		out[i] = r.tenant()
-	}
+	out := domain.Collect(rows, (*tenantRow).tenant)
 	return out, err
 }
 
@@ -198,10 +195,7 @@ func (s *Store) ListMembers(ctx context.Context, tenant domain.TenantID) (out []
 
 func (s *Store) ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error) {
 	rows, err := findAll[membershipRow](ctx, s, "list memberships", "tenant_id", "user_id = ?", int64(user))
-	out := make([]domain.Membership, len(rows))
-	for i, r := range rows {
-		out[i] = r.membership()
-	}
+	out := domain.Collect(rows, (*membershipRow).membership)
 	return out, err
 }
 

@@ -125,10 +125,7 @@ func (s *Store) ListBackfills(ctx context.Context, p store.ListBackfillsParams) 
 		if err := g.Order("id DESC").Limit(pageSize(p.Limit)).Find(&rows).Error; err != nil {
 			return err
 		}
-		out = make([]domain.Backfill, len(rows))
-		for i := range rows {
-			out[i] = rows[i].backfill()
-		}
+		out = domain.Collect(rows, (*backfillRow).backfill)
 		return nil
 	})
 	return out, err

@@ -34,6 +34,7 @@ type batch struct {
 	// covers are the jobs with slots whose runs cover earlier ones.
 	covers map[domain.JobID]bool
 	rows   map[domain.ExecutionID]*stored
+	born   []*executionRow // of Born, as they were inserted
 	// bad are those that are left out because they cannot be read, with the
 	// reason.
 	bad map[domain.ExecutionID]error
@@ -175,8 +176,8 @@ func (s *Store) runWithout(ctx context.Context, step string, ids []domain.Execut
 		r := b.rows[id]
 		s.flights.remember(cmp.Or(r.after, r.before))
 	}
-	for i := range b.Born {
-		s.flights.remember(toExecutionRow(&b.Born[i]))
+	for _, r := range b.born {
+		s.flights.remember(r)
 	}
 	s.past.note(b.rows)
 	return b, nil
@@ -247,11 +248,8 @@ func (b *batch) save() error {
 // saveRest writes what comes of the moves beside executions, slots and limits.
 // Whatever it writes, the batch needs a transaction for it (saveAlone).
 func (b *batch) saveRest() error {
-	born := make([]*executionRow, len(b.Born))
-	for i := range b.Born {
-		born[i] = toExecutionRow(&b.Born[i])
-	}
-	if err := executionTable.insert(b.t, born); err != nil {
+	b.born = domain.Collect(b.Born, toExecutionRow)
+	if err := executionTable.insert(b.t, b.born); err != nil {
 		return fmt.Errorf("insert parts: %w", err)
 	}
 	if err := b.saveAttempts(); err != nil {
@@ -350,11 +348,8 @@ func (b *batch) saveExecutions(changes []change[executionRow]) error {
 	if b.known {
 		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.Now)))
 	}
-	ids := make([]domain.ExecutionID, len(changes))
-	for i, c := range changes {
-		ids[i] = domain.ExecutionID(c.after.id)
-	}
-	b.t.s.flights.doubt(ids) // until the commit is known
+	// Until the commit is known.
+	b.t.s.flights.doubt(domain.Collect(changes, func(c *change[executionRow]) domain.ExecutionID { return domain.ExecutionID(c.after.id) }))
 	return executionTable.update(b.t, changes)
 }
 

@@ -43,10 +43,7 @@ func (r denialRow) denial() domain.Denial {
 }
 
 func toDenials(rows []denialRow) []domain.Denial {
-	out := make([]domain.Denial, len(rows))
-	for i, r := range rows {
-		out[i] = r.denial()
-	}
+	out := domain.Collect(rows, (*denialRow).denial)
 	return out
 }
 

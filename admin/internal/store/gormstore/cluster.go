@@ -165,10 +165,7 @@ func (t *txn) liveNodes(now time.Time, ttl time.Duration) ([]domain.Node, error)
 	if err := t.db.Where("gone_at = 0 AND heartbeat_at > ?", millis(now.Add(-ttl))).Order("id").Find(&rows).Error; err != nil {
 		return nil, err
 	}
-	live := make([]domain.Node, len(rows))
-	for i, r := range rows {
-		live[i] = r.node()
-	}
+	live := domain.Collect(rows, (*nodeRow).node)
 	return live, nil
 }
 

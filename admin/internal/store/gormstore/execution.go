@@ -115,10 +115,7 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 	if len(offers) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(offers))
-	for i, o := range offers {
-		ids[i] = o.ID
-	}
+	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
 	var results []store.OfferResult
 	err := s.runBatch(ctx, "offer executions", ids, loadOptions{slots: true, offers: true}, func(b *batch) (err error) {
 		if results, err = b.Offer(offers); err != nil {
@@ -143,10 +140,7 @@ func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(grants))
-	for i, g := range grants {
-		ids[i] = g.ID
-	}
+	ids := domain.Collect(grants, func(g *store.GrantRequest) domain.ExecutionID { return g.ID })
 	var results []store.GrantResult
 	err := patiently(ctx, grantPatience, func() error {
 		return s.move(ctx, "grant offers", ids, func(b *batch) (err error) {
@@ -194,10 +188,7 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 	if len(items) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(items))
-	for i, g := range items {
-		ids[i] = g.ID
-	}
+	ids := domain.Collect(items, func(g *store.GiveBack) domain.ExecutionID { return g.ID })
 	var results []store.OfferResult
 	err := s.move(ctx, "give back offers", ids, func(b *batch) (err error) {
 		results, err = b.GiveBack(items)
@@ -222,10 +213,7 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 	if len(waits) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(waits))
-	for i, w := range waits {
-		ids[i] = w.ID
-	}
+	ids := domain.Collect(waits, func(w *store.Wait) domain.ExecutionID { return w.ID })
 	err = s.runBatch(ctx, "record waits", ids, loadOptions{slots: true, readSlots: true, offers: true}, func(b *batch) (err error) {
 		if covered, err = b.Wait(waits); err != nil {
 			return err
@@ -247,10 +235,7 @@ func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
 	if len(starts) == 0 {
 		return nil
 	}
-	ids := make([]domain.ExecutionID, len(starts))
-	for i, st := range starts {
-		ids[i] = st.ID
-	}
+	ids := domain.Collect(starts, func(st *store.Start) domain.ExecutionID { return st.ID })
 	return s.move(ctx, "record starts", ids, func(b *batch) error {
 		b.Start(starts)
 		return nil

@@ -202,10 +202,7 @@ func (s *Store) ListInstances(ctx context.Context, p store.ListInstancesParams) 
 }
 
 func toInstances(rows []instanceRow) []domain.Instance {
-	out := make([]domain.Instance, len(rows))
-	for i, r := range rows {
-		out[i] = r.instance()
-	}
+	out := domain.Collect(rows, (*instanceRow).instance)
 	return out
 }
 

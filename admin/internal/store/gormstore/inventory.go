@@ -61,10 +61,7 @@ func (s *Store) settleSome(ctx context.Context, list []store.SettleInventoryPara
 }
 
 func (s *Store) settle(ctx context.Context, items []asked) ([]store.SettledItem, error) {
-	ids := make([]domain.ExecutionID, len(items))
-	for i, h := range items {
-		ids[i] = h.ID
-	}
+	ids := domain.Collect(items, func(h *asked) domain.ExecutionID { return h.ID })
 	out := make([]store.SettledItem, len(items))
 	err := s.move(ctx, "settle inventory", ids, func(b *batch) (err error) {
 		for i, h := range items {

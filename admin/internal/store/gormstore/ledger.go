@@ -66,10 +66,7 @@ func (r *ledgerReader) Jobs(ctx context.Context, after domain.JobID, limit int) 
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	ids := make([]domain.JobID, len(list))
-	for i, j := range list {
-		ids[i] = j.ID
-	}
+	ids := domain.Collect(list, func(j *store.LedgerJob) domain.JobID { return j.ID })
 	err = query(ctx, r.q, func(rows *sql.Rows) error {
 		var rev store.Revision
 		var at int64

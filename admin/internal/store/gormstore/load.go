@@ -75,10 +75,7 @@ func (t *txn) loadJobs(jobs []domain.Job, next func(i int) time.Time) error {
 	if err := t.db.CreateInBatches(revisions, 250).Error; err != nil {
 		return err
 	}
-	ids := make([]domain.JobID, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].ID
-	}
+	ids := domain.Collect(jobs, func(j *domain.Job) domain.JobID { return j.ID })
 	if _, err := t.exec(t.ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT id, 1, tenant_id, state, created_at, created_by FROM jobs WHERE id IN ("+idList(ids)+")"); err != nil {
 		return err
 	}

@@ -69,10 +69,7 @@ func (s *Store) SaveProgress(ctx context.Context, list []store.ProgressReport) e
 	if len(list) == 0 {
 		return nil
 	}
-	ids := make([]domain.ExecutionID, len(list))
-	for i, p := range list {
-		ids[i] = p.ExecutionID
-	}
+	ids := domain.Collect(list, func(p *store.ProgressReport) domain.ExecutionID { return p.ExecutionID })
 	return s.runRepeatable(ctx, "save progress", func(t *txn) error {
 		owners, err := t.owners(ids, "")
 		if err != nil {
@@ -122,10 +119,7 @@ func (s *Store) TakeSteps(ctx context.Context, list []store.StepRequest) (answer
 	if len(list) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(list))
-	for i, r := range list {
-		ids[i] = r.ID
-	}
+	ids := domain.Collect(list, func(r *store.StepRequest) domain.ExecutionID { return r.ID })
 	err = s.runRepeatable(ctx, "take steps", func(t *txn) error {
 		owners, err := t.owners(ids, t.d.forShare())
 		if err != nil {

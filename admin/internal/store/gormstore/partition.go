@@ -234,10 +234,7 @@ func (s *Store) unlocked(ctx context.Context, list []domain.Execution) ([]domain
 	if len(list) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(list))
-	for i := range list {
-		ids[i] = list[i].ID
-	}
+	ids := domain.Collect(list, func(l *domain.Execution) domain.ExecutionID { return l.ID })
 	slices.Sort(ids)
 	free := make(map[domain.ExecutionID]bool, len(ids))
 	err := query(ctx, s.lookup, func(rows *sql.Rows) error {

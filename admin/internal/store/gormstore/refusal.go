@@ -92,10 +92,7 @@ func (s *Store) ListRefusals(ctx context.Context, limit int) ([]domain.Refusal, 
 		rows = nil
 		return g.Order("last_at DESC").Limit(limit).Find(&rows).Error
 	})
-	out := make([]domain.Refusal, len(rows))
-	for i, r := range rows {
-		out[i] = r.refusal()
-	}
+	out := domain.Collect(rows, (*refusalRow).refusal)
 	return out, err
 }
 

@@ -31,10 +31,7 @@ func (s *Store) DeleteRunsBefore(ctx context.Context, before time.Time, limit in
 			deleted = 0
 			return err
 		}
-		ids := make([]domain.ExecutionID, len(old))
-		for i, r := range old {
-			ids[i] = r.id
-		}
+		ids := domain.Collect(old, func(r *oldRun) domain.ExecutionID { return r.id })
 		if _, err := t.exec(t.ctx, "DELETE FROM attempts WHERE execution_id IN ("+idList(ids)+")"); err != nil {
 			return fmt.Errorf("delete attempts: %w", err)
 		}

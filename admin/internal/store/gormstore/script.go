@@ -236,10 +236,7 @@ func (s *Store) ListScripts(ctx context.Context, p store.ListScriptsParams) (out
 		var rows []scriptRow
 		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, scriptDeleted).
 			Order("name").Limit(pageSize(p.Limit)).Find(&rows).Error
-		out = make([]domain.Script, len(rows))
-		for i := range rows {
-			out[i] = rows[i].script()
-		}
+		out = domain.Collect(rows, (*scriptRow).script)
 		return err
 	})
 	return out, err
@@ -250,10 +247,7 @@ func (s *Store) ListScriptRevisions(ctx context.Context, tenant domain.TenantID,
 		var rows []scriptRevisionRow
 		err := g.Omit("content").Where("script_id = ? AND tenant_id = ?", int64(id), int64(tenant)).
 			Order("revision DESC").Limit(pageSize(limit)).Find(&rows).Error
-		out = make([]domain.ScriptRevision, len(rows))
-		for i := range rows {
-			out[i] = rows[i].revision()
-		}
+		out = domain.Collect(rows, (*scriptRevisionRow).revision)
 		return err
 	})
 	return out, err

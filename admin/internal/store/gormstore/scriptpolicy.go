@@ -48,10 +48,7 @@ func (s *Store) FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (d
 func (s *Store) ListScriptPolicies(ctx context.Context, tenant domain.TenantID, limit int) (out []domain.ScriptPolicy, err error) {
 	err = s.look(ctx, "list script policies", func(_ context.Context, _ querier, g *gorm.DB) error {
 		rows, err := newestPolicies(g, tenant, pageSize(limit))
-		out = make([]domain.ScriptPolicy, len(rows))
-		for i := range rows {
-			out[i] = rows[i].policy()
-		}
+		out = domain.Collect(rows, (*scriptPolicyRow).policy)
 		return err
 	})
 	return out, err

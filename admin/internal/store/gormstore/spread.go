@@ -19,10 +19,7 @@ func (s *Store) SpreadExecutions(ctx context.Context, spreads []store.Spread) ([
 	if len(spreads) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ExecutionID, len(spreads))
-	for i, o := range spreads {
-		ids[i] = o.ID
-	}
+	ids := domain.Collect(spreads, func(o *store.Spread) domain.ExecutionID { return o.ID })
 	var results []store.SpreadResult
 	err := s.runBatch(ctx, "spread executions", ids, loadOptions{slots: true, spreads: true}, func(b *batch) (err error) {
 		if results, err = b.Spread(spreads); err != nil {

@@ -172,10 +172,7 @@ func unattended(list []overdue, keep func([]domain.ExecutionID) []domain.Executi
 	if keep == nil || len(list) == 0 {
 		return list
 	}
-	ids := make([]domain.ExecutionID, len(list))
-	for i := range list {
-		ids[i] = list[i].id
-	}
+	ids := domain.Collect(list, func(l *overdue) domain.ExecutionID { return l.id })
 	kept := keep(ids)
 	out := list[:0]
 	for _, o := range list {

@@ -279,10 +279,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
 
 func (s *Store) ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error) {
 	rows, err := findAll[joinTokenRow](ctx, s, "list join tokens", "id", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
-	out := make([]domain.JoinToken, len(rows))
-	for i, r := range rows {
-		out[i] = r.token()
-	}
+	out := domain.Collect(rows, (*joinTokenRow).token)
 	return out, err
 }
 
