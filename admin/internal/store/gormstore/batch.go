@@ -179,7 +179,7 @@ func (s *Store) runWithout(ctx context.Context, step string, ids []domain.Execut
 	for _, r := range b.born {
 		s.flights.remember(r)
 	}
-	s.past.note(b.rows)
+	s.rollbacks.note(b.rows)
 	return b, nil
 }
 

@@ -255,8 +255,8 @@ func writeJSONString(b *bytes.Buffer, s string) {
 // mysqlConnector sets up each new connection before anybody uses it.
 type mysqlConnector struct {
 	driver.Connector
-	past *past
-	pool mysqlPool
+	rollbacks *rollbackDetector
+	pool      mysqlPool
 	// shortLived is called when connections of this pool may not rest for long.
 	shortLived func()
 }
@@ -298,7 +298,7 @@ func (c mysqlConnector) setUp(ctx context.Context, conn mysqlConn) (driver.Conn,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.past.meet(ctx, conn); err != nil {
+	if err := c.rollbacks.meet(ctx, conn); err != nil {
 		return nil, err
 	}
 	if _, rests := bounded.(*restingConn); rests {
@@ -352,7 +352,7 @@ type mysqlPools struct {
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
-func openMySQL(o Options, past *past) (p mysqlPools, err error) {
+func openMySQL(o Options, rollbacks *rollbackDetector) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return p, err
@@ -371,7 +371,7 @@ func openMySQL(o Options, past *past) (p mysqlPools, err error) {
 	if err != nil {
 		return p, fmt.Errorf("prepare MySQL connections: %w", err)
 	}
-	connector := mysqlConnector{Connector: driver, past: past}
+	connector := mysqlConnector{Connector: driver, rollbacks: rollbacks}
 	transactions, leases := connector, connector
 	transactions.pool, transactions.shortLived = transactionPool, sync.OnceFunc(func() { p.txs.SetConnMaxIdleTime(restLimit) })
 	leases.pool = leasePool

@@ -20,11 +20,11 @@ func (s *Store) ReadPartitions(ctx context.Context) (table domain.PartitionTable
 	if s.read != s.write {
 		pool = s.read // SQLite: readers do not wait for the writer
 	}
-	believed := s.past.marks()
+	marks := s.rollbacks.marks()
 	if table, err = s.readPartitions(ctx, pool); err != nil {
 		return table, translate("read partitions", err)
 	}
-	s.past.judge(believed, table.History, table.Doubted, 0)
+	s.rollbacks.judge(marks, table.History, table.Doubted, 0)
 	return table, nil
 }
 
@@ -67,7 +67,7 @@ func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.Par
 // RenewPartitions makes its writes and reads one transaction, so that a node's
 // sign of life and its leases end together.
 func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsParams) (table domain.PartitionTable, err error) {
-	believed := s.past.marks()
+	marks := s.rollbacks.marks()
 	err = s.leaseTx(ctx, "renew partitions", func(t *txn) error {
 		if err := t.d.connect(t, p.BootID); err != nil {
 			return fmt.Errorf("show the session: %w", err)
@@ -83,12 +83,12 @@ func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsPara
 			}
 		}
 		if table, err = s.readPartitions(t.ctx, t.q); err == nil {
-			s.past.judge(believed, table.History, table.Doubted, 0) // before the commit, which revives leases
+			s.rollbacks.judge(marks, table.History, table.Doubted, 0) // before the commit, which revives leases
 		}
 		return err
 	})
 	if err == nil {
-		s.past.remember(table.History) // what it had read is durable with it
+		s.rollbacks.remember(table.History) // what it had read is durable with it
 	}
 	return table, err
 }

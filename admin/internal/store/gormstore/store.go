@@ -85,7 +85,7 @@ type Store struct {
 	logLimits   store.LogLimits
 	flights     *flights
 	clock       *estimate
-	past        *past
+	rollbacks   *rollbackDetector
 	due         foundDue
 	asideUntil  *lru.Cache[domain.JobID, time.Time] // triggers that could not be planned (asideTriggers)
 	instances   *lru.Cache[domain.TenantID, instanceCount]
@@ -125,7 +125,7 @@ func connect(o Options) (*Store, error) {
 	if o.FiresPerMinute == nil {
 		o.FiresPerMinute = func(time.Time, *domain.JobSpec) int { return 0 }
 	}
-	s := &Store{firesPerMinute: o.FiresPerMinute, log: o.Logger, nextFireOf: o.NextFire, misfire: o.Misfire, onRearm: o.Rearmed, observe: o.Observe, past: newPast(), logLimits: o.LogLimits}
+	s := &Store{firesPerMinute: o.FiresPerMinute, log: o.Logger, nextFireOf: o.NextFire, misfire: o.Misfire, onRearm: o.Rearmed, observe: o.Observe, rollbacks: newRollbackDetector(), logLimits: o.LogLimits}
 	if o.NewID != nil {
 		s.newID.Store(&o.NewID)
 	}
@@ -136,7 +136,7 @@ func connect(o Options) (*Store, error) {
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 16)
 		s.d, dialector = mysqlDialect{}, mysqlGorm
 		var pools mysqlPools
-		pools, err = openMySQL(o, s.past)
+		pools, err = openMySQL(o, s.rollbacks)
 		s.write, s.read, s.txs, s.leases = pools.main, pools.main, pools.txs, pools.leases
 	case "sqlite":
 		o.MaxOpenConns = orDefault(o.MaxOpenConns, 4)

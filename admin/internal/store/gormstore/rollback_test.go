@@ -199,13 +199,13 @@ func TestARestoredSQLiteIsNoticed(t *testing.T) {
 // TestWhatAnEditMayDeleteIsNoWitness: a run that was only planned, or offered
 // ahead of its time, may be taken back.
 func TestWhatAnEditMayDeleteIsNoWitness(t *testing.T) {
-	p := newPast()
+	p := newRollbackDetector()
 	const due = 1000
 	note := func(fence, attempt, offeredAt int64) int {
 		p.note(map[domain.ExecutionID]*stored{1: {after: &executionRow{
 			id: storetest.NewID(), fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt, version: 3,
 		}}})
-		return len(p.belief().witnesses)
+		return len(p.marksAndCommits().commits)
 	}
 	require.Zero(t, note(0, 0, 0))
 	require.Zero(t, note(1, 0, due-1), "offered ahead")

@@ -20,56 +20,58 @@ const (
 )
 
 const (
-	// maxWitnesses is how many of the last commits are looked for after a
+	// maxCommits is how many of the last commits are looked for after a
 	// reconnect. Commits that ran side by side may have been lost in any order.
-	maxWitnesses = 64
-	// witnessAge bounds how old a commit is that is looked for, and how old its
+	maxCommits = 64
+	// commitAge bounds how old a commit is that is looked for, and how old its
 	// execution was then: retention deletes no run that is younger than a day.
-	witnessAge = 11 * time.Hour
+	commitAge = 11 * time.Hour
 )
 
-// past is what this process knows of the database's past. Only what is durable
+// rollbackDetector is what this process knows of the database's history. Only what is durable
 // counts: others' commits are visible a moment before they are on disk, so a
 // mark is taken from a transaction that read it and then committed itself.
-type past struct {
-	mu        sync.Mutex
-	known     domain.History   // guarded by mu
-	held      *domain.Rollback // guarded by mu
-	witnesses map[int]witness  // guarded by mu: a ring
-	next      int              // guarded by mu: of the ring
+type rollbackDetector struct {
+	mu      sync.Mutex
+	known   domain.History      // guarded by mu
+	held    *domain.Rollback    // guarded by mu
+	commits map[int]knownCommit // guarded by mu: a ring
+	next    int                 // guarded by mu: of the ring
 }
 
-// witness is one move of an execution whose commit was answered.
-type witness struct {
+// knownCommit is one move of an execution whose commit was answered.
+type knownCommit struct {
 	id      domain.ExecutionID
 	version int64
 	at      time.Time
 }
 
-func newPast() *past { return &past{witnesses: map[int]witness{}} }
+func newRollbackDetector() *rollbackDetector {
+	return &rollbackDetector{commits: map[int]knownCommit{}}
+}
 
 // remember takes what is durable.
-func (p *past) remember(h domain.History) {
+func (p *rollbackDetector) remember(h domain.History) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held != nil || !p.known.Before(h) {
 		return
 	}
 	if h.Epoch > p.known.Epoch {
-		clear(p.witnesses) // an operator has accepted that they may be gone
+		clear(p.commits) // an operator has accepted that they may be gone
 	}
 	p.known = h
 }
 
 // note remembers the last of the moves of a transaction that was committed.
-func (p *past) note(moves map[domain.ExecutionID]*stored) {
+func (p *rollbackDetector) note(moves map[domain.ExecutionID]*stored) {
 	now := time.Now()
-	var last witness
+	var last knownCommit
 	for _, m := range moves {
 		// An edit of its job may delete an execution that was not offered, or only
 		// ahead of its time.
-		if m.after != nil && m.after.fence > 0 && (m.after.attempt > 0 || m.after.offeredAt >= m.after.fireAt) && now.Sub(domain.IDTime(m.after.id)) < witnessAge {
-			last = witness{domain.ExecutionID(m.after.id), m.after.version, now}
+		if m.after != nil && m.after.fence > 0 && (m.after.attempt > 0 || m.after.offeredAt >= m.after.fireAt) && now.Sub(domain.IDTime(m.after.id)) < commitAge {
+			last = knownCommit{domain.ExecutionID(m.after.id), m.after.version, now}
 		}
 	}
 	if last.id == 0 {
@@ -77,46 +79,46 @@ func (p *past) note(moves map[domain.ExecutionID]*stored) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.witnesses[p.next] = last
-	p.next = (p.next + 1) % maxWitnesses
+	p.commits[p.next] = last
+	p.next = (p.next + 1) % maxCommits
 }
 
-// belief is what a look at the database is compared with; it is taken before
+// historyMarks is what a look at the database is compared with; it is taken before
 // the statement is sent.
-type belief struct {
-	known     domain.History
-	witnesses []witness
+type historyMarks struct {
+	known   domain.History
+	commits []knownCommit
 }
 
-// marks is the belief without witnesses, which are for new connections.
-func (p *past) marks() belief {
+// marks leaves out the commits, which are for new connections.
+func (p *rollbackDetector) marks() historyMarks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return belief{known: p.known}
+	return historyMarks{known: p.known}
 }
 
-func (p *past) belief() belief {
+func (p *rollbackDetector) marksAndCommits() historyMarks {
 	b := p.marks()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, w := range p.witnesses {
-		if time.Since(w.at) > witnessAge {
-			delete(p.witnesses, i)
+	for i, w := range p.commits {
+		if time.Since(w.at) > commitAge {
+			delete(p.commits, i)
 			continue
 		}
-		b.witnesses = append(b.witnesses, w)
+		b.commits = append(b.commits, w)
 	}
 	return b
 }
 
-// judge compares what the database says with what was believed.
-func (p *past) judge(b belief, found, doubted domain.History, lost int) {
+// judge compares what the database says with what was known.
+func (p *rollbackDetector) judge(b historyMarks, found, doubted domain.History, lost int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held != nil {
 		if found.Epoch > p.held.Seen.Epoch { // accepted
 			p.held, p.known = nil, found
-			clear(p.witnesses)
+			clear(p.commits)
 		}
 		return
 	}
@@ -134,7 +136,7 @@ func (p *past) judge(b belief, found, doubted domain.History, lost int) {
 	p.held = &domain.Rollback{Seen: seen, Found: found, Lost: lost, Told: told && lost == 0 && !found.Before(b.known), At: time.Now()}
 }
 
-func (p *past) rolledBack() (r domain.Rollback, held bool) {
+func (p *rollbackDetector) rolledBack() (r domain.Rollback, held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held == nil {
@@ -144,7 +146,7 @@ func (p *past) rolledBack() (r domain.Rollback, held bool) {
 }
 
 // refuse is what transactions that could start something hear.
-func (p *past) refuse() error {
+func (p *rollbackDetector) refuse() error {
 	if r, held := p.rolledBack(); held {
 		return domain.Errorf(domain.CodeRolledBack, "the database has lost commits: %s; an operator has to decide (carillon cluster accept-history)", r.Reason())
 	}
@@ -168,9 +170,9 @@ func historyOf(epoch, doubt string, mark int64) (found, doubted domain.History, 
 	return found, domain.ParseHistory(doubt), nil
 }
 
-// witnessed is a condition for executions that have moved at least as far as
-// the witnesses say.
-func witnessed(list []witness) string {
+// movedTo is a condition for executions that have moved at least as far as
+// the commits say.
+func movedTo(list []knownCommit) string {
 	terms := make([]string, len(list))
 	for i, w := range list {
 		terms[i] = fmt.Sprintf("id = %d AND version >= %d", w.id, w.version)
@@ -178,15 +180,15 @@ func witnessed(list []witness) string {
 	return strings.Join(terms, " OR ")
 }
 
-// distinct leaves of each execution the witness that went farthest.
-func distinct(list []witness) []witness {
-	farthest := map[domain.ExecutionID]witness{}
+// distinct leaves of each execution the commit that went farthest.
+func distinct(list []knownCommit) []knownCommit {
+	farthest := map[domain.ExecutionID]knownCommit{}
 	for _, w := range list {
 		if w.version >= farthest[w.id].version {
 			farthest[w.id] = w
 		}
 	}
-	out := make([]witness, 0, len(farthest))
+	out := make([]knownCommit, 0, len(farthest))
 	for _, w := range farthest {
 		out = append(out, w)
 	}
@@ -196,21 +198,21 @@ func distinct(list []witness) []witness {
 // guard begins every transaction that could start something. On MySQL the
 // connection was looked at when it was made; a file has no connections that end.
 func (t *txn) guard() error {
-	if b := t.s.past.marks(); t.d.name() == "sqlite" && b.known != (domain.History{}) {
+	if b := t.s.rollbacks.marks(); t.d.name() == "sqlite" && b.known != (domain.History{}) {
 		found, doubted, err := t.history()
 		if err != nil {
 			return err
 		}
-		t.s.past.judge(b, found, doubted, 0)
+		t.s.rollbacks.judge(b, found, doubted, 0)
 	}
-	return t.s.past.refuse()
+	return t.s.rollbacks.refuse()
 }
 
 // meet compares a new connection's database with what was known, before
 // anything is done with it.
-func (p *past) meet(ctx context.Context, conn driver.Conn) error {
-	b := p.belief()
-	if b.known == (domain.History{}) && len(b.witnesses) == 0 {
+func (p *rollbackDetector) meet(ctx context.Context, conn driver.Conn) error {
+	b := p.marksAndCommits()
+	if b.known == (domain.History{}) && len(b.commits) == 0 {
 		return nil // a new node knows nothing; the tables may not exist yet
 	}
 	row, err := rawRow(ctx, conn, "SELECT "+historyColumns())
@@ -226,8 +228,8 @@ func (p *past) meet(ctx context.Context, conn driver.Conn) error {
 		return err
 	}
 	lost := 0
-	if list := distinct(b.witnesses); len(list) > 0 {
-		row, err := rawRow(ctx, conn, "SELECT COUNT(*) FROM executions FORCE INDEX (PRIMARY) WHERE "+witnessed(list))
+	if list := distinct(b.commits); len(list) > 0 {
+		row, err := rawRow(ctx, conn, "SELECT COUNT(*) FROM executions FORCE INDEX (PRIMARY) WHERE "+movedTo(list))
 		if err != nil {
 			return fmt.Errorf("look for the last commits: %w", err)
 		}
@@ -266,13 +268,13 @@ func rawRow(ctx context.Context, conn driver.Conn, statement string) (out []stri
 }
 
 // RememberHistory, KnownHistory and RolledBack do not ask the database.
-func (s *Store) RememberHistory(h domain.History) { s.past.remember(h) }
+func (s *Store) RememberHistory(h domain.History) { s.rollbacks.remember(h) }
 
 // KnownHistory is store.History's.
-func (s *Store) KnownHistory() domain.History { return s.past.marks().known }
+func (s *Store) KnownHistory() domain.History { return s.rollbacks.marks().known }
 
 // RolledBack is store.History's.
-func (s *Store) RolledBack() (domain.Rollback, bool) { return s.past.rolledBack() }
+func (s *Store) RolledBack() (domain.Rollback, bool) { return s.rollbacks.rolledBack() }
 
 // DoubtHistory keeps the farthest history that anybody knows.
 func (s *Store) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
@@ -301,11 +303,11 @@ func (s *Store) AcceptHistory(ctx context.Context) (accepted domain.History, err
 		if err != nil {
 			return err
 		}
-		held, is := s.past.rolledBack()
+		held, is := s.rollbacks.rolledBack()
 		if !is && doubted == (domain.History{}) {
 			return domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
 		}
-		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.past.marks().known.Epoch) + 1
+		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.rollbacks.marks().known.Epoch) + 1
 		accepted = found
 		if _, err := t.exec(t.ctx, "DELETE FROM cluster_values WHERE name = ?", historyDoubt); err != nil {
 			return err
@@ -320,7 +322,7 @@ func (s *Store) AcceptHistory(ctx context.Context) (accepted domain.History, err
 		return t.setClusterValue(historyEpoch, strconv.FormatInt(found.Epoch, 10))
 	})
 	if err == nil {
-		s.past.judge(s.past.marks(), accepted, domain.History{}, 0)
+		s.rollbacks.judge(s.rollbacks.marks(), accepted, domain.History{}, 0)
 	}
 	return accepted, err
 }
