@@ -345,8 +345,8 @@ func testSupersedeProven(t *testing.T, f *fixture) {
 	require.Equal(t, store.FinishStored, f.finish(owed, domain.OutcomeSucceeded).Code)
 }
 
-// testPartings: at a rolling deploy many leave at once, and are succeeded.
-func testPartings(t *testing.T, f *fixture) {
+// testInstancesLeave: at a rolling deploy many leave at once, and are succeeded.
+func testInstancesLeave(t *testing.T, f *fixture) {
 	other := newFixture(t, f.s)
 	job, foreign := f.job(nil), other.job(nil)
 	a, b, c := f.register("a", time.Hour), f.register("b", time.Hour), other.register("c", time.Hour)

@@ -66,7 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"ShorterTimeout", testShorterTimeout}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"BusyIsNoFailedSend", testBusyIsNoFailedSend}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"Choice", testChoice}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet}, {"OfferAhead", testOfferAhead},
-		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"Partings", testPartings}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
+		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"InstancesLeave", testInstancesLeave}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},

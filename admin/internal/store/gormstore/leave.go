@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// parting is one instance that ends, and how.
-type parting struct {
+// endedInstance is one instance that ends, and how.
+type endedInstance struct {
 	row    *instanceRow
 	reason string
 	// dead: the process is proven to be gone, so that nothing has to be waited
@@ -34,23 +34,19 @@ func (s *Store) LeaveInstances(ctx context.Context, list []store.InstanceLeave) 
 }
 
 func (t *txn) leave(list []store.InstanceLeave) ([]error, error) {
-	ids := make([]int64, len(list))
-	for i, l := range list {
-		ids[i] = int64(l.ID)
-	}
-	rows, err := t.lockInstances(ids)
+	rows, err := t.lockInstances(domain.Collect(list, func(l *store.InstanceLeave) int64 { return int64(l.ID) }))
 	if err != nil {
 		return nil, err
 	}
 	out := make([]error, len(list))
-	var ends []parting
+	var ends []endedInstance
 	for i, l := range list {
 		row := rows[int64(l.ID)]
 		if row == nil || row.TenantID != int64(l.Tenant) {
 			out[i] = notFound("instance", l.ID)
 			continue
 		}
-		ends = append(ends, parting{row: row, reason: l.Reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
+		ends = append(ends, endedInstance{row: row, reason: l.Reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
 	}
 	_, err = t.endInstances(ends)
 	return out, err
@@ -95,10 +91,10 @@ func (t *txn) supersede(list []store.SupersedeBootsParams) ([]store.SupersededBo
 	if err != nil {
 		return nil, err
 	}
-	var ends []parting
+	var ends []endedInstance
 	for _, id := range ids {
 		if p := list[by[id]]; rows[id] != nil {
-			ends = append(ends, parting{row: rows[id], reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
+			ends = append(ends, endedInstance{row: rows[id], reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
 		}
 	}
 	ended, err := t.endInstances(ends)
@@ -127,8 +123,8 @@ func (t *txn) lockInstances(ids []int64) (map[int64]*instanceRow, error) {
 
 // endInstances ends the leases of locked instances, each once, and lets their
 // executions be looked at.
-func (t *txn) endInstances(list []parting) (ended []domain.InstanceID, err error) {
-	ends := make(map[domain.InstanceID]parting, len(list))
+func (t *txn) endInstances(list []endedInstance) (ended []domain.InstanceID, err error) {
+	ends := make(map[domain.InstanceID]endedInstance, len(list))
 	for _, p := range list {
 		if _, twice := ends[domain.InstanceID(p.row.ID)]; !twice && p.row.GoneAt == 0 {
 			ends[domain.InstanceID(p.row.ID)] = p
@@ -163,7 +159,7 @@ func (t *txn) endInstances(list []parting) (ended []domain.InstanceID, err error
 // wakeInstances finds the executions among their tenants' living and lingering
 // ones. All are locked at once, so that those who do the same for others do not
 // wait for each other in a circle.
-func (t *txn) wakeInstances(ends map[domain.InstanceID]parting) error {
+func (t *txn) wakeInstances(ends map[domain.InstanceID]endedInstance) error {
 	type group struct{ tenant, executor int64 }
 	of := map[group][]domain.InstanceID{}
 	for id, p := range ends {
